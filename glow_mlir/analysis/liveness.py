@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 from xdsl.ir import Operation
 
@@ -47,6 +50,19 @@ def _end_of_block(op: Operation, found: Mapping[Operation, Span]) -> int:
     assert block is not None
     assert block.last_op is not None
     return found[block.last_op].end
+
+
+def live_bytes(function: FuncOp, ops: Iterable[Operation], alignment: int = 1) -> dict[Operation, int]:
+    """Operation → the bytes of all allocations that are live where it runs, each rounded up to `alignment`."""
+    found = spans(function)
+    changes: Counter[int] = Counter()
+    for life in lifetimes(function):
+        size = -(-life.size // alignment) * alignment
+        changes[life.begin] += size
+        changes[life.end] -= size
+    positions = sorted(changes)
+    totals = [0, *accumulate(changes[position] for position in positions)]
+    return {op: totals[bisect_right(positions, found[op].begin)] for op in ops}
 
 
 def peak(lives: list[Lifetime], alignment: int = 1) -> int:

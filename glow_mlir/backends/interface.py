@@ -179,10 +179,12 @@ class Backend(ABC):
         """How often an instruction with a prologue would apply it to each element; 0 where it cannot have one."""
         return 0
 
-    def supports_row_tiling(self, op: Operation, storage: Storage, target: Target) -> bool:
+    def supports_row_tiling(self, op: Operation, storage: Storage, target: Target, must_be_best: bool = True) -> bool:
         """
         Whether an instruction computes some lines of an image as it would among all: as fast, and the same bits, if it
         says of how many lines the image is (`image_lines`).
+
+        Without `must_be_best` it may be slower, or have other bits, than where it computes all lines at once.
         """
         return False
 
@@ -196,13 +198,16 @@ class Backend(ABC):
         """
         return memory_pipeline(self.name, target)
 
-    def select(self, op: Operation, storage: Storage, target: Target, tune: bool = False) -> None:
+    def select(
+        self, op: Operation, storage: Storage, target: Target, tune: bool = False, room: int | None = None
+    ) -> None:
         """
         Choose kernel, tiles, operand packing, scratch and parts for one instruction, and write them on it.
 
         An instruction that no kernel executes is left as it is. With the accuracy strict, sums keep the bound of
         docs/floating-point.md for plain ones. For several threads, an instruction is cut up where that is faster.
         With `tune` the choice is measured, on this machine; raises `OptionError` for a target whose code it cannot run.
+        With `room`, scratch takes at most so many bytes, if there is such a way.
         """
 
     def check_selected(self, op: Operation, target: Target) -> None:

@@ -18,7 +18,6 @@ from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
 from glow_mlir.codegen.llvm import elf
 from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp, StorageOp
 from glow_mlir.dialects.glow_low.memory import WeightOp, byte_size
-from glow_mlir.dialects.target import Target
 from glow_mlir.driver.compiler import STAGE, Compilation, stage_of
 from glow_mlir.driver.pipelines import ALLOCATED, IMPORTED, LLVM
 from glow_mlir.errors import OptionError, OutOfMemoryError
@@ -42,6 +41,8 @@ class Bundle:
     text: str
     form: ObjectForm
     report: MemoryReport
+    largest: list[str]
+    """The constants that take most, in words."""
 
     @property
     def name(self) -> str:
@@ -152,7 +153,7 @@ def compile_bundle(compilation: Compilation, name: str, names: Sequence[str], fo
     if len(targets) != 1:
         raise OptionError("the functions of a bundle are for one target", hint="leave the target to --target")
     module = compilation.run(ALLOCATED.name)
-    ((target,), weights) = targets, largest_constants(module)
+    weights = largest_constants(module)
     text = module_text(module, locations=True)
     name_functions(module, name, names)
     memories = {function.sym_name.data: function_memory(function) for function in low_functions(module)}
@@ -168,8 +169,7 @@ def compile_bundle(compilation: Compilation, name: str, names: Sequence[str], fo
     code = code_bytes(artifact.code[0]) - (artifact.constants.nbytes if form.constants else 0)
     entries = {entry.name: memories[entry.entry.name] for entry in layout.entries}
     report = MemoryReport.of(layout, code, interface.stack, entries)
-    check_limits(report, target, weights)
-    return Bundle(artifact, layout, interface.version, text, form, report)
+    return Bundle(artifact, layout, interface.version, text, form, report, weights)
 
 
 _NAMED = 3
@@ -192,18 +192,21 @@ def _is_constant(op: Operation) -> TypeGuard[WeightOp]:
     return isinstance(op, WeightOp) and op.region is not None and op.region.data == "constants"
 
 
-def check_limits(report: MemoryReport, target: Target, weights: Sequence[str]) -> None:
+def check_limits(bundle: Bundle) -> None:
     """Raise `OutOfMemoryError` for a bundle that takes more flash or RAM than its target may have."""
+    report, target = bundle.report, bundle.layout.target
     if target.flash_bytes and report.flash > target.flash_bytes:
         needed = f"code of {report.code:,} bytes and constants of {report.constants:,}"
         reason = f"{needed} take {report.flash - target.flash_bytes:,} more than the limit of {target.flash_bytes:,}"
-        hint = f"--optimize size, or codes of 8 bits; the largest constants are {', '.join(weights)}"
+        hint = "--optimize size" if target.optimize != "size" else "fewer layers"
+        if bundle.largest:
+            hint += f", or codes of 8 bits; the largest constants are {', '.join(bundle.largest)}"
         raise OutOfMemoryError(reason, hint=hint)
     if target.ram_bytes and report.ram > target.ram_bytes:
         needed = f"activations of {report.activations:,} bytes, {report.mutables:,} of inputs, outputs and state"
         over = f"{report.ram - target.ram_bytes:,} more than the limit of {target.ram_bytes:,}"
         reason = f"{needed}, and a stack of {report.stack:,} take {over}"
-        raise OutOfMemoryError(reason, hint="a lower --ram-limit leaves room for the stack")
+        raise OutOfMemoryError(reason, hint="smaller inputs, codes of 8 bits, or fewer channels")
 
 
 def code_bytes(data: bytes) -> int:

@@ -94,9 +94,10 @@ class LinePlan:
             yield Span(piece.first, piece.last, line_bytes(schedule))
         yield from spans.values()
 
-    def excess(self, chosen: dict[Piece, Schedule]) -> int:
-        """The bytes beyond the limit, summed over all positions."""
-        return sum(max(0, size - self.limit) for size in self.live(chosen))
+    def excess(self, chosen: dict[Piece, Schedule]) -> tuple[int, int]:
+        """The most bytes beyond the limit that live at once, and their sum over all positions."""
+        beyond = [max(0, size - self.limit) for size in self.live(chosen)]
+        return max(beyond), sum(beyond)
 
     @property
     def peak(self) -> int:
@@ -105,12 +106,12 @@ class LinePlan:
 
     def grow(self, pieces: Sequence[Piece]) -> None:
         """
-        Choose chains, each time the one that takes away most of what exceeds the limit, and then the largest blocks.
+        Choose chains, each time the one that leaves least beyond the limit, and then the largest blocks.
 
         A chain takes the place of those that it shares instructions with.
         """
         excess = self.excess(self.chosen)
-        while excess:
+        while any(excess):
             tried = [self._with(piece) for piece in pieces if piece not in self.chosen]
             least = min(tried, key=self.excess, default=self.chosen)
             if self.excess(least) >= excess:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from glow_mlir.analysis.liveness import live_bytes
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -16,6 +18,7 @@ from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import operations
 from glow_mlir.support.activity import say
+from glow_mlir.transforms.allocate import ALIGNMENT, room_of
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,8 @@ class SelectPass(ModulePass):
     Nothing behind this pass decides anything. An instruction that has its kernel keeps it. For targets of the accuracy
     `strict`, kernels whose error has another bound than that of plain sums are not used (docs/floating-point.md). For
     those of several threads, instructions with enough work are cut into parts. With `tune` the fastest of all choices
-    is taken, as this machine runs them, instead of a guess (docs/tuning.md).
+    is taken, as this machine runs them, instead of a guess (docs/tuning.md). Where memory is limited, scratch has to
+    fit beside the buffers that live where it is used.
     """
 
     name = "select"
@@ -50,9 +54,13 @@ class SelectPass(ModulePass):
             and instruction.NEEDS_KERNEL
             and "kernel" not in instruction.properties
         ]
+        rooms: dict[Operation, int] = {}
+        if function.target.ram_bytes:
+            lives = live_bytes(function, waiting, ALIGNMENT)
+            rooms = {instruction: max(0, room_of(function) - live) for instruction, live in lives.items()}
         for number, instruction in enumerate(waiting, 1):
             if self.tune:
                 say(f"tuning instruction {number} of {len(waiting)}")
-            backend.select(instruction, storage, function.target, self.tune)
+            backend.select(instruction, storage, function.target, self.tune, rooms.get(instruction))
             statistics.count("kernels selected", int("kernel" in instruction.properties))
             statistics.count("cut into parts", int("partitions" in instruction.properties))

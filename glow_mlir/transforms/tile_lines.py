@@ -74,7 +74,7 @@ def chains_of(function: FuncOp, storage: Storage) -> Iterator[Chain]:
     target = function.target
     backend = get_backend(target.backend)
     if target.ram_bytes:
-        yield from Search(function.block, backend, storage, target, least=0).fitting(function)
+        yield from Search(function.block, backend, storage, target, least=0, must_be_best=False).fitting(function)
     elif target.l2_bytes:
         for block in blocks(function):
             yield from Search(block, backend, storage, target, target.l2_bytes).chains()
@@ -152,6 +152,8 @@ class Search:
     target: Target
     least: int
     """The bytes of an image beyond which results are cut."""
+    must_be_best: bool = True
+    """Whether instructions are cut only where their lines are computed as fast as all at once."""
     known: dict[Operation, bool] = field(default_factory=dict[Operation, bool])
     """What the backend has answered."""
 
@@ -275,7 +277,7 @@ class Search:
     def tiles(self, op: DerivedInstruction) -> bool:
         """Whether the backend computes some lines of an instruction as it would among all."""
         if op not in self.known:
-            self.known[op] = self.backend.supports_row_tiling(op, self.storage, self.target)
+            self.known[op] = self.backend.supports_row_tiling(op, self.storage, self.target, self.must_be_best)
         return self.known[op]
 
 

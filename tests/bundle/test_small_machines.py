@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from embedded_models import compiled, inputs_of, network
 from emulators import machine_for
+from models import GraphBuilder, he
+from onnx import TensorProto
 
 from glow_mlir.api.bundles import bundle_of
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.bundle.compile import code_bytes
+from glow_mlir.bundle.report import MemoryReport
 from glow_mlir.errors import OutOfMemoryError
 
 
@@ -27,6 +31,24 @@ def test_half_the_arena_is_enough() -> None:
     """Layers that need more are computed by lines, several together; the limit counts inputs and outputs too."""
     plain, bound = arena("cortex-m4,l2_bytes=0"), 110_656
     assert arena(f"cortex-m4,l2_bytes=0,ram_bytes={bound + plain // 2}") <= plain // 2
+
+
+def convolutions() -> onnx.ModelProto:
+    """Three convolutions that a Cortex-M4 computes in Winograd's domain where it computes all lines at once."""
+    g, x = GraphBuilder(0), "image"
+    for channels in (4, 16, 16):
+        x = g.node("Conv", x, g.weight(he(g.rng, (16, channels, 3, 3), channels * 9)), pads=[1] * 4)
+    scores = g.node("GlobalAveragePool", x)
+    return g.model({"image": (TensorProto.FLOAT, [1, 4, 24, 24])}, {scores: [1, 16, 1, 1]}, opset=13)
+
+
+def test_lines_matter_more_than_the_fastest_kernel_and_leave_room_for_the_stack() -> None:
+    def report(limit: int | None) -> MemoryReport:
+        return bundle_of({"": convolutions()}, "a", CompileOptions("cpu", target="cortex-m4", ram_bytes=limit)).report
+
+    plain = report(None)
+    assert report(plain.ram - plain.stack // 2).activations < plain.activations
+    assert report(plain.ram * 3 // 4).ram <= plain.ram * 3 // 4
 
 
 def test_size_mode_has_less_code() -> None:

@@ -28,7 +28,9 @@ class NullBackend(Backend):
     def supports(self, op: Operation) -> bool:
         return True
 
-    def select(self, op: Operation, storage: Storage, target: Target, tune: bool = False) -> None:
+    def select(
+        self, op: Operation, storage: Storage, target: Target, tune: bool = False, room: int | None = None
+    ) -> None:
         op.properties["kernel"] = StringAttr("null")
 
     def load(self, artifact: ModuleOp, threads: int) -> Executable:

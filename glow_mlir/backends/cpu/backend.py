@@ -115,18 +115,23 @@ class CpuBackend(Backend):
         guess = self._guess(op, storage, target)
         return int(guess is not None and guess.PROLOGUE)
 
-    def supports_row_tiling(self, op: Operation, storage: Storage, target: Target) -> bool:
-        guess = self._guess(op, storage, target)
-        return guess is not None and guess.ROW_TILING
+    def supports_row_tiling(self, op: Operation, storage: Storage, target: Target, must_be_best: bool = True) -> bool:
+        found = next(self.candidates(op, storage, target, by_lines=not must_be_best), None)
+        return found is not None and found.kernel.ROW_TILING
 
     def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
         """The shared one down to places in memory, then the `llvm` dialect."""
         return super().pipeline(target, profile).then(llvm(profile))
 
-    def select(self, op: Operation, storage: Storage, target: Target, tune: bool = False) -> None:
+    def select(
+        self, op: Operation, storage: Storage, target: Target, tune: bool = False, room: int | None = None
+    ) -> None:
         if not isinstance(op, Instruction):
             return
         ways = self.candidates(op, storage, target)
+        if room is not None:
+            every = list(ways)
+            ways = iter([way for way in every if way.scratch_bytes(op, target) <= room] or every)
         if tune:
             tuner, alone = self._tuner_of(storage), dataclasses.replace(target, threads=1)
             found = tuner.fastest(op, alone, list(self.candidates(op, storage, alone)))
@@ -155,10 +160,16 @@ class CpuBackend(Backend):
             self._tuner = Tuner(storage)
         return self._tuner
 
-    def candidates(self, op: Operation, storage: Storage, target: Target) -> Iterator[Candidate]:
-        """Ways to execute an instruction: those of the first profitable kernel, the best guess first; then others."""
+    def candidates(
+        self, op: Operation, storage: Storage, target: Target, by_lines: bool = False
+    ) -> Iterator[Candidate]:
+        """
+        Ways to execute an instruction: those of the first profitable kernel, the best guess first; then others.
+
+        One that computes some lines of an image, or will do so, `by_lines`, has the ways alone that can.
+        """
         rest: list[Candidate] = []
-        by_lines = "image_lines" in op.properties
+        by_lines = by_lines or "image_lines" in op.properties
         is_decided = False
         for kernel in self.kernels.values():
             if (target.accuracy == "strict" and not kernel.STRICT) or (by_lines and not kernel.ROW_TILING):

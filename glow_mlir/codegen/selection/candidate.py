@@ -13,6 +13,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import buffer_type, byte_size
 from glow_mlir.dialects.target import Target
 
 
@@ -32,11 +33,24 @@ class Candidate:
         """What candidates have in common whose results have the same bits."""
         return (self.kernel.name, *(f"{name}={self.tiles.get(name, 0)}" for name in self.kernel.SUMMING))
 
-    def write(self, op: Instruction, storage: Storage, target: Target) -> None:
-        """Write the choice on an instruction, with packing, scratch operands and parts that follow from it."""
+    def scratch_bytes(self, op: Instruction, target: Target) -> int:
+        """The bytes of scratch that the choice takes, for one worker."""
+        trial = op.clone()
+        try:
+            self._name(trial)
+            return sum(byte_size(buffer_type(*buffer)) for buffer in self.kernel.scratch(trial, target))
+        finally:
+            trial.drop_all_references()
+
+    def _name(self, op: Instruction) -> None:
+        """Write kernel and tiles on an instruction."""
         op.properties["kernel"] = StringAttr(self.kernel.name)
         if self.tiles:
             op.properties["tiles"] = DictionaryAttr({name: to_attribute(size) for name, size in self.tiles.items()})
+
+    def write(self, op: Instruction, storage: Storage, target: Target) -> None:
+        """Write the choice on an instruction, with packing, scratch operands and parts that follow from it."""
+        self._name(op)
         for name, form in self.kernel.packed(op, target).items():
             assert isinstance(op, DerivedInstruction)
             pack_operand(op, name, storage, form)
