@@ -34,7 +34,7 @@ pytest: $(FOR_TEST) ## All tests, FileCheck files in process among them
 fuzz: $(FOR_TEST) ## Random cases in child processes, 1000 of each kind; FUZZ='mutants --count 5000' says which
 	$(BIN)/python tests/fuzz.py $(FUZZ)
 
-node-tests-on-targets: $(FOR_TEST) ## All of ONNX's node tests on five other processors, by emulators: an hour
+node-tests-on-targets: $(FOR_TEST) ## All of ONNX's node tests on five other processors, by emulators: 20 minutes
 	$(BIN)/pytest -n 2 tests/bundle/test_nodes_on_targets.py --all-node-tests
 
 filecheck: $(FOR_TEST) ## The FileCheck files with real lit, one process per tool: slower, same answer

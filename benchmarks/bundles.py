@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -29,15 +28,7 @@ from glow_mlir.runtime.artifact import Artifact
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests" / "support")]
 from embedded_models import NETWORKS, PRECISIONS, compiled, inputs_of, lowered_to  # noqa: E402
-from emulators import Machine, Ran, find_emulator, zig  # noqa: E402
-
-GCC = "arm-none-eabi-gcc"
-FOR_GCC = {
-    "cortex-m4": ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16"),
-    "cortex-m7": ("-mcpu=cortex-m7", "-mfpu=fpv5-sp-d16"),
-    "cortex-m55": ("-mcpu=cortex-m55",),
-}
-"""Target → what tells GCC the same."""
+from emulators import GCC, Machine, Qemu, Ran, find_emulator, zig  # noqa: E402
 
 _AARCH64, _RISCV64 = ("-target", "aarch64-linux-none"), ("-target", "riscv64-linux-none")
 FOR_CLANG = {
@@ -53,10 +44,9 @@ FOR_CLANG = {
     "rvv-256": (*_RISCV64, "-mcpu=generic_rv64+m+a+f+d+c+v+zvl256b"),
     "wasm32": ("-target", "wasm32-freestanding", "-mcpu=generic+simd128"),
 }
-"""Target → what tells clang the same, as ziglang takes it."""
+"""Target → what tells clang of it, as ziglang takes that."""
 
 FLAGS = ("-O3", "-ffreestanding", "-fno-math-errno", "-w", "-c")
-GCC_FLAGS = ("-mthumb", "-mfloat-abi=hard")
 CLANG_FLAGS = ("-fno-stack-protector", "-fno-sanitize=all")
 
 
@@ -139,25 +129,24 @@ def measured(network: str, precision: str, target: str, against_c: bool) -> Row:
 def naive(network: str, precision: str, target: str, machine: Machine, artifact: Artifact) -> Ran:
     """What the translation to C of a network does, compiled for the same processor."""
     made = translated(lowered_to(network, precision, target, INSTRUCTIONS.name))
-    code = _compiled(made.text, target)
+    code = _compiled(made.text, FOR_CLANG.get(target), machine)
     entries = tuple(replace(entry, activations=made.activations) for entry in artifact.manifest.entries)
     manifest = replace(artifact.manifest, entries=entries)
     return machine.run(Artifact((code,), made.constants, manifest), inputs_of(network))
 
 
-@cache
-def _compiled(text: str, target: str) -> bytes:
+def _compiled(text: str, for_clang: tuple[str, ...] | None, machine: Machine) -> bytes:
     """The object file of C text."""
     with tempfile.TemporaryDirectory() as name:
         source, made = Path(name) / "naive.c", Path(name) / "naive.o"
         source.write_text(text)
-        if target in FOR_CLANG:
-            zig("cc", *FOR_CLANG[target], *FLAGS, *CLANG_FLAGS, source, "-o", made)
+        if for_clang:
+            zig("cc", *for_clang, *FLAGS, *CLANG_FLAGS, source, "-o", made)
             return made.read_bytes()
         gcc = find_emulator(GCC)
-        if gcc is None:
-            sys.exit(f"bundles.py: there is no {GCC}: 'make emulators' unpacks it")
-        subprocess.run([gcc, *FOR_GCC[target], *FLAGS, *GCC_FLAGS, source, "-o", made], check=True)
+        assert gcc is not None
+        assert isinstance(machine, Qemu)
+        subprocess.run([gcc, *machine.gcc, *FLAGS, source, "-o", made], check=True)
         return made.read_bytes()
 
 

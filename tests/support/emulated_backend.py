@@ -76,7 +76,9 @@ class EmulatedBackend(CpuBackend):
     def load(self, artifact: Artifact, threads: int) -> MachineCode:
         library = EmulatedLibrary(artifact, machine_for(self.machine))
         manifest = artifact.manifest
-        here = replace(manifest, entries=_as_here(manifest.entries), packing=_as_here(manifest.packing))
+        entries, packing = _as_here(manifest.entries), _as_here(manifest.packing)
+        # What the code requires of a compiler's library is linked to it.
+        here = replace(manifest, entries=entries, packing=packing, requirements=())
         return MachineCode(replace(artifact, manifest=here), 1, {n: library for n in range(len(artifact.code))})
 
 

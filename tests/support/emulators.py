@@ -35,6 +35,8 @@ Arrays = Mapping[str, np.ndarray]
 PROGRAMS = ROOT / "tests" / "support" / "programs"
 EMULATORS = ROOT / ".emulators" / "bin"
 
+GCC = "arm-none-eabi-gcc"
+
 LIMIT = 300.0
 """Seconds after which a program that does not end is taken for one that never will."""
 
@@ -157,6 +159,8 @@ class Qemu(Machine):
     compiler: tuple[str, ...]
     """What tells the C compiler for whom it compiles."""
     linker: tuple[str, ...] = ()
+    gcc: tuple[str, ...] = ()
+    """What tells GCC the same, whose library has what some objects require."""
     instructions_per_tick: int = 0
 
     def missing(self) -> str:
@@ -167,8 +171,9 @@ class Qemu(Machine):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "model.o").write_bytes(artifact.code[entry.code])
-            program = _run_program(self.compiler)
-            zig("ld.lld", "-static", *self.linker, "-o", folder / "program", program, folder / "model.o")
+            parts = [_run_program(self.compiler), folder / "model.o"]
+            parts += [_library(self.gcc)] if artifact.manifest.requirements else []
+            zig("ld.lld", "-static", *self.linker, "-o", folder / "program", *parts)
             (folder / "run.in").write_bytes(_message(artifact, entry, bound))
             traced = self.emulate(folder)
             data = (folder / "run.out").read_bytes()
@@ -212,6 +217,16 @@ def _run_program(compiler: tuple[str, ...]) -> Path:
     flags = ("-O2", "-ffreestanding", "-fno-stack-protector", "-fno-sanitize=all", "-Wall", "-Wextra", "-Werror")
     zig("cc", *compiler, *flags, "-c", PROGRAMS / "run.c", "-o", made)
     return made
+
+
+@cache
+def _library(options: tuple[str, ...]) -> Path:
+    """GCC's library for a Cortex-M; skips the test where there is none."""
+    gcc = find_emulator(GCC)
+    if gcc is None:
+        pytest.skip(f"'make emulators' for the library of {GCC}")
+    told = subprocess.run([gcc, *options, "-print-libgcc-file-name"], capture_output=True, text=True, check=True)
+    return Path(told.stdout.strip())
 
 
 # ---- WebAssembly -----------------------------------------------------------------------------------------------
@@ -393,7 +408,7 @@ def _linux(processor: str, *arguments: str) -> Qemu:
     return Qemu(f"qemu-{processor}", arguments, ("-target", f"{processor}-linux-none"))
 
 
-def _cortex_m(board: str, cpu: str, ram: int, stack_top: int) -> Qemu:
+def _cortex_m(board: str, cpu: str, ram: int, stack_top: int, fpu: str = "auto") -> Qemu:
     """A board of QEMU's that counts instructions, and reads files by semihosting."""
     arguments = ("-M", board, "-nographic", "-monitor", "none", "-serial", "none", "-icount", "shift=0")
     hosting = ("-semihosting-config", "enable=on,target=native", "-kernel")
@@ -402,6 +417,7 @@ def _cortex_m(board: str, cpu: str, ram: int, stack_top: int) -> Qemu:
         arguments + hosting,
         ("-target", "thumb-freestanding-eabihf", f"-mcpu={cpu}", f"-DROOM={12 << 20}"),
         (f"--defsym=RAM_BEGIN={ram}", f"--defsym=STACK_TOP={stack_top}", f"-T{PROGRAMS / 'cortex_m.ld'}"),
+        ("-mthumb", f"-mcpu={cpu.replace('_', '-')}", f"-mfpu={fpu}", "-mfloat-abi=hard"),
         instructions_per_tick=40,
     )
 
@@ -418,8 +434,14 @@ MACHINES: Mapping[str, tuple[Machine, ...]] = {
     "riscv64": (_linux("riscv64"),),
     "rvv-128": (_linux("riscv64", "-cpu", "rv64,v=true,vlen=128"),),
     "rvv-256": (_linux("riscv64", "-cpu", "rv64,v=true,vlen=256"),),
-    "cortex-m4": (_cortex_m("mps2-an386", "cortex_m4", 0x21000000, 0x20400000), Unicorn("ARM_CORTEX_M4")),
-    "cortex-m7": (_cortex_m("mps2-an500", "cortex_m7", 0x60000000, 0x20400000), Unicorn("ARM_CORTEX_M7")),
+    "cortex-m4": (
+        _cortex_m("mps2-an386", "cortex_m4", 0x21000000, 0x20400000, "fpv4-sp-d16"),
+        Unicorn("ARM_CORTEX_M4"),
+    ),
+    "cortex-m7": (
+        _cortex_m("mps2-an500", "cortex_m7", 0x60000000, 0x20400000, "fpv5-sp-d16"),
+        Unicorn("ARM_CORTEX_M7"),
+    ),
     "cortex-m55": (_cortex_m("mps3-an547", "cortex_m55", 0x60000000, 0x20080000),),
     "wasm32": (Wasm(),),
 }
