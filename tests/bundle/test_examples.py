@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
-from c_programs import built, run
+from c_programs import built, c_compiler, run
 from checkout import ROOT
 from emulators import find_emulator, zig
 from in_process import run_tool
@@ -45,6 +46,20 @@ def test_the_host_program_reads_a_digit(tmp_path: Path) -> None:
     bundle = tmp_path / "bundle"
     program = built(tmp_path / "program", [EXAMPLES / "bundle_host" / "main.c", bundle / "digits.o"], f"-I{bundle}")
     assert run(program, bundle / "digits.weights.bin") == "digit 5\n"
+
+
+@pytest.mark.parametrize("form", ["object", "archive", "shared"])
+def test_cmake_finds_the_bundle_in_each_form(form: str, tmp_path: Path) -> None:
+    cmake = shutil.which("cmake") or shutil.which("cmake", path=str(Path(sys.executable).parent))
+    if cmake is None or shutil.which("make") is None:
+        pytest.skip("there is no cmake, or no make that it could use")
+    c_compiler()
+    shutil.copytree(EXAMPLES / "bundle_host", tmp_path / "program")
+    compiled(tmp_path, "--emit", form)
+    bundle, build = tmp_path / "bundle", tmp_path / "build"
+    run(cmake, "-G", "Unix Makefiles", "-S", tmp_path / "program", "-B", build, f"-Ddigits_DIR={bundle}")
+    run(cmake, "--build", build)
+    assert run(build / "program", bundle / "digits.weights.bin") == "digit 5\n"
 
 
 @pytest.mark.parametrize("numbers", ["float", "int8"])
