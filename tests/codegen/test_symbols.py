@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from glow_mlir.backends.cpu.targets import PRESETS
-from glow_mlir.codegen.llvm.elf import Symbol
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.llvm.symbol import Symbol
 from glow_mlir.codegen.llvm.symbols import symbols, undefined_symbols
 from glow_mlir.errors import CompilerBugError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from glow_mlir.codegen.llvm.elf import Symbol
+from glow_mlir.codegen.llvm.symbol import Symbol
 
 MACHINES = {b"\x64\x86": "x86_64", b"\x64\xaa": "aarch64"}
 """How a file begins → the architecture."""

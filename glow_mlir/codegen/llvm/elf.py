@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+from glow_mlir.codegen.llvm.symbol import Symbol
 from glow_mlir.errors import CompilerBugError
 
 MAGIC = b"\x7fELF"
@@ -17,14 +18,6 @@ _FLAGS = 2
 """Where the flags of a section are in its header."""
 _IN_MEMORY = 2
 """The flag of what is loaded."""
-
-
-class Symbol(NamedTuple):
-    """One entry of a symbol table."""
-
-    name: str
-    defined: bool
-    exported: bool
 
 
 class _Layout(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from glow_mlir.codegen.llvm.elf import Symbol
+from glow_mlir.codegen.llvm.symbol import Symbol
 
 MAGIC = b"\xcf\xfa\xed\xfe"
 """How a file of 64 bits begins."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glow_mlir.codegen.llvm import coff, elf, mach_o, wasm
-from glow_mlir.codegen.llvm.elf import Symbol
+from glow_mlir.codegen.llvm.symbol import Symbol
 from glow_mlir.errors import CompilerBugError
 
 _READERS = {
