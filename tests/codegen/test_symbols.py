@@ -9,7 +9,7 @@ import pytest
 from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.llvm.symbol import Symbol
-from glow_mlir.codegen.llvm.symbols import symbols, undefined_symbols
+from glow_mlir.codegen.llvm.symbols import is_arithmetic, symbols, undefined_symbols
 from glow_mlir.errors import CompilerBugError
 
 TEXT = """
@@ -65,3 +65,12 @@ def test_symbols_of_each_format_are_read(name: str) -> None:
 def test_other_files_are_refused() -> None:
     with pytest.raises(CompilerBugError, match="the format of the object file is not known"):
         symbols(b"#!/bin/sh")
+
+
+def test_requirements_are_arithmetic_alone() -> None:
+    arithmetic = (
+        "__aeabi_fadd __aeabi_uldivmod __addsf3 __divdi3 __floatundisf __fixunsdfti __truncdfhf2 __popcountsi2 __eqdf2"
+    )
+    assert all(map(is_arithmetic, arithmetic.split()))
+    others = "__aeabi_memcpy __stack_chk_fail __tls_get_addr __chkstk memcpy sinf __udivmod"
+    assert not any(map(is_arithmetic, others.split()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from glow_mlir.codegen.llvm import coff, elf, mach_o, wasm
 from glow_mlir.codegen.llvm.symbol import Symbol
 from glow_mlir.errors import CompilerBugError
@@ -17,8 +19,11 @@ _READERS = {
 FLOATS_ARE_USED = "_fltused"
 """What objects for Windows refer to that use floats; the C library, or a program without one, defines it."""
 
-_SUPPORT = "__"
-"""How the functions of a compiler's own library begin (libgcc, compiler-rt): arithmetic that a processor lacks."""
+_ARITHMETIC = re.compile(
+    r"__aeabi_(?!mem|read|unwind)\w+"  # Arm's run-time ABI
+    r"|__(gnu_)?[a-z]+?([hbsdtx]f|[sdt]i){1,2}\d?(_ieee)?"  # libgcc and compiler-rt: operation, types, operands
+)
+"""The functions of a compiler's own library that are arithmetic which a processor lacks."""
 
 
 def symbols(data: bytes) -> list[Symbol]:
@@ -42,4 +47,4 @@ def linker_names(data: bytes) -> list[str]:
 
 def is_arithmetic(name: str) -> bool:
     """Whether an undefined symbol is arithmetic of a compiler's library that a processor lacks, or marks its use."""
-    return name.startswith(_SUPPORT) or name == FLOATS_ARE_USED
+    return _ARITHMETIC.fullmatch(name) is not None or name == FLOATS_ARE_USED
