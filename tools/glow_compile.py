@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import watching
 from glow_mlir.tools.command_line import EXIT_OK, new_parser, run_tool
 from glow_mlir.tools.progress import Progress
-from glow_mlir.tools.quantization_arguments import add_quantization_arguments, chosen_quantization, report_file
+from glow_mlir.tools.quantization_arguments import add_quantization_arguments, quantization_by, report_file
 from glow_mlir.tools.run_arguments import add_bind_argument, add_code_arguments, check_code_arguments, memory_options
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from glow_mlir.bundle.compile import Bundle
     from glow_mlir.driver.compiler import Observer
     from glow_mlir.driver.pipelines import Stage
+    from glow_mlir.quantization.options import Quantization
 
 PROGRAM = "glow-compile"
 DESCRIPTION = (
@@ -31,6 +32,7 @@ EXAMPLES = """
 glow-compile model.onnx --target cortex-m4 -o firmware
 glow-compile one=model.onnx eight=model8.onnx --name vision --target neon -o bundle
 glow-compile model.onnx --load-profile model.profile.json --constants object -o bundle
+glow-compile a=a.onnx b=b.onnx --load-profile a=a.profile.json --load-profile b=b.profile.json
 """
 
 
@@ -86,7 +88,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     compilation = parser.add_argument_group("compilation")
     add_code_arguments(compilation)
     add_bind_argument(compilation)
-    add_quantization_arguments(parser.add_argument_group("quantization"))
+    add_quantization_arguments(parser.add_argument_group("quantization"), of_several=True)
     args = parser.parse_args(arguments)
     check_code_arguments(args)
     return args
@@ -111,6 +113,22 @@ def named_models(args: Namespace) -> dict[str, str]:
     return found
 
 
+def chosen_profiles(args: Namespace, models: Mapping[str, str]) -> dict[str, Quantization]:
+    """Entry → how its model is quantized; raises `OptionError` where it is not clear which profile is whose."""
+    found: dict[str, Quantization] = {}
+    for text in args.load_profile or ():
+        entry, _, path = ("", "", text) if "=" not in text or Path(text).exists() else text.partition("=")
+        if not entry and len(models) == 1:
+            (entry,) = models
+        if entry not in models:
+            reason = f"there is no entry '{entry}'" if entry else f"'{text}' does not say whose profile it is"
+            raise OptionError(reason, hint=f"ENTRY=FILE, with one of {', '.join(models)}")
+        if entry in found:
+            raise OptionError(f"two profiles are for the entry '{entry}'", hint="glow-profile takes all data at once")
+        found[entry] = quantization_by(args, path)
+    return found
+
+
 def execute(args: Namespace) -> int:
     """Do what the options say; the exit code."""
     models = named_models(args)
@@ -126,8 +144,8 @@ def write_files(args: Namespace, bundle: Bundle, folder: Path, models: Iterable[
     from glow_mlir.bundle.files import write_bundle
     from glow_mlir.support.files import replaced
 
-    given = (*models, args.load_profile, args.load_configuration)
-    read = [Path(file) for file in given if file is not None]
+    profiles = (text.rpartition("=")[2] for text in args.load_profile or ())
+    read = [Path(file) for file in (*models, *profiles, args.load_configuration) if file is not None]
     if args.report is None:
         write_bundle(bundle, folder, args.emit, read)
         return
@@ -155,7 +173,7 @@ def compiled(args: Namespace, models: dict[str, str], name: str) -> Bundle:
     progress.say("compiling")
     try:
         with watching(progress.say):
-            return bundle_of(models, name, options_of(args, models, tell), form)
+            return bundle_of(models, name, options_of(args, models, tell), form, chosen_profiles(args, models))
     finally:
         progress.clear()
 
@@ -176,7 +194,6 @@ def options_of(args: Namespace, models: dict[str, str], observer: Observer) -> C
         accuracy=args.accuracy,
         **memory_options(args),
         tune=args.tune,
-        quantize=chosen_quantization(args),
         precision=args.precision or FULL_PRECISION,
         keep_precision=tuple(args.keep_precision_for_nodes or ()),
         weights=args.weights or FULL_PRECISION,

@@ -32,9 +32,14 @@ def report_file(text: str) -> str:
     return text
 
 
-def add_quantization_arguments(group: ArgumentGroup) -> None:
-    """Add `--load-profile`, what depends on it, and `--load-configuration`."""
-    group.add_argument("--load-profile", metavar="FILE", help="quantize the model by a profile that glow-profile wrote")
+def add_quantization_arguments(group: ArgumentGroup, of_several: bool = False) -> None:
+    """Add `--load-profile`, that of one of several models if there may be such, and what goes with it or without."""
+    group.add_argument(
+        "--load-profile",
+        metavar="[ENTRY=]FILE" if of_several else "FILE",
+        action="append" if of_several else "store",
+        help="quantize the model by a profile that glow-profile wrote",
+    )
     group.add_argument(
         "--load-configuration", metavar="FILE", help="compute each node in the precision that glow-tune found"
     )
@@ -83,10 +88,13 @@ def add_quantization_arguments(group: ArgumentGroup) -> None:
 
 def chosen_quantization(args: Namespace) -> Quantization | None:
     """What the options ask for; `None` without a profile."""
-    if args.load_profile is None:
-        return None
+    return None if args.load_profile is None else quantization_by(args, args.load_profile)
+
+
+def quantization_by(args: Namespace, profile: str) -> Quantization:
+    """What the options ask for, by the profile in a file."""
     return Quantization(
-        args.load_profile,
+        profile,
         args.quantization_schema or SCHEMAS[0],
         args.quantization_precision or next(iter(PRECISIONS)),
         args.quantization_precision_bias or next(iter(BIASES)),

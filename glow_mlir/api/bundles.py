@@ -6,26 +6,45 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from glow_mlir.api.compile_options import CompileOptions
+from glow_mlir.api.compile_options import FULL_PRECISION, CompileOptions
 from glow_mlir.api.models import accepted_model, import_any
 from glow_mlir.bundle.compile import Bundle, check_limits, compile_bundle, joined, wanted_names
 from glow_mlir.bundle.interface import ObjectForm
 from glow_mlir.bundle.layout import entry_names
 from glow_mlir.bundle.names import bundle_identifier
+from glow_mlir.driver.pipelines import OPTIMIZED
 from glow_mlir.errors import OptionError, OutOfMemoryError
+from glow_mlir.quantization.options import Quantization
 
 RUN = "run"
 """What the entry of a bundle is called that has one, where nobody names it."""
 
 
-def bundle_of(models: Mapping[str, Any], name: str, options: CompileOptions, form: ObjectForm | None = None) -> Bundle:
+def bundle_of(
+    models: Mapping[str, Any],
+    name: str,
+    options: CompileOptions,
+    form: ObjectForm | None = None,
+    quantize: Mapping[str, Quantization] | None = None,
+) -> Bundle:
     """
     Compile models to a bundle: entry → model, as `InferenceSession` takes it; an empty name stands for `run`, or for
     those of the functions of a module.
 
-    All global symbols begin with the `name`, as far as C takes it. Raises `GlowError` for whatever is wrong.
+    All global symbols begin with the `name`, as far as C takes it. Models are quantized as `quantize` says by their
+    entries, or else all as the options say. Raises `GlowError` for whatever is wrong.
     """
     form = form or ObjectForm()
+    own = {entry: replace(options, quantize=found) for entry, found in (quantize or {}).items()}
+    if unknown := own.keys() - models.keys():
+        raise OptionError(f"there is no entry '{unknown.pop()}' to quantize", hint=f"there are {', '.join(models)}")
+    return _within_limits(models, name, {entry: own.get(entry, options) for entry in models}, form)
+
+
+def _within_limits(
+    models: Mapping[str, Any], name: str, options: Mapping[str, CompileOptions], form: ObjectForm
+) -> Bundle:
+    """The bundle, whose memory is within the limits of its target; raises `OutOfMemoryError` where there is none."""
     bundle = _compiled(models, name, options, form)
     try:
         check_limits(bundle)
@@ -35,7 +54,8 @@ def bundle_of(models: Mapping[str, Any], name: str, options: CompileOptions, for
         if not limit or bundle.report.ram <= limit or stack >= limit:
             raise
         try:
-            smaller = _compiled(models, name, replace(options, ram_bytes=limit - stack), form)
+            less = {entry: replace(own, ram_bytes=limit - stack) for entry, own in options.items()}
+            smaller = _compiled(models, name, less, form)
             bundle = replace(smaller, layout=replace(smaller.layout, target=bundle.layout.target))
             check_limits(bundle)
         except OutOfMemoryError:
@@ -43,14 +63,19 @@ def bundle_of(models: Mapping[str, Any], name: str, options: CompileOptions, for
     return bundle
 
 
-def _compiled(models: Mapping[str, Any], name: str, options: CompileOptions, form: ObjectForm) -> Bundle:
+def _compiled(models: Mapping[str, Any], name: str, options: Mapping[str, CompileOptions], form: ObjectForm) -> Bundle:
     """The bundle, with activations within its limit alone."""
-    modules = {entry: import_any(accepted_model(model), options.dimensions) for entry, model in models.items()}
+    modules = {entry: import_any(accepted_model(model), options[entry].dimensions) for entry, model in models.items()}
     wanted = [(entry, wanted_names(entry, module)) for entry, module in modules.items()]
     if not any(found for _, found in wanted):
         raise OptionError("there is no function to call", hint="a bundle takes at least one entry")
     bundle = bundle_identifier(name)
     names = entry_names(bundle, [own if entry or len(found) > 1 else RUN for entry, found in wanted for own in found])
-    module = joined(modules, names)
-    compilation = replace(options, threads=options.threads or 1).compilation(module)
+    (module, *others), (rest, *_) = modules.values(), options.values()
+    if others:
+        # What depends on the names in a model is done while it is alone.
+        optimized = {entry: options[entry].compilation(module).run(OPTIMIZED.name) for entry, module in modules.items()}
+        module = joined(optimized, names)
+        rest = replace(rest, quantize=None, precision=FULL_PRECISION, keep_precision=(), weights=FULL_PRECISION)
+    compilation = replace(rest, threads=rest.threads or 1).compilation(module)
     return compile_bundle(compilation, bundle, names, form)

@@ -19,7 +19,7 @@ from glow_mlir.codegen.llvm import elf
 from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp, StorageOp
 from glow_mlir.dialects.glow_low.memory import WeightOp, byte_size
 from glow_mlir.driver.compiler import STAGE, Compilation, stage_of
-from glow_mlir.driver.pipelines import ALLOCATED, IMPORTED, LLVM
+from glow_mlir.driver.pipelines import ALLOCATED, LLVM
 from glow_mlir.errors import OptionError, OutOfMemoryError
 from glow_mlir.ir.entries import entries_of, packing_functions, placeholders_of
 from glow_mlir.ir.locations import location_name
@@ -54,13 +54,8 @@ def joined(modules: Mapping[str, ModuleOp], names: Sequence[str]) -> ModuleOp:
     """
     One module of the functions of several, under these names, which share constants of the same content.
 
-    A single module stays as it is, by which its profile knows it. Raises `OptionError` for modules that passes have
-    changed already.
+    The modules are at one stage, that of graphs.
     """
-    if len(modules) == 1:
-        return next(iter(modules.values()))
-    if any(stage_of(module) not in ("", IMPORTED.name) for module in modules.values()):
-        raise OptionError("modules that passes have changed cannot share a bundle", hint="give them as imported")
     union, ahead = _Union(taken=set(names)), iter(names)
     for entry, module in modules.items():
         for function in entries_of(module):

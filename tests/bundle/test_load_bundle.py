@@ -13,7 +13,8 @@ from in_process import run_tool
 
 import glow_mlir
 from glow_mlir.errors import GlowError
-from glow_mlir.tools import glow_compile
+from glow_mlir.quantization.options import Quantization
+from glow_mlir.tools import glow_compile, glow_profile
 
 DIGITS = ROOT / "examples" / "digits.onnx"
 IMAGES = np.random.default_rng(0).random((2, 1, 8, 8), np.float32)
@@ -56,6 +57,21 @@ def test_bundles_run_as_sessions_do_and_without_the_compiler(folder: Path, tmp_p
     np.testing.assert_array_equal(np.load(tmp_path / "array.npy"), expected[0])
 
 
+def test_each_model_of_a_bundle_has_a_profile_of_its_own(tmp_path: Path) -> None:
+    np.savez(tmp_path / "images.npz", image=IMAGES)
+    argv = [str(DIGITS), "--bind", "N=2", "--dataset", "images.npz", "-o", "profile.json"]
+    assert run_tool(glow_profile.main, argv, program="glow-profile", directory=tmp_path).code == 0
+    argv = [f"float={DIGITS}", f"int8={DIGITS}", "--bind", "N=2", "--load-profile", "int8=profile.json", "-o", "out"]
+    done = run_tool(glow_compile.main, argv, program="glow-compile", directory=tmp_path)
+    assert done.code == 0, done.stderr
+    bundle = glow_mlir.load_bundle(tmp_path / "out")
+    # C has a word that is called float.
+    for entry, quantize in (("float_", None), ("int8", Quantization(tmp_path / "profile.json"))):
+        session = glow_mlir.InferenceSession(DIGITS, dimensions={"N": 2}, cache=False, quantize=quantize)
+        found = bundle.run(None, {"image": IMAGES}, entry=entry)
+        np.testing.assert_array_equal(found, session.run(None, {"image": IMAGES}))
+
+
 def test_a_damaged_bundle_is_refused(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "bundle")
     weights = bytearray((folder / "digits.weights.bin").read_bytes())
@@ -85,6 +101,8 @@ def test_a_bundle_for_another_machine_is_refused(tmp_path: Path) -> None:
         (["missing.onnx"], "cannot be read"),
         (["a.onnx", "b.onnx"], "has no entry"),
         (["x=a.onnx", "x=b.onnx"], "two models are the entry 'x'"),
+        ([f"x={DIGITS}", f"y={DIGITS}", "--load-profile", "p.json"], "'p.json' does not say whose profile it is"),
+        ([f"x={DIGITS}", "--load-profile", "z=p.json"], "there is no entry 'z'"),
         ([str(DIGITS)], "1 dimension has no size"),
         ([str(DIGITS), "--bind", "N=1", "--emit", "wasm", "--target", "scalar"], "there is no form 'wasm'"),
     ],
