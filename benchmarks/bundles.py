@@ -129,14 +129,14 @@ def measured(network: str, precision: str, target: str, against_c: bool) -> Row:
 def naive(network: str, precision: str, target: str, machine: Machine, artifact: Artifact) -> Ran:
     """What the translation to C of a network does, compiled for the same processor."""
     made = translated(lowered_to(network, precision, target, INSTRUCTIONS.name))
-    code = _compiled(made.text, FOR_CLANG.get(target), machine)
+    code = compiled_c(made.text, FOR_CLANG.get(target), machine)
     entries = tuple(replace(entry, activations=made.activations) for entry in artifact.manifest.entries)
     manifest = replace(artifact.manifest, entries=entries)
     return machine.run(Artifact((code,), made.constants, manifest), inputs_of(network))
 
 
-def _compiled(text: str, for_clang: tuple[str, ...] | None, machine: Machine) -> bytes:
-    """The object file of C text."""
+def compiled_c(text: str, for_clang: tuple[str, ...] | None, machine: Machine) -> bytes:
+    """The object file of C text, by clang with these options or by GCC for a Cortex-M."""
     with tempfile.TemporaryDirectory() as name:
         source, made = Path(name) / "naive.c", Path(name) / "naive.o"
         source.write_text(text)

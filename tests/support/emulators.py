@@ -173,7 +173,8 @@ class Qemu(Machine):
             (folder / "model.o").write_bytes(artifact.code[entry.code])
             parts = [_run_program(self.compiler), folder / "model.o"]
             parts += [_library(self.gcc)] if artifact.manifest.requirements else []
-            zig("ld.lld", "-static", *self.linker, "-o", folder / "program", *parts)
+            called = [] if entry.name == "main" else [f"--defsym=main={entry.name}"]
+            zig("ld.lld", "-static", *self.linker, *called, "-o", folder / "program", *parts)
             (folder / "run.in").write_bytes(_message(artifact, entry, bound))
             traced = self.emulate(folder)
             data = (folder / "run.out").read_bytes()
@@ -410,15 +411,18 @@ def _linux(processor: str, *arguments: str) -> Qemu:
     return Qemu(f"qemu-{processor}", arguments, ("-target", f"{processor}-linux-none"))
 
 
-def _cortex_m(board: str, cpu: str, ram: int, stack_top: int, fpu: str = "auto") -> Qemu:
-    """A board of QEMU's that counts instructions, and reads files by semihosting."""
+def cortex_m(
+    board: str, cpu: str, ram: int, stack_top: int, fpu: str = "auto", stack: int = 0x20000, room: int = 12 << 20
+) -> Qemu:
+    """A board of QEMU's that counts instructions, and reads files by semihosting; sizes are in bytes."""
     arguments = ("-M", board, "-nographic", "-monitor", "none", "-serial", "none", "-icount", "shift=0")
+    places = {"RAM_BEGIN": ram, "STACK_TOP": stack_top, "STACK_BYTES": stack}
     hosting = ("-semihosting-config", "enable=on,target=native", "-kernel")
     return Qemu(
         "qemu-system-arm",
         arguments + hosting,
-        ("-target", "thumb-freestanding-eabihf", f"-mcpu={cpu}", f"-DROOM={12 << 20}"),
-        (f"--defsym=RAM_BEGIN={ram}", f"--defsym=STACK_TOP={stack_top}", f"-T{PROGRAMS / 'cortex_m.ld'}"),
+        ("-target", "thumb-freestanding-eabihf", f"-mcpu={cpu}", f"-DROOM={room}"),
+        (*(f"--defsym={name}={value}" for name, value in places.items()), f"-T{PROGRAMS / 'cortex_m.ld'}"),
         ("-mthumb", f"-mcpu={cpu.replace('_', '-')}", f"-mfpu={fpu}", "-mfloat-abi=hard"),
         instructions_per_tick=40,
     )
@@ -437,14 +441,14 @@ MACHINES: Mapping[str, tuple[Machine, ...]] = {
     "rvv-128": (_linux("riscv64", "-cpu", "rv64,v=true,vlen=128"),),
     "rvv-256": (_linux("riscv64", "-cpu", "rv64,v=true,vlen=256"),),
     "cortex-m4": (
-        _cortex_m("mps2-an386", "cortex_m4", 0x21000000, 0x20400000, "fpv4-sp-d16"),
+        cortex_m("mps2-an386", "cortex_m4", 0x21000000, 0x20400000, "fpv4-sp-d16"),
         Unicorn("ARM_CORTEX_M4"),
     ),
     "cortex-m7": (
-        _cortex_m("mps2-an500", "cortex_m7", 0x60000000, 0x20400000, "fpv5-sp-d16"),
+        cortex_m("mps2-an500", "cortex_m7", 0x60000000, 0x20400000, "fpv5-sp-d16"),
         Unicorn("ARM_CORTEX_M7"),
     ),
-    "cortex-m55": (_cortex_m("mps3-an547", "cortex_m55", 0x60000000, 0x20080000),),
+    "cortex-m55": (cortex_m("mps3-an547", "cortex_m55", 0x60000000, 0x20080000),),
     "wasm32": (Wasm(),),
 }
 """Target → the machines that run its code, the best first."""
