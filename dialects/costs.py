@@ -29,6 +29,8 @@ class Costs:
     """Additions that a division or square root of floats is worth."""
     integer_division_operations: int
     """Additions that a division of integers, or the remainder of any, is worth."""
+    limit_operations: int
+    """Additions that limiting a float on one side is worth, behind a product."""
     part_operations: int
     """The least work of a part of an instruction, in additions, that several threads share."""
     parts_per_thread: int

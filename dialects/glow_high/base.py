@@ -115,6 +115,13 @@ class HighOp(IRDLOperation, Workload):
         """
         return False
 
+    def chooses_elements(self) -> bool:
+        """
+        Whether each element of the only result is the largest, or the smallest, of some of the first operand, at least
+        one, so that it makes no difference whether these are limited to a range, or it.
+        """
+        return False
+
     def linear_form(self) -> LinearForm | None:
         """How it is linear in its first operand; `None` where it is not, or where channels are not the last axis."""
         return None

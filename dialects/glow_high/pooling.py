@@ -117,6 +117,9 @@ class MaxPoolOp(Pool):
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0] if meets_input(self.window()) else ANY
 
+    def chooses_elements(self) -> bool:
+        return meets_input(self.window())
+
     def pads_with(self, fill: float, known: Range, window: Window) -> bool:
         return fill <= known.low and meets_input(window)
 

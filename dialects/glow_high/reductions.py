@@ -20,6 +20,7 @@ from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer, in
 from glow_mlir.dialects.shapes import (
     Shape,
     element_of,
+    may_be_empty,
     normalize_axis,
     rank_of,
     require,
@@ -120,6 +121,9 @@ class ReduceMaxOp(Reduction):
 
     input = operand_def(SCALARS)
 
+    def chooses_elements(self) -> bool:
+        return not may_be_empty(self.input)
+
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0] if size_of(self.input) else ANY
 
@@ -131,6 +135,9 @@ class ReduceMinOp(Reduction):
     name = "glow_high.reduce_min"
 
     input = operand_def(SCALARS)
+
+    def chooses_elements(self) -> bool:
+        return not may_be_empty(self.input)
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0] if size_of(self.input) else ANY

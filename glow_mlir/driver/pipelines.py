@@ -331,6 +331,7 @@ LOWERED = Stage.of(
     "lower-quantization",  # Products of codes in products of integers, which backends execute.
     "lower",  # What the backend does not execute, in simpler operators.
     "expand-powers",  # Cheaper than the functions that kernels have for them.
+    "sink-clips",  # Where they are no part of products for nothing.
     "sink-transposes",  # Those of lowerings that need another layout.
     "canonicalize",  # Lowerings emit general forms.
     "hoist-from-loops",  # Products are what the backend executes, whose rows are computed at once.

@@ -67,6 +67,7 @@ PASSES: dict[str, str] = {
     "shrink-splats": "glow_mlir.transforms.shrink_splats:ShrinkSplatsPass",
     "simplify-control-flow": "glow_mlir.transforms.simplify_control_flow:SimplifyControlFlowPass",
     "simplify-convolutions": "glow_mlir.transforms.simplify_convolutions:SimplifyConvolutionsPass",
+    "sink-clips": "glow_mlir.transforms.sink_clips:SinkClipsPass",
     "sink-conversions": "glow_mlir.transforms.sink_conversions:SinkConversionsPass",
     "sink-from-loops": "glow_mlir.transforms.sink_from_loops:SinkFromLoopsPass",
     "sink-reshapes": "glow_mlir.transforms.sink_reshapes:SinkReshapesPass",

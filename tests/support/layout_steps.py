@@ -21,7 +21,7 @@ from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp, LrnOp, RmsNormalizationOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp
-from glow_mlir.dialects.glow_high.reductions import ArgMaxOp, CumSumOp, ReduceMaxOp, TopKOp
+from glow_mlir.dialects.glow_high.reductions import ArgMaxOp, CumSumOp, ReduceMaxOp, ReduceMinOp, TopKOp
 from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.glow_high.transposition import inverse
@@ -205,6 +205,18 @@ def step_padded_window(g: GraphBuilder) -> SSAValue:
     size: int = g.draw(st.integers(1, min(2, *shape_of(value)[1:-1])))
     pads = [min(width, size - 1) for width in pads]
     return g(kind, value, kernel_shape=[size] * spatial, pads=pads, ceil_mode=g.draw(st.booleans()), **more)
+
+
+def step_clipped_window(g: GraphBuilder) -> SSAValue:
+    """A pool or reduction of elements that are limited, and sometimes read again."""
+    value = step_limits(g) if g.draw(st.booleans()) else g(ReluOp, g.pick((3, 4)))
+    if rank_of(value) < 3 or g.draw(st.booleans()):
+        found = g(g.draw(st.sampled_from([ReduceMaxOp, ReduceMinOp])), value, axes=[rank_of(value) - 1])
+    else:
+        spatial = rank_of(value) - 2
+        size: int = g.draw(st.integers(1, min(2, *shape_of(value)[1:-1])))
+        found = g(MaxPoolOp, value, kernel_shape=[size] * spatial, pads=[size - 1] * (2 * spatial))
+    return g(ReluOp, value) if g.draw(st.integers(0, 3)) == 0 else found
 
 
 def step_dealt_conv(g: GraphBuilder) -> SSAValue:

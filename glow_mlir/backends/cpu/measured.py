@@ -13,6 +13,7 @@ _MEASURED = KernelCosts(
     function_operations=16,  # Polynomials.
     division_operations=4,
     integer_division_operations=16,
+    limit_operations=1,
     part_operations=1 << 18,  # 2 to 3 µs, while starting and ending a parallel loop takes 1.
     parts_per_thread=4,
     least_tap_filters=32,
@@ -96,6 +97,7 @@ _SCALAR_FLOATS: Mapping[str, int] = {
     "unrolled_taps": 9,
     "row_sums": 16,
     "branched_operations": 8,
+    "limit_operations": 4,
     "sized_depth": 1 << 10,
 }
 """
