@@ -8,6 +8,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, f32
 from xdsl.ir import Block, Operation, SSAValue
 
+from glow_mlir.codegen.builder.arm import limit, round_saturating, rounds_and_saturates
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.builder.value import Value
@@ -69,6 +70,8 @@ class RoundedCode:
 
     def emit(self, b: Builder, number: Value, op: Operation) -> Value:
         """The code of `number`, as `op` converts it; bytes that are stored are packed some registers at once."""
+        if rounds_and_saturates(b.target, number.lanes):
+            return b.cast(self._saturated(b, number), op.results[0].type)
         if self.low:
             # What is no number has the code 0; where that is the least one, so has the least number.
             number = b.select(b.compare("uno", number, number), float(-self.zero_point), number)
@@ -77,6 +80,14 @@ class RoundedCode:
         low, high = float(self.low - self.zero_point), float(self.high - self.zero_point)
         whole = b.round_to_i32(b.min(b.max(number, low), high))
         return b.cast(whole + self.zero_point, op.results[0].type)
+
+    def _saturated(self, b: Builder, number: Value) -> Value:
+        """The code of `number` as i32, rounded and limited by instructions of the core."""
+        if self.zero_point:
+            # They give 0 for what is no number, to which the zero point would be added.
+            least = float(-self.zero_point)
+            number = b.select(b.compare("uno", number, number), least, number) if self.low else b.max(number, least)
+        return limit(b, round_saturating(b, number), self.zero_point, self.low, self.high)
 
     def _packed(self, b: Builder, number: Value, signed: bool) -> Value:
         """The code of `number` in bytes, of which that of no number is the least one."""
