@@ -44,6 +44,8 @@ class KernelCosts(Costs):
     """Rows of a tile whose sums are integers in registers of the core, where there are none for vectors of them."""
     core_tile_sums: int
     """Sums of a row of such a tile."""
+    called_tiles: int
+    """Tiles of rows that one call of their function computes; more than 1 are all that follow each other."""
     unrolled_cells: int
     """Cells of the depth that a step of a tile takes at least, where what a loop does beside them takes its time."""
     sized_depth: int
@@ -80,6 +82,10 @@ class KernelCosts(Costs):
     """Lines of a tile, which share what they read."""
     depthwise_pixels: int
     """Pixels of a line of the tile; the other registers hold lines of the filter, and one pixel."""
+    core_depthwise_lines: int
+    """Lines of a tile at most, where its sums are integers in registers of the core."""
+    core_depthwise_pixels: int
+    """Pixels of a line of such a tile at most."""
 
     # Pools.
     unrolled_taps: int

@@ -25,6 +25,7 @@ from glow_mlir.codegen.kernels.gemm import (
     emit_blocks,
     emit_panels,
     emit_row_tiles,
+    emit_runs_of_tiles,
     product_cut,
 )
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
@@ -287,10 +288,10 @@ class _Bound:
             def panel(columns: Columns) -> None:
                 ahead = Ahead(columns, nest.panel_rows, rows)
 
-                def tile(row: Index, count: int) -> None:
-                    self._tile(columns, count, pixels.at(0, row), pixels, ahead, row - first, {})
+                def tile(row: Index, count: int, tiles: int) -> None:
+                    self._tile(columns, (count, tiles), pixels.at(0, row), pixels, ahead, row - first, {})
 
-                emit_row_tiles(nest.b, first, rows, nest.kernel.tile.rows, tile)
+                emit_runs_of_tiles(nest.b, nest.kernel, first, rows, tile)
 
             self._panels(panel)
 
@@ -308,10 +309,11 @@ class _Bound:
                 with nest.b.loop(0, lines) as step:
                     line = step + first
 
-                    def tile(row: Index, count: int) -> None:
-                        self._tile(columns, count, pixels.at(line, row), pixels, ahead, step * pixels.width + row, {})
+                    def tile(row: Index, count: int, tiles: int) -> None:
+                        place = step * pixels.width + row
+                        self._tile(columns, (count, tiles), pixels.at(line, row), pixels, ahead, place, {})
 
-                    emit_row_tiles(nest.b, 0, pixels.width, nest.kernel.tile.rows, tile)
+                    emit_runs_of_tiles(nest.b, nest.kernel, 0, pixels.width, tile)
 
             self._panels(panel)
 
@@ -344,7 +346,7 @@ class _Bound:
                 "output_jump": jumps[0],
                 **{f"plane_jump{index}": jump for index, jump in enumerate(jumps[1:])},
             }
-            self._tile(columns, count, pixels.at(line, position), pixels, ahead, row - first, wrap)
+            self._tile(columns, (count, 1), pixels.at(line, position), pixels, ahead, row - first, wrap)
 
         emit_row_tiles(nest.b, first, rows, nest.kernel.tile.rows, tile)
 
@@ -358,7 +360,7 @@ class _Bound:
     def _tile(
         self,
         columns: Columns,
-        rows: int,
+        tiles: tuple[int, int],
         at: tuple[Index, Places],
         pixels: Pixels,
         ahead: Ahead,
@@ -366,13 +368,16 @@ class _Bound:
         wrap: dict[str, Index],
     ) -> None:
         """
-        Call the micro-kernel for one tile whose first pixel lies `at` these offsets, the `row` of those of a panel.
+        Call the micro-kernel for `tiles`, (rows of each, how many), whose first pixel lies `at` these offsets, the
+        `row` of those of a panel.
 
         `wrap` says how it goes on from line to line, where it does.
         """
         nest, operands = self.nest, self.nest.operands
+        rows, together = tiles
         variant = nest.kernel.of_tile(rows, columns, self.whole_rows)
-        variant = ahead.applied(dataclasses.replace(variant, wraps=bool(wrap)), nest.b.target)
+        looped = not wrap and nest.kernel.loops(nest.b.target, pixels.width)
+        variant = ahead.applied(dataclasses.replace(variant, wraps=bool(wrap), looped=looped), nest.b.target)
         loops, run = nest.shape.segments()
         segments: dict[str, Index] = {}
         for index, (count, stride) in enumerate(loops):
@@ -390,6 +395,7 @@ class _Bound:
             weights=columns.weights,
             bias=operands.bias_at(column),
             depth=variant.dot.cells(run)[0],
+            count=together,
             last=variant.dot.last_cell(run) or 0,
             input_step=pixels.step_in,
             output_step=pixels.step_out[0],

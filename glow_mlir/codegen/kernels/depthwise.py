@@ -31,7 +31,7 @@ from glow_mlir.codegen.kernels.pixels import Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.math.half import loaded_as, to_sums
-from glow_mlir.dialects.element_types import bit_width
+from glow_mlir.dialects.element_types import bit_width, is_integer
 
 
 @dataclass(frozen=True)
@@ -200,11 +200,14 @@ def emit_depthwise(
         raise ValueError("a depthwise convolution has one channel and one filter per group")
     flat, dot, planes = _planar(shape), operands.dot, operands.planes
     lanes, costs = b.target.vector_width(dot.sums), kernel_costs(b.target)
+    rows, pixels = costs.depthwise_lines, costs.depthwise_pixels
+    if lanes == 1 and is_integer(dot.sums):
+        rows, pixels = min(rows, costs.core_depthwise_lines), min(pixels, costs.core_depthwise_pixels)
     kernel = DepthwiseKernel(
         dot=dot,
         lanes=lanes,
-        rows=costs.depthwise_lines,
-        pixels=costs.depthwise_pixels,
+        rows=rows,
+        pixels=pixels,
         slices=math.prod(flat.kernel[:-2]),
         height=flat.kernel[-2],
         width=flat.kernel[-1],

@@ -94,6 +94,22 @@ def emit_row_tiles(b: Builder, start: Index, count: Index, most: int, body: Call
                 body(piece * rows + higher + start, rows)
 
 
+def emit_runs_of_tiles(
+    b: Builder, kernel: MicroKernel, start: Index, count: Index, body: Callable[[Index, int, int], None]
+) -> None:
+    """
+    Run `body(first row, rows, tiles)` for tiles of a kernel that cover `count` rows from `start`: one after another, or
+    all of one height together where its function goes through them.
+    """
+    if not kernel.loops(b.target, count):
+        emit_row_tiles(b, start, count, kernel.tile.rows, lambda row, rows: body(row, rows, 1))
+        return
+    assert isinstance(count, int), "tiles are counted by Python"
+    for tiles, rows in balanced(count, kernel.tile.rows):
+        body(start, rows, tiles)
+        start = start + tiles * rows
+
+
 def emit_blocks(
     b: Builder, rows: Index, tile_rows: int, block: int, body: Callable[[Index, Index], None], share: Partition = ALL
 ) -> None:
@@ -278,8 +294,9 @@ class _Nest:
         kernel, operands, dot = self.kernel, self.operands, self.kernel.dot
         ahead = Ahead(columns, dot.panel_rows(self.k, self.k), rows)
 
-        def tile(row: Index, count: int) -> None:
+        def tile(row: Index, count: int, tiles: int) -> None:
             variant = ahead.applied(kernel.of_tile(count, columns, self.whole_rows), self.b.target)
+            variant = dataclasses.replace(variant, looped=kernel.loops(self.b.target, rows))
             variant.call(
                 self.b,
                 output=operands.out.at(row * self.ldc + columns.start, kernel.output_element),
@@ -287,6 +304,7 @@ class _Nest:
                 weights=columns.weights,
                 bias=operands.bias_at(columns.start) if kernel.bias else operands.out,
                 depth=dot.cells(self.k)[0],
+                count=tiles,
                 last=dot.last_cell(self.k) or 0,
                 input_step=self.lda,
                 output_step=self.ldc,
@@ -295,7 +313,7 @@ class _Nest:
                 **self._planes(row, columns.start),
             )
 
-        emit_row_tiles(self.b, first, rows, kernel.tile.rows, tile)
+        emit_runs_of_tiles(self.b, kernel, first, rows, tile)
 
     def _planes(self, row: Index, column: Index) -> dict[str, Index]:
         """Where the tile at a row and column finds the planes of the epilogue."""

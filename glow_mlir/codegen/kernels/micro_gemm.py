@@ -25,6 +25,7 @@ from glow_mlir.codegen.kernels.sized_sums import SizedSums, SumSizes
 from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore, row_addresses
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, line_elements
 from glow_mlir.dialects.element_types import bit_width
+from glow_mlir.dialects.target import Target
 
 FEWEST_LANES = 4
 """Vectors of fewer lanes are not halved: of two, half is no vector."""
@@ -44,7 +45,8 @@ class MicroKernel(StoredTile, SharedFunction):
     `accumulate` adds to what the output holds, otherwise the sum starts at the bias, or at zero. Runs of the depth end
     with `rest` elements of a cell, or with a whole one that has elements `shared` with the one before. `prefetch` is
     how many lines of the cache each step fetches ahead. `partial_sums` is how many each output has, by default what
-    suits the tile. With `sizes` the code is for these alone: they are no arguments.
+    suits the tile. With `sizes` the code is for these alone: they are no arguments. Where `looped`, it computes
+    `count` tiles of rows that follow each other.
     """
 
     narrow: bool = False
@@ -56,11 +58,17 @@ class MicroKernel(StoredTile, SharedFunction):
     prefetch: int = 0
     partial_sums: int | None = None
     sizes: SumSizes | None = None
+    looped: bool = False
 
     @property
     def ways(self) -> int:
         """How many partial sums each output has."""
         return self.partial_sums or partial_sums(self.tile, self.rows, self.vectors)
+
+    def loops(self, target: Target, rows: Index) -> bool:
+        """Whether a machine has it go through the tiles of some rows by itself, where it is for no sizes alone."""
+        together = kernel_costs(target).called_tiles > 1
+        return together and isinstance(rows, int) and not self.prefetch and self.sizes is None
 
     def of_tile(self, rows: int, columns: Columns, whole_rows: Index) -> MicroKernel:
         """
@@ -99,7 +107,8 @@ class MicroKernel(StoredTile, SharedFunction):
             ("weights", ptr),
         ]
         if self.sizes is None:
-            names += [(name, index_type) for name in ("depth", "input_step", "output_step")]
+            counts = ("depth", "input_step", "output_step", *(("count",) if self.looped else ()))
+            names += [(name, index_type) for name in counts]
         if self.bias:
             names.append(("bias", ptr))
         if self.shared:
@@ -124,7 +133,7 @@ class MicroKernel(StoredTile, SharedFunction):
     @property
     def readable(self) -> str:
         """What the function is called."""
-        flags = ("narrow", "partial", "shared", "bias", "accumulate", "wraps", "prefetch", "sizes")
+        flags = ("looped", "narrow", "partial", "shared", "bias", "accumulate", "wraps", "prefetch", "sizes")
         words = [
             "gemm",
             self.dot.readable,
@@ -134,6 +143,20 @@ class MicroKernel(StoredTile, SharedFunction):
         return ".".join([*words, "epilogue"] if self.epilogue else words)
 
     def emit(self, b: Builder, given: dict[str, Value]) -> None:
+        if not self.looped:
+            self._tile(b, given)
+            return
+        steps = {"input": ("input_step", self.dot.memory), "output": ("output_step", self.output_element)}
+        for index, plane in enumerate(self.planes):
+            if plane.moves:
+                steps[f"plane{index}"] = (f"plane_step{index}", plane.element)
+        with b.loop(0, given["count"], carried=[given[name] for name in steps]) as tiles:
+            self._tile(b, given | dict(zip(steps, tiles.values, strict=True)))
+            following = zip(tiles.values, steps.values(), strict=True)
+            tiles.set(*(place.at(given[step] * self.rows, element) for place, (step, element) in following))
+
+    def _tile(self, b: Builder, given: dict[str, Value]) -> None:
+        """One tile."""
         if self.sizes is not None:
             given = {**given, "output_step": b.index(self.sizes.output_step)}
         masks = _masks(b, self, given)

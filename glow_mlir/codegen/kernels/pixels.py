@@ -36,7 +36,8 @@ class Pixels:
 
     def go_by_lines(self, tile: Tile) -> bool:
         """Whether each line is cut into tiles of its own, which would else wait for the latency of their sums."""
-        return isinstance(self.width, int) and balanced(self.width, tile.rows)[-1][1] >= tile.fewest_rows
+        fewest = 1 if tile.rows == 1 else tile.fewest_rows
+        return isinstance(self.width, int) and balanced(self.width, tile.rows)[-1][1] >= fewest
 
     def whole_rows(self, image_lines: int | None, tile: Tile) -> Index:
         """The rows of the products by which sums are cut: of a line, or of an image, which may have more lines."""
