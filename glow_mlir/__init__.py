@@ -32,4 +32,13 @@ def __getattr__(name: str) -> Any:
 
         home, _, member = _HOMES[name].partition(":")
         return getattr(import_module(home), member) if member else import_module(home)
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("glow-mlir")
     raise AttributeError(f"module 'glow_mlir' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion."""
+    return sorted([*__all__, "__version__"])

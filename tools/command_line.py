@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError, printable
@@ -50,16 +51,23 @@ class ToolParser(argparse.ArgumentParser):
     """An argument parser whose errors are `OptionError`: one line, exit code 1, no usage screen in front of it."""
 
     def error(self, message: str) -> NoReturn:
-        raise option_error(self.prog, message)
+        raise option_error(self.prog, message, options_of(self))
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Print the help text; raises `OSError` where that fails, about which argparse keeps silent."""
         (file or sys.stdout).write(self.format_help())
 
 
-def option_error(program: str, message: str) -> OptionError:
-    """The error for arguments that argparse refuses."""
-    return OptionError(message, hint=f"{program} --help lists the options")
+def options_of(parser: argparse.ArgumentParser) -> list[str]:
+    """The options that a parser knows, as users spell them."""
+    return list(parser._option_string_actions)
+
+
+def option_error(program: str, message: str, known: Sequence[str]) -> OptionError:
+    """The error for arguments that argparse refuses, with the nearest of the `known` options for one that is not."""
+    unknown = message.partition("unrecognized arguments: ")[2].split("=")[0].split(" ")[0]
+    near = get_close_matches(unknown, known, n=1) if unknown else []
+    return OptionError(message, hint=" ".join([*(f"{name}?" for name in near), f"{program} --help lists the options"]))
 
 
 def new_parser(program: str, description: str, examples: str) -> ToolParser:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -15,7 +16,7 @@ from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError, ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from glow_mlir.driver.pipelines import PassObserver, Pipeline, Stage, available_passes, parse_pipeline, pass_specs
+from glow_mlir.driver.pipelines import LLVM, PassObserver, Pipeline, Stage, available_passes, parse_pipeline, pass_specs
 from glow_mlir.driver.reproducer import reproducer_options
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError
 from glow_mlir.ir.context import COMPLETED
@@ -37,6 +38,7 @@ from glow_mlir.tools.command_line import (
     error_line,
     is_terminal,
     option_error,
+    options_of,
     report,
     run_tool,
 )
@@ -44,6 +46,7 @@ from glow_mlir.tools.expected_diagnostics import expected_errors, mismatches
 from glow_mlir.tools.ladder_arguments import chosen_pipeline, pipeline_list
 from glow_mlir.tools.log_output import wanted_log, write_log
 from glow_mlir.tools.opt_arguments import add_arguments
+from glow_mlir.tools.pass_flags import with_pass_flags
 from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
 
 if TYPE_CHECKING:
@@ -68,7 +71,7 @@ class GlowOpt(xDSLOptMain):
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
         add_arguments(arg_parser)
-        arg_parser.error = refuse
+        arg_parser.error = partial(refuse, arg_parser)
         self.parser = arg_parser
 
     def setup_pipeline(self) -> None:
@@ -83,6 +86,9 @@ class GlowOpt(xDSLOptMain):
             from glow_mlir.tools.pass_list import pass_list
 
             print(pass_list())
+            return EXIT_OK
+        if self.args.show_dialects:
+            print("\n".join(sorted(self.ctx.registered_dialect_names)))
             return EXIT_OK
         if self.args.list_pipelines:
             print(pipeline_list(self.args.machine))
@@ -224,6 +230,8 @@ class GlowOpt(xDSLOptMain):
     def _text(self, module: ModuleOp) -> str:
         """The module in the output format."""
         args = self.args
+        if args.target == LLVM:
+            return self._llvm_ir(module)
         if parse_spec(args.target).name != "mlir" or args.syntax_highlight or args.print_no_properties:
             return self.output_resulting_program(module)
         return module_text(
@@ -233,6 +241,16 @@ class GlowOpt(xDSLOptMain):
             limit=self._limit(self._output is None and is_terminal(sys.stdout)),
             context=self.ctx,
         )
+
+    def _llvm_ir(self, module: ModuleOp) -> str:
+        """The module as LLVM IR; raises `OptionError` for one that is not of the `llvm` dialect."""
+        from glow_mlir.codegen.llvm.emit import emit_module
+
+        for op in module.body.block.ops:
+            if not op.name.startswith("llvm."):
+                reason = f"'{op.name}' is not of the llvm dialect, of which LLVM IR is made"
+                raise OptionError(reason, file=self.get_input_name(), hint=f"--stop-after={LLVM} -t {LLVM}")
+        return emit_module(module)
 
     def _judge(self, piece: str, error: GlowError | None, *, any_expected: bool) -> int:
         """Report the outcome of one piece of the input; the exit code for it."""
@@ -265,15 +283,16 @@ def known_passes(chosen: Sequence[str]) -> Sequence[str]:
     return chosen
 
 
-def refuse(message: str) -> NoReturn:
+def refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
     """Raise the error for arguments that argparse refuses."""
-    raise option_error(PROGRAM, message.replace("-t/--target", "-t/--emit"))
+    passes = [f"--{name}" for name in available_passes()]
+    raise option_error(PROGRAM, message.replace("-t/--target", "-t/--emit"), [*options_of(parser), *passes])
 
 
 def run(arguments: list[str]) -> int:
     """Run the tool on its arguments."""
     try:
-        return GlowOpt(args=arguments).execute()
+        return GlowOpt(args=with_pass_flags(arguments)).execute()
     except ArgSpecParseError as error:
         raise OptionError(one_line(error)) from error
 

@@ -13,7 +13,9 @@ DESCRIPTION = "Run passes over a module of any stage: MLIR's mlir-opt for the di
 
 EXAMPLES = """
 glow-opt model.mlir -p canonicalize,sink-transposes
-glow-opt model.mlir --pass-pipeline='builtin.module(lower{backend=interpreter},cse)'
+glow-opt model.mlir --assign-target='target=cortex-m4' --canonicalize
+glow-opt model.mlir --stop-after=llvm -t llvm -o model.ll
+glow-opt model.mlir --pass-pipeline='builtin.module(assign-target{target=avx2},cse)'
 glow-opt model.mlir --stop-after=allocated -o allocated.mlir
 glow-opt model.mlir --pipeline=optimize --disable-passes=sink-transposes
 glow-opt model.mlir --stage optimized --mlir-print-ir-after-change
@@ -50,9 +52,11 @@ def _add_pipeline(group: ArgumentGroup) -> None:
         dest="passes",
         default="",
         metavar="PASSES",
-        help="passes to run, as 'a,b{x=1}' or 'builtin.module(a,b{x=1})', after those of --pipeline",
+        help="passes to run, as 'a,b{x=1}' or 'builtin.module(a,b{x=1})', after those of --pipeline; each pass is an "
+        "option of its own as well: --a --b='x=1'",
     )
     group.add_argument("--list-passes", action="store_true", help="print all passes with their options, and stop")
+    group.add_argument("--show-dialects", action="store_true", help="print the names of all dialects, and stop")
     add_ladder_arguments(group)
     group.add_argument("--list-pipelines", action="store_true", help="print all pipelines by stage, and stop")
     group.add_argument("--dump-pass-pipeline", action="store_true", help="print the passes that will run to stderr")
@@ -111,7 +115,7 @@ def _add_output(group: ArgumentGroup) -> None:
         dest="target",
         default="mlir",
         metavar="FORMAT",
-        help="output format: mlir, or one of xDSL's targets (default: mlir)",
+        help="output format: mlir, llvm (LLVM IR), or one of xDSL's targets (default: mlir)",
     )
     group.add_argument(
         "--print-op-generic", "--mlir-print-op-generic", action="store_true", help="print the generic form of ops"

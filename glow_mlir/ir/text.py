@@ -292,7 +292,8 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise ParseFailure(f"cannot be read: {error.strerror}", file=str(path)) from error
     except UnicodeDecodeError as error:
-        raise ParseFailure("is no text in UTF-8", file=str(path)) from error
+        hint = "glow-import makes a module of an ONNX model" if path.suffix == ".onnx" else ""
+        raise ParseFailure("is no text in UTF-8", file=str(path), hint=hint) from error
 
 
 def weights_path(path: Path) -> Path:

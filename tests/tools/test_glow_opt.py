@@ -271,3 +271,50 @@ def test_passes_can_name_every_target() -> None:
         (found,) = parse_pipeline(f"assign-target{{target={name}}}").passes
         assert isinstance(found, AssignTargetPass)
         assert found.target == name
+
+
+TWICE = """
+glow_high.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %y = glow_high.add %x, %x : tensor<2xf32>
+  glow_high.return %y
+}
+"""
+
+
+def test_passes_are_options_of_their_own_in_their_order() -> None:
+    found = glow_opt("--assign-target=target=cortex-m4", "--canonicalize", "--dump-pass-pipeline", stdin=TWICE)
+    assert found.code == 0
+    assert found.stderr == b'builtin.module(assign-target{target="cortex-m4"},canonicalize)\n'
+    assert b"thumbv7em" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--cse", "-p", "cse"], "passes are given by -p and as --cse"),
+        (["--canonicalise"], "unrecognized arguments: --canonicalise (hint: --canonicalize?"),
+        (["--stap-after=llvm"], "unrecognized arguments: --stap-after=llvm (hint: --stop-after?"),
+        (["-t", "llvm"], "is not of the llvm dialect, of which LLVM IR is made (hint: --stop-after=llvm -t llvm)"),
+    ],
+)
+def test_what_options_may_have_meant_is_told(arguments: list[str], said: str) -> None:
+    found = glow_opt(*arguments, stdin=TWICE)
+    assert found.code == 1
+    assert said in found.stderr.decode()
+    assert found.stderr.count(b"\n") == 1
+
+
+def test_modules_are_printed_as_llvm_ir() -> None:
+    found = glow_opt("--stop-after=llvm", "-t", "llvm", stdin=TWICE)
+    assert (found.code, found.stderr) == (0, b"")
+    assert b"define i32 @main(ptr" in found.stdout
+
+
+def test_dialects_are_listed() -> None:
+    assert {b"glow_high", b"glow_low", b"llvm"} <= set(glow_opt("--show-dialects").stdout.split())
+
+
+def test_a_model_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(b"\x08\xff")
+    found = glow_opt(str(tmp_path / "model.onnx"))
+    assert b"is no text in UTF-8 (hint: glow-import makes a module of an ONNX model)" in found.stderr

@@ -1,0 +1,31 @@
+"""Passes as options of their own, as mlir-opt takes them: `--canonicalize`, `--lower='backend=cpu accuracy=strict'`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from glow_mlir.driver.pipelines import available_passes
+from glow_mlir.errors import OptionError
+
+_PASSES = ("-p", "--passes", "--pass-pipeline")
+
+
+def with_pass_flags(arguments: Sequence[str]) -> list[str]:
+    """
+    The arguments with all passes that are options of their own behind one `-p`, in their order.
+
+    Raises `OptionError` where there is a `-p` already, since it is not clear which passes come first.
+    """
+    others: list[str] = []
+    passes: list[str] = []
+    flags = [text for text in arguments if text.startswith("--")]
+    known = available_passes() if flags else {}
+    for text in arguments:
+        name, _, options = text.removeprefix("--").partition("=")
+        if text.startswith("--") and name in known:
+            passes.append(f"{name}{{{options}}}" if options else name)
+        else:
+            others.append(text)
+    if passes and any(text.split("=")[0] in _PASSES for text in others):
+        raise OptionError(f"passes are given by -p and as --{passes[0]}", hint="one way says which come first")
+    return [*others, "-p", ",".join(passes)] if passes else others
