@@ -13,7 +13,8 @@ import numpy as np
 
 from glow_mlir.api.session_entry import NodeArg
 from glow_mlir.errors import InputError, OptionError
-from glow_mlir.runtime.signature import Argument, missing_sizes
+from glow_mlir.runtime.signature import Argument
+from glow_mlir.support.activity import warn
 from glow_mlir.support.dtypes import BFLOAT16, NARROW_INTEGERS, ONNX_WORDS, POWERS_OF_TWO, is_float_dtype, named_dtype
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.tools.images import Image, Normalization
@@ -74,7 +75,8 @@ class Inputs:
         """
         The inputs that a session with those `arguments` takes; the session itself checks shapes and types.
 
-        Raises `InputError` where one has to be drawn that has free dimensions, or is among those that are `fixed`.
+        Free dimensions of inputs that are drawn are as in those that are given, or 1, of which a warning tells. Raises
+        `InputError` where one would have to be drawn that is among those that are `fixed`.
         """
         known = {argument.name: argument for argument in arguments}
         given = {_resolved(name, known): array for name, array in self.arrays.items()}
@@ -94,8 +96,15 @@ class Inputs:
             return given
         generator = np.random.default_rng(DEFAULT_SEED if self.seed is None else self.seed)
         missing = [argument for argument in arguments if argument.name not in given]
-        _check_drawn(missing, fixed)
-        return given | {item.name: random_array(item.shape, dtype_of(item), generator) for item in missing}
+        for argument in missing:
+            if argument.name in fixed:
+                reason = f"input '{argument.name}' fixes shapes, and no random numbers do"
+                raise InputError(reason, hint=f"--value {argument.name}=NUMBERS, or give it in a file")
+        sizes = free_sizes(arguments, given)
+        for item in missing:
+            shape = [size if isinstance(size, int) else sizes[size] for size in labels(item)]
+            given[item.name] = random_array(shape, dtype_of(item), generator)
+        return given
 
 
 def largest(arguments: Sequence[NodeArg], bound: Mapping[str, Dimension]) -> list[NodeArg]:
@@ -104,19 +113,26 @@ def largest(arguments: Sequence[NodeArg], bound: Mapping[str, Dimension]) -> lis
     return [replace(item, shape=tuple(most.get(size, size) for size in item.shape)) for item in arguments]
 
 
-def _check_drawn(arguments: Sequence[NodeArg], fixed: Collection[str]) -> None:
-    """Raise `GlowError` for inputs that cannot be drawn."""
-    free: dict[str, str] = {}
+def labels(argument: NodeArg) -> list[int | str]:
+    """The sizes of an argument: numbers, and for free dimensions what users call them."""
+    return [
+        size if isinstance(size, int) else size or f"{argument.name}.{axis}" for axis, size in enumerate(argument.shape)
+    ]
+
+
+def free_sizes(arguments: Sequence[NodeArg], given: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """What free dimensions are: as in the arrays that are given, or 1, of which a warning tells."""
+    found: dict[str, int] = {}
     for argument in arguments:
-        for axis, size in enumerate(argument.shape):
-            if not isinstance(size, int):
-                free.setdefault(size or f"{argument.name}.{axis}", argument.name)
-    if free:
-        raise missing_sizes(free)
-    for argument in arguments:
-        if argument.name in fixed:
-            reason = f"input '{argument.name}' fixes shapes, and no random numbers do"
-            raise InputError(reason, hint=f"--value {argument.name}=NUMBERS, or give it in a file")
+        if argument.name in given:
+            pairs = zip(labels(argument), given[argument.name].shape, strict=False)
+            found.update((label, size) for label, size in pairs if isinstance(label, str))
+    free = {label: item.name for item in arguments for label in labels(item) if isinstance(label, str)}
+    if unknown := {label: name for label, name in free.items() if label not in found}:
+        listed = ", ".join(f"'{label}' of input '{name}'" for label, name in unknown.items())
+        hint = f"--bind {next(iter(unknown))}=SIZE, or an input in a file"
+        warn(InputError(f"nothing says the size of {listed}: taken to be 1", hint=hint))
+    return found | dict.fromkeys(unknown, 1)
 
 
 def read_inputs(args: Namespace) -> Inputs:

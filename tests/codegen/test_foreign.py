@@ -55,15 +55,19 @@ def test_the_answer_to_an_interrupted_request_is_not_taken_for_the_next(monkeypa
 
 
 def test_the_child_imports_what_its_parent_does_and_nothing_from_the_current_folder(tmp_path: Path) -> None:
-    (tmp_path / "tempfile.py").write_text("raise SystemExit('this is not the library')\n")
+    for name in ("tempfile", "types", "json"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('this is not the library')\n")
     (tmp_path / "glow_mlir").mkdir()
     program = """
 import sys
-sys.path[:0] = [sys.argv[1]]
+sys.path.insert(0, sys.argv[1])
+import json, tempfile, types
 from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.codegen.llvm.objects import assembly_text
 sys.exit("f:" not in assembly_text("define i32 @f(i32 %x) {\\n  ret i32 %x\\n}\\n", PRESETS["cortex-m4"]))
 """
+    # As a script's folder is in front of its path.
+    program = program.replace("from glow", "sys.path.insert(0, '.')\nfrom glow", 1)
     command = [sys.executable, "-P", "-c", program, str(ROOT)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -48,3 +48,25 @@ def test_sizes_and_values_come_from_the_inputs(tmp_path: Path) -> None:
         result = finished(tmp_path, "sum.onnx", *arguments)
         assert (result.code, result.stdout) == (1, b"")
         assert line in result.stderr.decode()
+
+
+def test_sizes_that_nothing_says_are_those_of_other_inputs_or_one(tmp_path: Path) -> None:
+    inputs = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ("N", size)) for name, size in (("x", "M"), ("y", 2))
+    ]
+    graph = helper.make_graph(
+        [helper.make_node("Concat", ["x", "y"], ["z"], axis=1)],
+        "g",
+        inputs,
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, ("N", "width"))],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, tmp_path / "concat.onnx")
+    np.save(tmp_path / "y.npy", np.zeros((3, 2), np.float32))
+    result = finished(tmp_path, "concat.onnx", "--input", "y=y.npy", "--seed", "0")
+    assert b"float32[3, 3]" in result.stdout
+    assert result.stderr.decode() == (
+        "glow-run: warning: nothing says the size of 'M' of input 'x': taken to be 1 "
+        "(hint: --bind M=SIZE, or an input in a file)\n"
+    )
+    assert b"float32[1, 3]" in finished(tmp_path, "concat.onnx").stdout

@@ -48,13 +48,22 @@ def emitted(machine: Machine, text: str, form: Form) -> Emission:
         return Emission(child.ask(machine, text, form), child.said())
 
 
-def _environment() -> dict[str, str]:
-    """The environment in which a Python finds what this one finds, and nothing in the folder where it is started."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([*filter(None, sys.path), *_PACKAGES])}
+_PACKAGES = str(Path(__file__).resolve().parents[len(__name__.split(".")) - 1])
+"""Where this package is."""
 
-
-_PACKAGES = [str(Path(__file__).resolve().parents[len(__name__.split(".")) - 1])]
-"""Where this package is, for one that was imported by a relative path."""
+_PROGRAM = """
+import sys
+packages, *others = sys.argv[1:]
+first = next((at for at, path in enumerate(sys.path) if path.endswith("-packages")), len(sys.path))
+sys.path.insert(first, packages)
+sys.path += [path for path in others if path not in sys.path]
+from glow_mlir.codegen.llvm.foreign import serve
+serve()
+"""
+"""
+What a child runs: it finds this package, and all that its parent does, but Python's own library first, whatever files
+of the same names are in folders of users.
+"""
 
 
 class _Child:
@@ -63,11 +72,10 @@ class _Child:
     def __init__(self) -> None:
         self._said = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__],
+            [sys.executable, "-P", "-c", _PROGRAM, _PACKAGES, *filter(None, sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
-            env=_environment(),
         )
 
     @property
@@ -182,7 +190,3 @@ def serve() -> None:
             _write(sys.stdout.buffer, " ".join(str(error).split()).encode(), b"")
         else:
             _write(sys.stdout.buffer, b"", made)
-
-
-if __name__ == "__main__":
-    serve()
