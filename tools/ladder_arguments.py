@@ -41,6 +41,24 @@ def add_ladder_arguments(group: ArgumentGroup | argparse.ArgumentParser, *, stag
     )
     add_target_argument(group, "the machine that the pipeline compiles for", dest="machine")
     add_disable_argument(group)
+    for place, text in (("before", "in front of the first"), ("after", "behind the last")):
+        group.add_argument(
+            f"--insert-{place}",
+            dest=place,
+            action="append",
+            default=[],
+            type=insertion,
+            metavar="PASS:PASSES",
+            help=f"run these passes {text} PASS of the pipeline, as 'stack:my-pass{{x=1}}'",
+        )
+
+
+def insertion(text: str) -> tuple[str, str]:
+    """A pass of a pipeline, and the passes to insert beside it."""
+    anchor, _, passes = text.partition(":")
+    if not anchor or not passes:
+        raise argparse.ArgumentTypeError(f"expected PASS:PASSES, got '{text}'")
+    return anchor, passes
 
 
 def add_disable_argument(group: ArgumentGroup | argparse.ArgumentParser) -> None:
@@ -63,10 +81,15 @@ def chosen_pipeline(args: Namespace, module: ModuleOp | None = None) -> Pipeline
     """
     from glow_mlir.backends.interface import backend_said, named_pipeline
 
-    if args.pipeline is None and args.stage is None and not args.disable:
+    if args.pipeline is None and args.stage is None and not (args.disable or args.before or args.after):
         return None
     name = args.pipeline or (DEFAULT_BACKEND if module is None else backend_said(module))
-    return named_pipeline(name, args.machine).without(*args.disable)
+    found = named_pipeline(name, args.machine).without(*args.disable)
+    for anchor, passes in args.before:
+        found = found.before(anchor, passes)
+    for anchor, passes in args.after:
+        found = found.after(anchor, passes)
+    return found
 
 
 def pipeline_list(target: str | None) -> str:

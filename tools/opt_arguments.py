@@ -18,6 +18,7 @@ glow-opt model.mlir --stop-after=llvm -t llvm -o model.ll
 glow-opt model.mlir --pass-pipeline='builtin.module(assign-target{target=avx2},cse)'
 glow-opt model.mlir --stop-after=allocated -o allocated.mlir
 glow-opt model.mlir --pipeline=optimize --disable-passes=sink-transposes
+glow-opt model.mlir --stop-after=allocated --insert-after=stack:my-pass
 glow-opt model.mlir --stage optimized --mlir-print-ir-after-change
 glow-opt glow-reproducer-1f2e3d4c.mlir --run-reproducer --debug
 cat model.mlir | glow-opt -p cse -o -
@@ -73,14 +74,40 @@ def _add_diagnostics(group: ArgumentGroup) -> None:
         help="compare errors with the `// expected-error {{text}}` comments of the input; for an input without any, "
         "print the error on stdout and succeed, as xdsl-opt does",
     )
-    group.add_argument("--mlir-print-ir-before", type=names, default=(), metavar="PASSES", help="dump the IR to stderr")
-    group.add_argument("--mlir-print-ir-before-all", action="store_true", help="dump before every pass")
-    group.add_argument("--mlir-print-ir-after", type=names, default=(), metavar="PASSES", help="dump the IR to stderr")
-    group.add_argument("--mlir-print-ir-after-all", action="store_true", help="dump after every pass")
     group.add_argument(
-        "--mlir-print-ir-after-change", action="store_true", help="dump only after passes that change it"
+        "--mlir-print-ir-before",
+        "--print-ir-before",
+        type=names,
+        default=(),
+        metavar="PASSES",
+        help="dump the IR to stderr",
     )
-    group.add_argument("--mlir-print-ir-after-failure", action="store_true", help="dump what a failing pass left")
+    group.add_argument(
+        "--mlir-print-ir-before-all", "--print-ir-before-all", action="store_true", help="dump before every pass"
+    )
+    group.add_argument(
+        "--mlir-print-ir-after",
+        "--print-ir-after",
+        type=names,
+        default=(),
+        metavar="PASSES",
+        help="dump the IR to stderr",
+    )
+    group.add_argument(
+        "--mlir-print-ir-after-all", "--print-ir-after-all", action="store_true", help="dump after every pass"
+    )
+    group.add_argument(
+        "--mlir-print-ir-after-change",
+        "--print-ir-after-change",
+        action="store_true",
+        help="dump only after passes that change it",
+    )
+    group.add_argument(
+        "--mlir-print-ir-after-failure",
+        "--print-ir-after-failure",
+        action="store_true",
+        help="dump what a failing pass left",
+    )
     group.add_argument("--mlir-print-ir-tree-dir", metavar="DIR", help="write dumps into files of this folder instead")
     group.add_argument("--mlir-timing", action="store_true", help="print a table of times to stderr")
     group.add_argument(

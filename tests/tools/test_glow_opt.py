@@ -318,3 +318,14 @@ def test_a_model_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(b"\x08\xff")
     found = glow_opt(str(tmp_path / "model.onnx"))
     assert b"is no text in UTF-8 (hint: glow-import makes a module of an ONNX model)" in found.stderr
+
+
+def test_passes_are_inserted_into_pipelines() -> None:
+    inserted = ("--insert-before=stack:cse,dce", "--insert-after=stack:cse")
+    found = glow_opt("--stop-after=stacked", *inserted, "--dump-pass-pipeline", stdin=TWICE)
+    assert found.code == 0
+    assert b",cse,dce,stack,cse," in found.stderr
+    for text, said in (("stack", "expected PASS:PASSES, got 'stack'"), ("nothing:cse", "there is no pass 'nothing'")):
+        found = glow_opt(f"--insert-after={text}", stdin=TWICE)
+        assert found.code == 1
+        assert said in found.stderr.decode()
