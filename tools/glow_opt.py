@@ -31,6 +31,7 @@ from glow_mlir.ir.text import (
     write_text,
 )
 from glow_mlir.ir.universe import GLOW_UNIVERSE
+from glow_mlir.support.activity import warn
 from glow_mlir.tools.command_line import (
     EXIT_ERROR,
     EXIT_OK,
@@ -194,6 +195,9 @@ class GlowOpt(xDSLOptMain):
             write_log(self.log, self.args, sys.stderr)
         if self._output is None:
             print(f"{SEPARATOR}\n".join(outputs), end="")
+            if (missing := len(set(used))) and not is_terminal(sys.stdout):
+                reason = f"the text on stdout is without the weights of {missing} constant{'s' * (missing > 1)}"
+                warn(OptionError(reason, hint="-o FILE writes them beside it"))
         elif code == EXIT_OK and outputs:
             write_text(f"{SEPARATOR}\n".join(outputs), self._output, used)
         timer.stop("Output")

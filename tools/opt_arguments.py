@@ -74,41 +74,7 @@ def _add_diagnostics(group: ArgumentGroup) -> None:
         help="compare errors with the `// expected-error {{text}}` comments of the input; for an input without any, "
         "print the error on stdout and succeed, as xdsl-opt does",
     )
-    group.add_argument(
-        "--mlir-print-ir-before",
-        "--print-ir-before",
-        type=names,
-        default=(),
-        metavar="PASSES",
-        help="dump the IR to stderr",
-    )
-    group.add_argument(
-        "--mlir-print-ir-before-all", "--print-ir-before-all", action="store_true", help="dump before every pass"
-    )
-    group.add_argument(
-        "--mlir-print-ir-after",
-        "--print-ir-after",
-        type=names,
-        default=(),
-        metavar="PASSES",
-        help="dump the IR to stderr",
-    )
-    group.add_argument(
-        "--mlir-print-ir-after-all", "--print-ir-after-all", action="store_true", help="dump after every pass"
-    )
-    group.add_argument(
-        "--mlir-print-ir-after-change",
-        "--print-ir-after-change",
-        action="store_true",
-        help="dump only after passes that change it",
-    )
-    group.add_argument(
-        "--mlir-print-ir-after-failure",
-        "--print-ir-after-failure",
-        action="store_true",
-        help="dump what a failing pass left",
-    )
-    group.add_argument("--mlir-print-ir-tree-dir", metavar="DIR", help="write dumps into files of this folder instead")
+    _add_dumps(group)
     group.add_argument("--mlir-timing", action="store_true", help="print a table of times to stderr")
     group.add_argument(
         "--mlir-pass-statistics", action="store_true", help="print what passes count, and numbers of ops, to stderr"
@@ -126,6 +92,26 @@ def _add_diagnostics(group: ArgumentGroup) -> None:
         metavar="FILE",
         help="write a reproducer for whatever pass fails; without this option, only for a bug in the compiler",
     )
+
+
+def _add_dumps(group: ArgumentGroup) -> None:
+    """Add what dumps the IR around passes, with and without MLIR's prefix."""
+    for name, text in {
+        "before": "before these passes",
+        "after": "after these passes",
+        "before-all": "before every pass",
+        "after-all": "after every pass",
+        "after-change": "only after passes that change it",
+        "after-failure": "as a failing pass left it",
+    }.items():
+        spellings = (f"--mlir-print-ir-{name}", f"--print-ir-{name}")
+        if name in ("before", "after"):
+            group.add_argument(
+                *spellings, type=names, default=(), metavar="PASSES", help=f"dump the IR to stderr {text}"
+            )
+        else:
+            group.add_argument(*spellings, action="store_true", help=f"dump {text}")
+    group.add_argument("--mlir-print-ir-tree-dir", metavar="DIR", help="write dumps into files of this folder instead")
 
 
 def _add_output(group: ArgumentGroup) -> None:

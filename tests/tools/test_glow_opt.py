@@ -329,3 +329,11 @@ def test_passes_are_inserted_into_pipelines() -> None:
         found = glow_opt(f"--insert-after={text}", stdin=TWICE)
         assert found.code == 1
         assert said in found.stderr.decode()
+
+
+def test_text_on_stdout_says_that_it_has_no_weights(tmp_path: Path) -> None:
+    write_module_with_weights(tmp_path / "x.mlir", np.arange(100, dtype=np.float32))
+    found = glow_opt("x.mlir", directory=tmp_path)
+    assert found.code == 0
+    said = "the text on stdout is without the weights of 1 constant (hint: -o FILE writes them beside it)"
+    assert found.stderr.decode() == f"glow-opt: warning: {said}\n"
