@@ -46,6 +46,10 @@ class KernelCosts(Costs):
     """Sums of a row of such a tile."""
     called_tiles: int
     """Tiles of rows that one call of their function computes; more than 1 are all that follow each other."""
+    widened_cells: int
+    """Cells of a panel up to which its bytes are made words once for all those tiles, on the stack: 8 bytes each."""
+    widened_tiles: int
+    """Tiles from which on that pays."""
     unrolled_cells: int
     """Cells of the depth that a step of a tile takes at least, where what a loop does beside them takes its time."""
     sized_depth: int

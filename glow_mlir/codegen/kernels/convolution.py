@@ -376,8 +376,9 @@ class _Bound:
         nest, operands = self.nest, self.nest.operands
         rows, together = tiles
         variant = nest.kernel.of_tile(rows, columns, self.whole_rows)
-        looped = not wrap and nest.kernel.loops(nest.b.target, pixels.width)
-        variant = ahead.applied(dataclasses.replace(variant, wraps=bool(wrap), looped=looped), nest.b.target)
+        if not wrap:
+            variant = variant.together(nest.b.target, pixels.width, together, nest.panel_rows)
+        variant = ahead.applied(dataclasses.replace(variant, wraps=bool(wrap)), nest.b.target)
         loops, run = nest.shape.segments()
         segments: dict[str, Index] = {}
         for index, (count, stride) in enumerate(loops):
@@ -396,6 +397,7 @@ class _Bound:
             bias=operands.bias_at(column),
             depth=variant.dot.cells(run)[0],
             count=together,
+            cells=nest.panel_rows * variant.tile.panel if variant.widened else 0,
             last=variant.dot.last_cell(run) or 0,
             input_step=pixels.step_in,
             output_step=pixels.step_out[0],

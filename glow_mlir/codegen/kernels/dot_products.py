@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import bf16, i8
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.types import f32, i16, i32, type_info, vector
+from glow_mlir.codegen.builder.types import f32, i16, i32, i64, type_info, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.tiles import Tile, tile_for
 from glow_mlir.codegen.math.half import is_half, loaded_as, to_sums
@@ -124,6 +124,11 @@ class DotProduct:
         type_ = vector(self.right_cell, lanes)
         loaded = address.load(type_, align=lanes * type_info(type_).bytes_in_memory)
         return (to_sums(b, loaded, self.right, self.sums),)
+
+    @property
+    def widened(self) -> DotProduct | None:
+        """The same products of panels that hold the parts of cells, where it takes instructions to make these."""
+        return None
 
     def multiply_add(self, b: Builder, left: Parts, right: Parts, total: Value) -> Value:
         """Sums with the products of what `spread` and `columns` gave added."""
@@ -372,6 +377,12 @@ class CellProduct(DotProduct):
         cells = self.instruction.spread(b, cell, lanes, flipped=self.start != 0)
         return self.instruction.parts(b, cells, signed=not is_unsigned(self.left))
 
+    @property
+    def widened(self) -> DotProduct | None:
+        if not isinstance(self.instruction, ScalarWordInstruction):
+            return None
+        return WidenedProduct(self.left, self.right, self.sums, self.instruction)
+
     def columns(self, b: Builder, address: Value, lanes: int) -> Parts:
         type_ = self.instruction.columns(lanes)
         size = type_info(type_).lanes * type_info(type_).bytes_in_memory
@@ -379,6 +390,18 @@ class CellProduct(DotProduct):
 
     def multiply_add(self, b: Builder, left: Parts, right: Parts, total: Value) -> Value:
         return self.instruction.emit(b, total, left, right)
+
+
+@dataclass(frozen=True)
+class WidenedProduct(CellProduct):
+    """Such products in registers of the core, of panels whose cells are two words for the two parts of four bytes."""
+
+    @property
+    def right_cell(self) -> Attribute:
+        return i64
+
+    def columns(self, b: Builder, address: Value, lanes: int) -> Parts:
+        return tuple(address.at(part, i32).load(i32) for part in range(2))
 
 
 def multiplies(op: Operation, *factors: SSAValue) -> bool:

@@ -296,7 +296,7 @@ class _Nest:
 
         def tile(row: Index, count: int, tiles: int) -> None:
             variant = ahead.applied(kernel.of_tile(count, columns, self.whole_rows), self.b.target)
-            variant = dataclasses.replace(variant, looped=kernel.loops(self.b.target, rows))
+            variant = variant.together(self.b.target, rows, tiles, ahead.depth)
             variant.call(
                 self.b,
                 output=operands.out.at(row * self.ldc + columns.start, kernel.output_element),
@@ -305,6 +305,7 @@ class _Nest:
                 bias=operands.bias_at(columns.start) if kernel.bias else operands.out,
                 depth=dot.cells(self.k)[0],
                 count=tiles,
+                cells=ahead.depth * kernel.tile.panel if variant.widened else 0,
                 last=dot.last_cell(self.k) or 0,
                 input_step=self.lda,
                 output_step=self.ldc,

@@ -20,7 +20,7 @@ from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.dot_products import Parts
+from glow_mlir.codegen.kernels.dot_products import DotProduct, Parts
 from glow_mlir.codegen.kernels.sized_sums import SizedSums, SumSizes
 from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore, row_addresses
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, line_elements
@@ -46,7 +46,7 @@ class MicroKernel(StoredTile, SharedFunction):
     with `rest` elements of a cell, or with a whole one that has elements `shared` with the one before. `prefetch` is
     how many lines of the cache each step fetches ahead. `partial_sums` is how many each output has, by default what
     suits the tile. With `sizes` the code is for these alone: they are no arguments. Where `looped`, it computes
-    `count` tiles of rows that follow each other.
+    `count` tiles of rows that follow each other; where `widened`, from a copy of the panel's `cells` in their parts.
     """
 
     narrow: bool = False
@@ -59,6 +59,7 @@ class MicroKernel(StoredTile, SharedFunction):
     partial_sums: int | None = None
     sizes: SumSizes | None = None
     looped: bool = False
+    widened: bool = False
 
     @property
     def ways(self) -> int:
@@ -69,6 +70,15 @@ class MicroKernel(StoredTile, SharedFunction):
         """Whether a machine has it go through the tiles of some rows by itself, where it is for no sizes alone."""
         together = kernel_costs(target).called_tiles > 1
         return together and isinstance(rows, int) and not self.prefetch and self.sizes is None
+
+    def together(self, target: Target, rows: Index, tiles: int, panel_rows: Index) -> MicroKernel:
+        """The variant that computes `tiles` by itself where it may, of a panel with so many rows of cells."""
+        if not self.loops(target, rows):
+            return self
+        costs = kernel_costs(target)
+        fits = isinstance(panel_rows, int) and panel_rows * self.tile.panel <= costs.widened_cells
+        widened = fits and tiles >= costs.widened_tiles and self.dot.widened is not None
+        return dataclasses.replace(self, looped=True, widened=widened)
 
     def of_tile(self, rows: int, columns: Columns, whole_rows: Index) -> MicroKernel:
         """
@@ -107,8 +117,8 @@ class MicroKernel(StoredTile, SharedFunction):
             ("weights", ptr),
         ]
         if self.sizes is None:
-            counts = ("depth", "input_step", "output_step", *(("count",) if self.looped else ()))
-            names += [(name, index_type) for name in counts]
+            together = ("count", "cells") if self.widened else ("count",) if self.looped else ()
+            names += [(name, index_type) for name in ("depth", "input_step", "output_step", *together)]
         if self.bias:
             names.append(("bias", ptr))
         if self.shared:
@@ -133,7 +143,7 @@ class MicroKernel(StoredTile, SharedFunction):
     @property
     def readable(self) -> str:
         """What the function is called."""
-        flags = ("looped", "narrow", "partial", "shared", "bias", "accumulate", "wraps", "prefetch", "sizes")
+        flags = ("looped", "widened", "narrow", "partial", "shared", "bias", "accumulate", "wraps", "prefetch", "sizes")
         words = [
             "gemm",
             self.dot.readable,
@@ -146,6 +156,14 @@ class MicroKernel(StoredTile, SharedFunction):
         if not self.looped:
             self._tile(b, given)
             return
+        if self.widened and (dot := self.dot.widened):
+            given = given | {"weights": _widened(b, self, given, dot)}
+            dataclasses.replace(self, dot=dot)._tiles(b, given)
+            return
+        self._tiles(b, given)
+
+    def _tiles(self, b: Builder, given: dict[str, Value]) -> None:
+        """The tiles of rows that follow each other."""
         steps = {"input": ("input_step", self.dot.memory), "output": ("output_step", self.output_element)}
         for index, plane in enumerate(self.planes):
             if plane.moves:
@@ -168,6 +186,16 @@ class MicroKernel(StoredTile, SharedFunction):
             sized = SizedSums(b, self.dot, self.tile, self.rows, self.vectors, self.sizes)
             sums = sized.added(given["input"], given["weights"], first)
         TileStore(b, self, given, masks).run(sums)
+
+
+def _widened(b: Builder, kernel: MicroKernel, given: dict[str, Value], dot: DotProduct) -> Value:
+    """Return a copy of a panel, the parts of each cell in a row: all tiles read them."""
+    panel = b.stack(dot.right_cell, kernel_costs(b.target).widened_cells, align=8)
+    with b.loop(0, given["cells"]) as cell:
+        parts = kernel.dot.columns(b, given["weights"].at(cell, kernel.dot.right_cell), 1)
+        for part, value in enumerate(parts):
+            panel.at(cell, dot.right_cell).at(part, value.type).store(value)
+    return panel
 
 
 def _masks(b: Builder, kernel: MicroKernel, given: dict[str, Value]) -> list[Value | None]:
