@@ -122,7 +122,8 @@ def chosen_profiles(args: Namespace, models: Mapping[str, str]) -> dict[str, Qua
             (entry,) = models
         if entry not in models:
             reason = f"there is no entry '{entry}'" if entry else f"'{text}' does not say whose profile it is"
-            raise OptionError(reason, hint=f"ENTRY=FILE, with one of {', '.join(models)}")
+            named = f"ENTRY=FILE, with one of {', '.join(models)}"
+            raise OptionError(reason, hint=named if any(models) else "--load-profile FILE, or ENTRY=MODEL")
         if entry in found:
             raise OptionError(f"two profiles are for the entry '{entry}'", hint="glow-profile takes all data at once")
         found[entry] = quantization_by(args, path)
