@@ -19,6 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.session_entry import as_typed
 from glow_mlir.backends.interface import get_backend, runnable_targets
 from glow_mlir.errors import InputError, ModelError, OptionError
 from glow_mlir.frontends.onnx.importer import import_model
@@ -275,6 +276,31 @@ def test_input_of_any_layout_is_read(backend: str) -> None:
 def test_input_of_another_type_is_refused(dtype: str) -> None:
     with pytest.raises(InputError, match="must be float32"):
         result(InferenceSession(adding()), np.zeros((2, 3), dtype))
+
+
+def test_numbers_and_lists_become_the_type_of_the_input() -> None:
+    session = InferenceSession(adding())
+    for x in ([[1, 2, 3], [4, 5, 6]], ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)), [list(map(np.int8, (1, 2, 3))), [4, 5, 6]]):
+        np.testing.assert_array_equal(result(session, x), [[2, 3, 4], [5, 6, 7]])
+    with pytest.raises(InputError, match=r"must be float32\[2, 3\], not bool\[2, 3\]"):
+        result(session, [[True] * 3] * 2)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "found"),
+    [
+        (2, "uint8", "uint8"),
+        (256, "uint8", "int64"),
+        (-1, "uint8", "int64"),
+        (0.5, "int32", "float64"),
+        (np.float64(0.5), "float16", "float16"),
+        ([], "int32", "int32"),
+        ([1], "bool", "int64"),
+        (np.zeros(1), "float32", "float64"),
+    ],
+)
+def test_only_numbers_that_a_type_has_become_of_that_type(value: object, dtype: str, found: str) -> None:
+    assert as_typed("x", value, np.dtype(dtype)).dtype == found
 
 
 @BACKENDS

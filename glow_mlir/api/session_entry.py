@@ -11,7 +11,7 @@ import numpy as np
 from glow_mlir.errors import InputError
 from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.signature import Argument
-from glow_mlir.support.dtypes import ONNX_WORDS
+from glow_mlir.support.dtypes import ONNX_WORDS, is_float_dtype
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class SessionEntry:
         for name, (argument, dtype, shape) in self._inputs.items():
             if name not in inputs:
                 raise InputError(f"input '{name}' is missing", hint=f"it is {argument}")
-            array = as_array(f"input '{name}'", inputs[name])
+            array = as_typed(f"input '{name}'", inputs[name], dtype)
             if not array.dtype.isnative:
                 array = array.astype(array.dtype.newbyteorder("="))
             # Most shapes have no free dimensions: to compare them takes no call.
@@ -144,6 +144,22 @@ class EntrySession:
         if name not in self._entries:
             self._entries[name] = SessionEntry(self._executable.entry(self._names[name]))
         return self._entries[name]
+
+
+def as_typed(what: str, value: Any, dtype: np.dtype) -> np.ndarray:
+    """
+    A value as an array: numbers and lists of numbers in the type that is wanted, if it has all of them but for rounding
+    of floats; anything else as it is. Raises `InputError` as `as_array`.
+    """
+    array = as_array(what, value)
+    if array is value or array.dtype == dtype or not isinstance(value, bool | int | float | list | tuple | np.generic):
+        return array
+    is_float = is_float_dtype(dtype)
+    if array.size and (array.dtype.kind not in ("iuf" if is_float else "iu") or dtype.kind == "b"):
+        return array
+    with np.errstate(over="ignore"):
+        found = array.astype(dtype)
+    return found if is_float or bool((found == array).all()) else array
 
 
 def as_array(what: str, value: Any) -> np.ndarray:
