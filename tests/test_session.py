@@ -278,6 +278,11 @@ def test_input_of_another_type_is_refused(dtype: str) -> None:
         result(InferenceSession(adding()), np.zeros((2, 3), dtype))
 
 
+def test_a_session_says_what_it_takes_and_gives() -> None:
+    session = InferenceSession(adding())
+    assert repr(session) == "<InferenceSession main(x: float32[2, 3]) -> (y: float32[2, 3])>"
+
+
 def test_numbers_and_lists_become_the_type_of_the_input() -> None:
     session = InferenceSession(adding())
     for x in ([[1, 2, 3], [4, 5, 6]], ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)), [list(map(np.int8, (1, 2, 3))), [4, 5, 6]]):

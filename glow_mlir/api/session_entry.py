@@ -43,6 +43,14 @@ class SessionEntry:
         self._inputs = {argument.name: (argument, argument.numpy_dtype, argument.shape) for argument in point.inputs}
         self._outputs = [argument.name for argument in point.outputs]
 
+    def __str__(self) -> str:
+        """The name, inputs and outputs, as `main(x: float32[N, 3]) -> (y: float32[N])`."""
+        inputs, outputs = (
+            ", ".join(f"{argument.name}: {argument}" for argument in arguments)
+            for arguments in (self._point.inputs, self._point.outputs)
+        )
+        return f"{self.name}({inputs}) -> ({outputs})"
+
     def inputs(self) -> list[NodeArg]:
         """The inputs, in order."""
         return [_node_arg(argument) for argument in self._point.inputs]
@@ -97,6 +105,11 @@ class EntrySession:
         self._names = names
         self._entries: dict[str, SessionEntry] = {}
         self._entry = self._chosen(first)
+
+    def __repr__(self) -> str:
+        """What is called by default, and how many other entries there are."""
+        others = len(self._names) - 1
+        return f"<{type(self).__name__} {self._entry}{f' and {others} more' if others else ''}>"
 
     def get_entries(self) -> list[str]:
         """The names of the entries."""
