@@ -45,7 +45,7 @@ def generated(model: onnx.ModelProto) -> str:
     """The C of a model: all layers after another, weights in constants, intermediate values on the stack."""
     generator = shutil.which(GENERATOR)
     if generator is None:
-        sys.exit(f"bundles.py: there is no {GENERATOR}: pip install {GENERATOR}")
+        sys.exit(f"onnx_to_c.py: there is no {GENERATOR}: pip install {GENERATOR}")
     with tempfile.TemporaryDirectory() as name:
         source, target = Path(name) / "model.onnx", Path(name) / "model.c"
         onnx.save(model, source)

@@ -94,11 +94,17 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     return args
 
 
+def entry_and_file(text: str) -> tuple[str, str]:
+    """What `ENTRY=FILE` says, or a file alone, whose path may have that sign as well; then the entry is empty."""
+    entry, _, path = ("", "", text) if "=" not in text or Path(text).exists() else text.partition("=")
+    return entry, path
+
+
 def named_models(args: Namespace) -> dict[str, str]:
     """Entry → path; a single model may have none. Raises `OptionError` where it is not clear which is which."""
     found: dict[str, str] = {}
     for text in args.models:
-        entry, _, path = ("", "", text) if "=" not in text or Path(text).exists() else text.partition("=")
+        entry, path = entry_and_file(text)
         if not path:
             raise OptionError(f"'{text}' names no file", hint="ENTRY=model.onnx")
         if not entry and len(args.models) > 1:
@@ -117,7 +123,7 @@ def chosen_profiles(args: Namespace, models: Mapping[str, str]) -> dict[str, Qua
     """Entry → how its model is quantized; raises `OptionError` where it is not clear which profile is whose."""
     found: dict[str, Quantization] = {}
     for text in args.load_profile or ():
-        entry, _, path = ("", "", text) if "=" not in text or Path(text).exists() else text.partition("=")
+        entry, path = entry_and_file(text)
         if not entry and len(models) == 1:
             (entry,) = models
         if entry not in models:
@@ -145,7 +151,7 @@ def write_files(args: Namespace, bundle: Bundle, folder: Path, models: Iterable[
     from glow_mlir.bundle.files import write_bundle
     from glow_mlir.support.files import replaced
 
-    profiles = (text.rpartition("=")[2] for text in args.load_profile or ())
+    profiles = (entry_and_file(text)[1] for text in args.load_profile or ())
     read = [Path(file) for file in (*models, *profiles, args.load_configuration) if file is not None]
     if args.report is None:
         write_bundle(bundle, folder, args.emit, read)

@@ -55,24 +55,22 @@ def _end_of_block(op: Operation, found: Mapping[Operation, Span]) -> int:
 def live_bytes(function: FuncOp, ops: Iterable[Operation], alignment: int = 1) -> dict[Operation, int]:
     """Operation → the bytes of all allocations that are live where it runs, each rounded up to `alignment`."""
     found = spans(function)
-    changes: Counter[int] = Counter()
-    for life in lifetimes(function):
-        size = -(-life.size // alignment) * alignment
-        changes[life.begin] += size
-        changes[life.end] -= size
-    positions = sorted(changes)
-    totals = [0, *accumulate(changes[position] for position in positions)]
-    return {op: totals[bisect_right(positions, found[op].begin)] for op in ops}
+    totals = _totals(lifetimes(function), alignment)
+    positions = list(totals)
+    return {op: totals[positions[at - 1]] if (at := bisect_right(positions, found[op].begin)) else 0 for op in ops}
 
 
 def peak(lives: list[Lifetime], alignment: int = 1) -> int:
     """The largest sum of sizes that are live at once, each rounded up to `alignment`: no arena can be smaller."""
-    events: list[tuple[int, int]] = []
+    return max(_totals(lives, alignment).values(), default=0)
+
+
+def _totals(lives: Iterable[Lifetime], alignment: int) -> dict[int, int]:
+    """Position where something begins or ends to live → the bytes that are live from there on, in order."""
+    changes: Counter[int] = Counter()
     for life in lives:
         size = -(-life.size // alignment) * alignment
-        events += [(life.begin, size), (life.end, -size)]
-    total = highest = 0
-    for _, change in sorted(events):
-        total += change
-        highest = max(highest, total)
-    return highest
+        changes[life.begin] += size
+        changes[life.end] -= size
+    positions = sorted(changes)
+    return dict(zip(positions, accumulate(changes[position] for position in positions), strict=True))

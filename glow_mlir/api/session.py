@@ -124,7 +124,7 @@ class InferenceSession(EntrySession):
         compiler = ModelCompiler(source, self._options, cache)
         found = compiler.open()
         executable, self._seconds = compiler.executable(found, limits or SpecializationLimits())
-        super().__init__(executable, {name: name for name in executable.names}, executable.entry(entry).name)
+        super().__init__(executable, {name: name for name in executable.names}, executable.chosen(entry))
 
     @property
     def executable(self) -> Executable:

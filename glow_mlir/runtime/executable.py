@@ -84,10 +84,14 @@ class Executable(ABC):
         """
         The entry of that name; without one the only entry, or `main`.
 
-        Raises `InputError` where there is none, or there are several, and `GlowError` where it cannot be run here.
+        Raises `InputError` as `chosen`, and `GlowError` where it cannot be run here.
         """
+        return self.load(self.chosen(name))
+
+    def chosen(self, name: str | None) -> str:
+        """The name of that entry, or of the only one, or `main`; raises `InputError` where there is none."""
         chosen = self.names[0] if name is None and len(self.names) == 1 else name or MAIN
         if chosen not in self.names:
             known = ", ".join(self.names) or "none"
             raise InputError(f"there is no entry '{chosen}'", hint=f"the model has {known}")
-        return self.load(chosen)
+        return chosen

@@ -24,10 +24,15 @@ static ALIGNED uint8_t constants[PAIR_CONSTANTS_SIZE];
 static ALIGNED uint8_t cut_constants[] = {
 #include "cut.weights.txt"
 };
+static ALIGNED uint8_t free_constants[] = {
+#include "free.weights.txt"
+};
 static ALIGNED uint8_t mutables[4][PAIR_MUTABLES_SIZE + PAIR_ALIGNMENT];
 static ALIGNED uint8_t activations[4][PAIR_ACTIVATIONS_SIZE + PAIR_ALIGNMENT];
 static ALIGNED uint8_t cut_mutables[CUT_MUTABLES_SIZE];
 static ALIGNED uint8_t cut_activations[CUT_ACTIVATIONS_SIZE];
+static ALIGNED uint8_t free_mutables[FREE_MUTABLES_SIZE];
+static ALIGNED uint8_t free_activations[FREE_ACTIVATIONS_SIZE];
 
 static int read_file(const char *path, void *to, size_t size) {
   FILE *file = fopen(path, "rb");
@@ -258,15 +263,10 @@ static int dynamic_form(void) {
 
 /* Rows that a call does not have stay as they are. */
 static int sizes_at_run_time(void) {
-  static ALIGNED uint8_t own_constants[] = {
-#include "free.weights.txt"
-  };
-  static ALIGNED uint8_t own[FREE_MUTABLES_SIZE];
-  static ALIGNED uint8_t own_activations[FREE_ACTIVATIONS_SIZE];
-  glow_arguments arguments = FREE_ARGUMENTS(own_constants, own, own_activations);
+  glow_arguments arguments = FREE_ARGUMENTS(free_constants, free_mutables, free_activations);
   int64_t sizes[1] = {2};
-  float *x = (float *)(void *)(own + FREE_INPUT_X_OFFSET);
-  float *y = (float *)(void *)(own + FREE_OUTPUT_RESULT_OFFSET);
+  float *x = (float *)(void *)(free_mutables + FREE_INPUT_X_OFFSET);
+  float *y = (float *)(void *)(free_mutables + FREE_OUTPUT_RESULT_OFFSET);
   const free_run_buffers buffers = {x, y, sizes, NULL};
   CHECK(FREE_INPUT_X_SIZE == 3 * 4 * sizeof(float) && FREE_SIZE_0 == 0);
   x[7] = 7.0F;
@@ -285,16 +285,12 @@ static int sizes_at_run_time(void) {
 
 /* What is written has the sizes of the call, and nothing from beyond them. */
 static int watched_sizes_at_run_time(void) {
-  static ALIGNED uint8_t own_constants[] = {
-#include "free.weights.txt"
-  };
-  static ALIGNED uint8_t own[FREE_MUTABLES_SIZE];
-  static ALIGNED uint8_t own_activations[FREE_ACTIVATIONS_SIZE];
-  glow_arguments arguments = FREE_ARGUMENTS(own_constants, own, own_activations);
+  glow_arguments arguments = FREE_ARGUMENTS(free_constants, free_mutables, free_activations);
   int64_t sizes[1] = {2};
   char line[256];
   FILE *file = tmpfile();
   const glow_observer writer = {NULL, glow_dump_text, file};
+  memset(free_mutables, 0, sizeof free_mutables);
   arguments.sizes = sizes;
   arguments.observer = &writer;
   CHECK(file != NULL && free_run(&arguments) == FREE_OK);
