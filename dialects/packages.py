@@ -6,6 +6,7 @@ A distribution offers operators by an entry point of the group `glow_mlir.operat
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,6 +18,12 @@ from glow_mlir.errors import GlowError, PackageError
 
 GROUP = "glow_mlir.operators"
 """The group of entry points by which other distributions offer operators and backends."""
+
+CHOICE = "GLOW_PACKAGES"
+"""
+The environment variable that names the entry points to load, with commas between them. Without it all that are
+installed are loaded; where it is empty, none.
+"""
 
 DEFAULT_BACKEND = "cpu"
 """The backend of those who name none."""
@@ -99,8 +106,21 @@ BUILTIN = OperatorPackage(
 
 
 def _installed() -> list[EntryPoint]:
-    """The entry points of other distributions, in the order of their names."""
-    return sorted(entry_points(group=GROUP), key=lambda point: (point.name, _origin(point)))
+    """
+    The entry points of other distributions that `GLOW_PACKAGES` lets in, in the order of their names.
+
+    Raises `PackageError` for a name there that no distribution has.
+    """
+    points = sorted(entry_points(group=GROUP), key=lambda point: (point.name, _origin(point)))
+    choice = os.environ.get(CHOICE)
+    if choice is None:
+        return points
+    chosen = {name for part in choice.split(",") if (name := part.strip())}
+    known = {point.name for point in points}
+    if missing := sorted(chosen - known):
+        hint = f"installed are {', '.join(sorted(known))}" if known else "none is installed"
+        raise PackageError(f"{CHOICE}: there is no operator package '{missing[0]}' (hint: {hint})")
+    return [point for point in points if point.name in chosen]
 
 
 def _origin(point: EntryPoint) -> str:

@@ -15,6 +15,9 @@ settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+# Which packages of operators an environment has is no matter of the tests; those that want one name it.
+os.environ["GLOW_PACKAGES"] = ""
+
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> FileCheckFile | None:
     """Collect the FileCheck tests."""

@@ -30,6 +30,8 @@ config.test_format = lit.formats.ShTest()
 # Our own programs come first: those of the environment that lit itself runs in.
 config.environment["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
 config.substitutions.extend(MACROS.items())
+# Which packages of operators the environment has is no matter of these tests.
+config.environment["GLOW_PACKAGES"] = ""
 
 for name, variable in MLIR_TOOLS.items():
     if path := find_mlir_tool(name):

@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 from checkout import ROOT
+from package_sites import BACKEND_PACKAGE, install_example, output, run
 
-EXAMPLE = ROOT / "examples" / "null_backend"
 MODEL = ROOT / "examples" / "digits.onnx"
-BACKEND = EXAMPLE / "null_backend" / "backend.py"
+BACKEND = BACKEND_PACKAGE / "null_backend" / "backend.py"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder where the example is installed, as its own pyproject.toml says."""
     folder = tmp_path_factory.mktemp("site")
-    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    ((name, value),) = project["entry-points"]["glow_mlir.operators"].items()
-    info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    (info / "entry_points.txt").write_text(f"[glow_mlir.operators]\n{name} = {value}\n")
+    install_example(folder, BACKEND_PACKAGE)
     return folder
-
-
-def run(site: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run Python where the example can be found."""
-    path = os.pathsep.join(map(str, (site, EXAMPLE, ROOT)))
-    environment = {**os.environ, "PYTHONPATH": path, "GLOW_CACHE_DIR": str(site / "cache")}
-    command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=site, env=environment, check=False)
-
-
-def output(site: Path, *arguments: str | Path) -> str:
-    """What a successful run prints."""
-    finished = run(site, *arguments)
-    assert finished.returncode == 0, finished.stderr
-    return finished.stdout
 
 
 def tool(name: str) -> tuple[str, str]:
@@ -116,3 +92,14 @@ def test_unknown_backend_is_one_line(site: Path) -> None:
     finished = run(site, *tool("glow_run"), MODEL, "--bind", "N=1", "--backend", "nil")
     assert finished.returncode == 1
     assert "no backend 'nil' (hint: there are cpu, interpreter, null)" in finished.stderr
+
+
+def test_environment_says_which_packages_are_loaded(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = (*tool("glow_opt"), "--list-pipelines")
+    assert "\nnull\n" in output(site, *command)
+    monkeypatch.setattr("package_sites.entry_names", lambda site: [])
+    assert "\nnull\n" not in output(site, *command)
+    monkeypatch.setattr("package_sites.entry_names", lambda site: ["nil"])
+    finished = run(site, *command)
+    assert finished.returncode == 1
+    assert "GLOW_PACKAGES: there is no operator package 'nil' (hint: installed are " in finished.stderr

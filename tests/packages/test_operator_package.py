@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -14,41 +10,16 @@ import onnx
 import pytest
 from checkout import ROOT
 from onnx import TensorProto, helper
+from package_sites import OPERATOR_PACKAGE, install, install_example, output, run
 
-EXAMPLE = ROOT / "examples" / "operator_package"
 EPSILON = 1e-3
-
-
-def install(site: Path, name: str, version: str, entry: str) -> None:
-    """Make a distribution known to Python as an installer would: a folder with its name and its entry point."""
-    folder = site / f"{name.replace('-', '_')}-{version}.dist-info"
-    folder.mkdir(parents=True)
-    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    (folder / "entry_points.txt").write_text(f"[glow_mlir.operators]\n{entry}\n")
-
-
-def run(site: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run Python where the distributions of `site` and the example's code can be found."""
-    path = os.pathsep.join(map(str, (site, EXAMPLE, ROOT)))
-    environment = {**os.environ, "PYTHONPATH": path, "GLOW_CACHE_DIR": str(site / "cache")}
-    command = [sys.executable, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
-
-
-def output(site: Path, *arguments: str | Path) -> str:
-    """What a successful run prints."""
-    finished = run(site, *arguments)
-    assert finished.returncode == 0, finished.stderr
-    return finished.stdout
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder where the example is installed, as its own pyproject.toml says."""
     folder = tmp_path_factory.mktemp("site")
-    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    ((name, value),) = project["entry-points"]["glow_mlir.operators"].items()
-    install(folder, project["name"], project["version"], f"{name} = {value}")
+    install_example(folder, OPERATOR_PACKAGE)
     return folder
 
 
@@ -134,7 +105,7 @@ def test_machine_code_is_chosen_as_for_built_in_operators(site: Path, model: Pat
 def test_operators_are_listed(site: Path, model: Path) -> None:
     file = site / "listed.mlir"
     output(site, "-m", "glow_mlir.tools.glow_import", model, "-o", file)
-    page = output(site, "docs/generate_operators.py", "--print", file)
+    page = output(site, ROOT / "docs" / "generate_operators.py", "--print", file)
     assert "### com.microsoft" in page
     assert "| BiasGelu | 1 | importer |" in page
     assert "| Logit | 1 | importer |" in page

@@ -1,0 +1,56 @@
+"""Folders in which distributions with operators or backends are installed, and Python run where they can be found."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from checkout import ROOT
+
+OPERATOR_PACKAGE, BACKEND_PACKAGE = EXAMPLES = tuple(
+    ROOT / "examples" / name for name in ("operator_package", "backend_package")
+)
+"""The examples of distributions."""
+
+
+def install(site: Path, name: str, version: str, entry: str) -> None:
+    """Make a distribution known to Python as an installer would: a folder with its name and its entry point."""
+    folder = site / f"{name.replace('-', '_')}-{version}.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (folder / "entry_points.txt").write_text(f"[glow_mlir.operators]\n{entry}\n")
+
+
+def install_example(site: Path, example: Path) -> None:
+    """Install an example as its own pyproject.toml says; its code stays where it is."""
+    project = tomllib.loads((example / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    ((name, value),) = project["entry-points"]["glow_mlir.operators"].items()
+    install(site, project["name"], project["version"], f"{name} = {value}")
+
+
+def entry_names(site: Path) -> list[str]:
+    """The names of the entry points of a folder."""
+    texts = [path.read_text(encoding="utf-8") for path in site.glob("*.dist-info/entry_points.txt")]
+    return [line.partition(" =")[0] for text in texts for line in text.splitlines()[1:]]
+
+
+def run(site: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run Python where the distributions of `site` are the only ones with operators; it finds the examples' code."""
+    variables = {
+        "PYTHONPATH": os.pathsep.join(map(str, (site, *EXAMPLES, ROOT))),
+        "GLOW_CACHE_DIR": str(site / "cache"),
+        "GLOW_PACKAGES": ",".join(entry_names(site)),
+    }
+    command = [sys.executable, *map(str, arguments)]
+    environment = {**os.environ, **variables}
+    return subprocess.run(command, capture_output=True, text=True, cwd=site, env=environment, check=False)
+
+
+def output(site: Path, *arguments: str | Path) -> str:
+    """What a successful run prints."""
+    finished = run(site, *arguments)
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout
