@@ -94,12 +94,10 @@ def test_unknown_backend_is_one_line(site: Path) -> None:
     assert "no backend 'nil' (hint: there are cpu, interpreter, null)" in finished.stderr
 
 
-def test_environment_says_which_packages_are_loaded(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_says_which_packages_are_loaded(site: Path) -> None:
     command = (*tool("glow_opt"), "--list-pipelines")
     assert "\nnull\n" in output(site, *command)
-    monkeypatch.setattr("package_sites.entry_names", lambda site: [])
-    assert "\nnull\n" not in output(site, *command)
-    monkeypatch.setattr("package_sites.entry_names", lambda site: ["nil"])
-    finished = run(site, *command)
+    assert "\nnull\n" not in output(site, *command, packages="")
+    finished = run(site, *command, packages="nil")
     assert finished.returncode == 1
     assert "GLOW_PACKAGES: there is no operator package 'nil' (hint: installed are " in finished.stderr

@@ -37,20 +37,24 @@ def entry_names(site: Path) -> list[str]:
     return [line.partition(" =")[0] for text in texts for line in text.splitlines()[1:]]
 
 
-def run(site: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run Python where the distributions of `site` are the only ones with operators; it finds the examples' code."""
+def run(site: Path, *arguments: str | Path, packages: str | None = None) -> subprocess.CompletedProcess[str]:
+    """
+    Run Python where the distributions of `site` are the only ones with operators, and the examples' code is found.
+
+    All of them are loaded, or those that `packages` names, with commas between them.
+    """
     variables = {
         "PYTHONPATH": os.pathsep.join(map(str, (site, *EXAMPLES, ROOT))),
         "GLOW_CACHE_DIR": str(site / "cache"),
-        "GLOW_PACKAGES": ",".join(entry_names(site)),
+        "GLOW_PACKAGES": ",".join(entry_names(site)) if packages is None else packages,
     }
     command = [sys.executable, *map(str, arguments)]
     environment = {**os.environ, **variables}
     return subprocess.run(command, capture_output=True, text=True, cwd=site, env=environment, check=False)
 
 
-def output(site: Path, *arguments: str | Path) -> str:
+def output(site: Path, *arguments: str | Path, packages: str | None = None) -> str:
     """What a successful run prints."""
-    finished = run(site, *arguments)
+    finished = run(site, *arguments, packages=packages)
     assert finished.returncode == 0, finished.stderr
     return finished.stdout
