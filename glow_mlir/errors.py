@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Self
 
 
 class GlowError(Exception):
     """
     A mistake of the user's, told in one line.
 
-    `reason` says what is wrong, `file` and `node` where, `hint` what to do about it.
+    `reason` says what is wrong, `file` and `node` where, `hint` what to do about it. `notes` point at other places that
+    belong to it, and `others` are further mistakes that were found with this one.
     """
+
+    notes: Sequence[GlowError] = ()
+    others: Sequence[GlowError] = ()
 
     def __init__(self, reason: str, *, file: str = "", node: str = "", hint: str = "") -> None:
         self.reason = reason
@@ -19,16 +24,29 @@ class GlowError(Exception):
         self.hint = hint
         super().__init__(reason)
 
+    def with_notes(self, notes: Iterable[GlowError]) -> Self:
+        """This error with those notes behind it."""
+        self.notes = (*self.notes, *notes)
+        return self
+
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, f"node '{self.node}'" if self.node else "") if part)
         line = f"{where}: {self.reason}" if where else self.reason
         line = f"{line} (hint: {self.hint})" if self.hint else line
+        line = f"{line} (and {len(self.others)} more)" if self.others else line
         return printable(line)
 
 
 def printable(text: str) -> str:
     """A text in one line: a damaged model may have any character in its names."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def joined(errors: Sequence[GlowError]) -> GlowError:
+    """Several errors as one to raise, which is the first."""
+    first, *others = errors
+    first.others = (*first.others, *others)
+    return first
 
 
 class ModelError(GlowError):

@@ -7,12 +7,13 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError, printable
 from glow_mlir.support.activity import warning_to
+from glow_mlir.tools.source_lines import excerpt
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -43,7 +44,7 @@ ArgumentGroup = argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage]
 CLEAR_LINE = "\r\033[K"
 """What a terminal takes for an empty line in the place of the last."""
 
-_COLOURS = {"error": "\033[1;31m", "warning": "\033[1;35m"}
+_COLOURS = {"error": "\033[1;31m", "warning": "\033[1;35m", "note": "\033[1;36m"}
 _PLAIN = "\033[0m"
 
 
@@ -153,7 +154,7 @@ def _abandon_stdout() -> None:
 
 
 def report(program: str, error: Exception, *, debug: bool = False) -> int:
-    """Print an error on stderr in one line, before it the traceback if asked for; the exit code that belongs to it."""
+    """Print an error on stderr, before it the traceback if asked for; the exit code that belongs to it."""
     if debug:
         traceback.print_exception(error)
     if isinstance(error, MemoryError):
@@ -164,21 +165,36 @@ def report(program: str, error: Exception, *, debug: bool = False) -> int:
             f"internal error, a bug of ours: {type(error).__name__}: {' '.join(str(error).split())}",
             hint="--debug prints the traceback",
         )
-    print(error_line(program, error, sys.stderr), file=sys.stderr)
+    for severity, item in diagnostics(error):
+        print(diagnostic_text(program, item, sys.stderr, severity), file=sys.stderr)
     return EXIT_BUG if isinstance(error, CompilerBugError) else EXIT_ERROR
 
 
 def _print_warning(program: str, warning: GlowError) -> None:
-    """Print a warning on stderr in one line, where a terminal may show what the tool is doing."""
-    line = error_line(program, warning, sys.stderr, "warning")
+    """Print a warning on stderr, where a terminal may show what the tool is doing."""
+    line = diagnostic_text(program, warning, sys.stderr, "warning")
     print(f"{CLEAR_LINE if is_terminal(sys.stderr) else ''}{line}", file=sys.stderr)
+
+
+def diagnostics(error: GlowError) -> Iterator[tuple[str, GlowError]]:
+    """All that an error tells, by severity: itself and its notes, and the other errors that were found with it."""
+    for item in (error, *error.others):
+        yield "error", item
+        for note in item.notes:
+            yield "note", note
+
+
+def diagnostic_text(program: str, error: GlowError, stream: IO[str], severity: str = "error") -> str:
+    """An error as a line; on a terminal with the line of the text that it is about, and a caret below its column."""
+    line = error_line(program, error, stream, severity)
+    return "\n".join([line, *excerpt(error.file, has_colour(stream))]) if is_terminal(stream) else line
 
 
 def error_line(program: str, error: GlowError, stream: IO[str], severity: str = "error") -> str:
     """
     An error in the form `file:line:column: error: reason (hint: …)`; the program stands for a missing file.
 
-    The `severity` is `error` or `warning`.
+    The `severity` is `error`, `warning` or `note`.
     """
     label = f"{_COLOURS[severity]}{severity}:{_PLAIN}" if has_colour(stream) else f"{severity}:"
     node = f"node '{error.node}': " if error.node else ""

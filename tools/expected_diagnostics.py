@@ -1,26 +1,46 @@
-"""`--verify-diagnostics`: compares errors with the `expected-error` comments of the input, as mlir-opt does."""
+"""`--verify-diagnostics`: compares diagnostics with the `expected-error` comments of the input, as mlir-opt does."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from glow_mlir.errors import GlowError
 
-_ANNOTATION = re.compile(r"//.*?expected-error\s*(?:@(?P<where>[+-]\d+|above|below|unknown))?\s*\{\{(?P<text>.*?)\}\}")
+Diagnostic = tuple[str, GlowError]
+"""A severity, `error`, `warning` or `note`, and what is told."""
+
+_ANNOTATION = re.compile(
+    r"expected-(?P<severity>error|warning|note)(?P<is_pattern>-re)?"
+    r"\s*(?:@(?P<where>[+-]\d+|above|below|unknown))?\s*\{\{(?P<text>(?:\{\{.*?\}\}|(?!\{\{).)*?)\}\}"
+)
+_IN_PATTERN = re.compile(r"\{\{(.*?)\}\}")
 _POSITION = re.compile(r":(?P<line>\d+):\d+$")
 
 
 @dataclass(frozen=True)
 class Expected:
-    """An error that the input announces: its line (`None` for an error without one) and a part of its text."""
+    """A diagnostic that the input announces: severity, line (`None` for one without), and a part of its text."""
 
+    severity: str
     line: int | None
     text: str
+    is_pattern: bool = False
+    """Whether parts in double braces are regular expressions."""
 
-    def matches(self, error: GlowError) -> bool:
-        """Whether this error is the one."""
-        return self.line == line_of(error) and self.text in error.reason
+    def matches(self, found: Diagnostic) -> bool:
+        """Whether this is the one."""
+        severity, error = found
+        if (severity, line_of(error)) != (self.severity, self.line):
+            return False
+        return self.text in error.reason if not self.is_pattern else bool(re.search(self._pattern, error.reason))
+
+    @property
+    def _pattern(self) -> str:
+        """The text with all that is outside of double braces quoted."""
+        parts = _IN_PATTERN.split(self.text)
+        return "".join(f"(?:{part})" if number % 2 else re.escape(part) for number, part in enumerate(parts))
 
 
 def line_of(error: GlowError) -> int | None:
@@ -29,33 +49,53 @@ def line_of(error: GlowError) -> int | None:
     return int(found["line"]) if found else None
 
 
-def expected_errors(text: str) -> list[Expected]:
+def expected_diagnostics(text: str) -> list[Expected]:
     """
-    The errors that a text announces.
+    The diagnostics that a text announces.
 
-    `// expected-error {{part of the message}}` means its own line; `@+1`, `@-2`, `@above`, `@below` another one, and
-    `@unknown` an error without a line.
+    `// expected-error {{part of the message}}` means its own line; `@+1`, `@-2` another one, `@above` and `@below` the
+    next line that is not such a comment, and `@unknown` an error without a line. `expected-warning` and
+    `expected-note` are of other severities, and `expected-error-re` has regular expressions in double braces.
     """
     found: list[Expected] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        for annotation in _ANNOTATION.finditer(line):
-            where = {"above": "-1", "below": "+1", None: "0"}.get(annotation["where"], annotation["where"])
-            found.append(Expected(None if where == "unknown" else number + int(where), annotation["text"]))
+    lines = [line.partition("//") for line in text.splitlines()]
+    announcing = [not code.strip() and _ANNOTATION.search(comment) is not None for code, _, comment in lines]
+    for number, (_, _, comment) in enumerate(lines, start=1):
+        for annotation in _ANNOTATION.finditer(comment):
+            severity, is_pattern, where, part = annotation.groups()
+            found.append(Expected(severity, _line_at(where, number, announcing), part, is_pattern is not None))
     return found
 
 
-def mismatches(expected: list[Expected], error: GlowError | None, file: str) -> list[GlowError]:
-    """What is wrong with the outcome of one piece of input: errors that did not come, one that nobody expected."""
-    found: list[GlowError] = []
-    if error is not None and not any(item.matches(error) for item in expected):
-        found.append(unexpected(error))
-    for item in expected:
-        if error is None or not item.matches(error):
-            place = file if item.line is None else f"{file}:{item.line}:1"
-            found.append(GlowError(f'expected error "{item.text}" was not produced', file=place))
-    return found
+def _line_at(where: str | None, number: int, announcing: Sequence[bool]) -> int | None:
+    """The line, from 1, that a comment in line `number` is about."""
+    if where == "unknown":
+        return None
+    if where not in ("above", "below"):
+        return number + int(where or 0)
+    step = 1 if where == "below" else -1
+    number += step
+    while 0 < number <= len(announcing) and announcing[number - 1]:
+        number += step
+    return number
 
 
-def unexpected(error: GlowError) -> GlowError:
-    """An error that says of another one that it was not expected."""
-    return GlowError(f"unexpected error: {error.reason}", file=error.file, node=error.node, hint=error.hint)
+def mismatches(expected: Sequence[Expected], found: Sequence[Diagnostic], file: str) -> list[GlowError]:
+    """What is wrong with the outcome of one piece of input: diagnostics that did not come, and that nobody expected."""
+    waiting = list(expected)
+    wrong: list[GlowError] = []
+    for diagnostic in found:
+        match = next((item for item in waiting if item.matches(diagnostic)), None)
+        if match is None:
+            wrong.append(unexpected(*diagnostic))
+        else:
+            waiting.remove(match)
+    for item in waiting:
+        place = file if item.line is None else f"{file}:{item.line}:1"
+        wrong.append(GlowError(f'expected {item.severity} "{item.text}" was not produced', file=place))
+    return wrong
+
+
+def unexpected(severity: str, error: GlowError) -> GlowError:
+    """An error that says of a diagnostic that it was not expected."""
+    return GlowError(f"unexpected {severity}: {error.reason}", file=error.file, node=error.node, hint=error.hint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -31,11 +32,12 @@ from glow_mlir.ir.text import (
     write_text,
 )
 from glow_mlir.ir.universe import GLOW_UNIVERSE
-from glow_mlir.support.activity import warn
+from glow_mlir.support.activity import warn, warning_to
 from glow_mlir.tools.command_line import (
     EXIT_ERROR,
     EXIT_OK,
     TERMINAL_LIMIT,
+    diagnostics,
     error_line,
     is_terminal,
     option_error,
@@ -43,18 +45,18 @@ from glow_mlir.tools.command_line import (
     report,
     run_tool,
 )
-from glow_mlir.tools.expected_diagnostics import expected_errors, mismatches
+from glow_mlir.tools.expected_diagnostics import expected_diagnostics, mismatches
 from glow_mlir.tools.ladder_arguments import chosen_pipeline, pipeline_list
 from glow_mlir.tools.log_output import wanted_log, write_log
 from glow_mlir.tools.opt_arguments import add_arguments
 from glow_mlir.tools.pass_flags import with_pass_flags
 from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
+from glow_mlir.tools.source_lines import STDIN, read_stdin
 
 if TYPE_CHECKING:
     from glow_mlir.driver.pass_runner import PassRunner
 
 PROGRAM = "glow-opt"
-STDIN = "<stdin>"
 SEPARATOR = "// -----"
 
 
@@ -131,7 +133,7 @@ class GlowOpt(xDSLOptMain):
     def _read(self) -> str:
         """The text of the input; the weights beside an input file are loaded as well."""
         if self.get_input_name() == STDIN:
-            return sys.stdin.read()
+            return read_stdin()
         path = Path(self.args.input_file)
         text = read_text(path)
         self._kept = read_weights_of(path)
@@ -178,19 +180,18 @@ class GlowOpt(xDSLOptMain):
         code = EXIT_OK
         outputs: list[str] = []
         used: list[str] = []
-        expected = expected_errors(text) if self.args.verify_diagnostics else []
+        expected = expected_diagnostics(text) if self.args.verify_diagnostics else []
         for piece in pieces(text) if self.args.split_input_file else [text]:
+            warnings: list[GlowError] = []
             try:
-                module = self._process(piece, runner, timer)
-                error = None
-            except GlowError as found:
-                module, error = None, found
-                if not isinstance(error, OptionError):
-                    error.file = error.file or self.get_input_name()
-            if module is not None:
+                with warning_to(warnings.append) if expected else nullcontext():
+                    module = self._process(piece, runner, timer)
                 outputs.append(self._text(module))
                 used += digests(module)
-            code = max(code, self._judge(piece, error, any_expected=bool(expected)))
+                error = None
+            except GlowError as found:
+                error = self._placed(found)
+            code = max(code, self._judge(piece, error, warnings) if expected else self._told(error))
         if self.log is not None:  # In front of the output, which is not written if there is an error.
             write_log(self.log, self.args, sys.stderr)
         if self._output is None:
@@ -256,17 +257,27 @@ class GlowOpt(xDSLOptMain):
                 raise OptionError(reason, file=self.get_input_name(), hint=f"--stop-after={LLVM} -t {LLVM}")
         return emit_module(module)
 
-    def _judge(self, piece: str, error: GlowError | None, *, any_expected: bool) -> int:
-        """Report the outcome of one piece of the input; the exit code for it."""
-        if any_expected:
-            wrong = mismatches(expected_errors(piece), error, self.get_input_name())
-            return max((report(PROGRAM, problem, debug=self.args.debug) for problem in wrong), default=EXIT_OK)
+    def _placed(self, error: GlowError) -> GlowError:
+        """The error, with the input for the file where it names none and is about the input."""
+        if not isinstance(error, OptionError):
+            error.file = error.file or self.get_input_name()
+        return error
+
+    def _judge(self, piece: str, error: GlowError | None, warnings: Sequence[GlowError]) -> int:
+        """Compare the outcome of one piece of the input with its comments; the exit code for it."""
+        found = [("warning", warning) for warning in warnings] + ([] if error is None else [*diagnostics(error)])
+        wrong = mismatches(expected_diagnostics(piece), found, self.get_input_name())
+        return max((report(PROGRAM, problem, debug=self.args.debug) for problem in wrong), default=EXIT_OK)
+
+    def _told(self, error: GlowError | None) -> int:
+        """Report the outcome of one piece of an input without such comments; the exit code for it."""
         if error is None:
             return EXIT_OK
         is_syntax = isinstance(error.__cause__, ParseError)
         announced = self.args.parsing_diagnostics if is_syntax else self.args.verify_diagnostics
         if announced and not isinstance(error, CompilerBugError):
-            print(error_line(PROGRAM, error, sys.stdout))
+            for severity, item in diagnostics(error):
+                print(error_line(PROGRAM, item, sys.stdout, severity))
             return EXIT_OK
         return report(PROGRAM, error, debug=self.args.debug)
 

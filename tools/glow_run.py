@@ -141,8 +141,10 @@ class Run:
             return self.args.model
         from glow_mlir.ir.context import new_context
         from glow_mlir.ir.text import parse_module
+        from glow_mlir.tools.source_lines import STDIN as STDIN_NAME
+        from glow_mlir.tools.source_lines import read_stdin
 
-        return parse_module(sys.stdin.read(), new_context(), "<stdin>")
+        return parse_module(read_stdin(), new_context(), STDIN_NAME)
 
     @property
     def _options(self) -> dict[str, Any]:

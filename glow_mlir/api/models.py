@@ -57,13 +57,14 @@ def import_any(
         reason = "a module of ours has no free dimensions"
         raise OptionError(reason, hint="sizes are given when the ONNX model is imported")
     from glow_mlir.ir.context import new_context
+    from glow_mlir.ir.locations import cloned
     from glow_mlir.ir.rewriting import functions
     from glow_mlir.ir.text import read_module, verify_module
 
     is_file = isinstance(model, str | Path)
     if not is_file:
         verify_module(model)
-    module: ModuleOp = read_module(Path(model), new_context(), in_memory) if is_file else model.clone()
+    module: ModuleOp = read_module(Path(model), new_context(), in_memory) if is_file else cloned(model)
     if not functions(module):
         file = str(model) if is_file else ""
         raise ModelError("the module has no function of glow_high or glow_low", file=file)

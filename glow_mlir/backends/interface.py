@@ -21,9 +21,9 @@ from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target, named_fields, threads_error, with_fields
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline, memory_pipeline
 from glow_mlir.errors import ModelError, OptionError
+from glow_mlir.ir.locations import place_of
 from glow_mlir.ir.registry import BACKENDS, Unpack, kernels_of, packed_forms_of
 from glow_mlir.ir.rewriting import functions
-from glow_mlir.ir.text import position_of
 from glow_mlir.runtime.executable import Executable
 
 Room = Callable[[int], np.ndarray]
@@ -238,7 +238,7 @@ def backend_of(function: FunctionOp) -> Backend:
     try:
         backend.check_target(function.target)
     except OptionError as error:
-        place, name = position_of(function.location), function.sym_name.data
+        place, name = place_of(function), function.sym_name.data
         raise ModelError(f"the target of @{name} cannot be: {error.reason}", file=place, hint=error.hint) from error
     return backend
 

@@ -20,10 +20,9 @@ from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.driver.pipelines import Pipeline, memory_pipeline, passes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.ir.checks import CheckFailed
-from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.locations import location_name, place_of
 from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.run_time_sizes import apply_pass
-from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import operations
 
 FIRST_OF_INSTRUCTIONS = "verify-low"
@@ -72,9 +71,9 @@ def check_given(module: ModuleOp, context: Context, pipeline: Pipeline, stage: s
         try:
             apply_pass(item, context, module)
         except CheckFailed as failure:
-            place = failure.op.location
             hint = f"docs/ir.md says what '{item.name}' checks of instructions"
-            raise ModelError(str(failure), file=position_of(place), node=location_name(place), hint=hint) from failure
+            place, node = place_of(failure.op), location_name(failure.op.location)
+            raise ModelError(str(failure), file=place, node=node, hint=hint) from failure
 
 
 def check_contents(module: ModuleOp) -> None:
@@ -83,7 +82,7 @@ def check_contents(module: ModuleOp) -> None:
         if not isinstance(op, StorageOp | FunctionOp):
             hint = "the ladder starts from glow_high or glow_low, and ends with llvm"
             reason = f"{op.name} is neither storage nor a function of them"
-            raise ModelError(reason, file=position_of(op.location), node=location_name(op.location), hint=hint)
+            raise ModelError(reason, file=place_of(op), node=location_name(op.location), hint=hint)
 
     check_functions(module)
 
@@ -95,7 +94,7 @@ def check_functions(module: ModuleOp) -> None:
             if not function.holds(op) and not isinstance(op, YieldOp):
                 reason = f"{function.name} @{function.sym_name.data} does not hold {op.name}"
                 hint = "branches and loops are 'if' and 'loop' of the function's own dialect"
-                raise ModelError(reason, file=position_of(op.location), node=location_name(op.location), hint=hint)
+                raise ModelError(reason, file=place_of(op), node=location_name(op.location), hint=hint)
 
 
 def check_constants(module: ModuleOp) -> None:
@@ -103,7 +102,7 @@ def check_constants(module: ModuleOp) -> None:
     for op in module.body.block.ops:
         if not isinstance(op, ContentOp) or op.weights is None:
             continue
-        digest, place = op.weights.data, position_of(op.location)
+        digest, place = op.weights.data, place_of(op)
         if (known := known_digest(digest)) is None:
             hint = "the weight file belongs beside the .mlir file, under its name"
             raise ModelError(f"weights {digest} are not loaded", file=place, hint=hint)

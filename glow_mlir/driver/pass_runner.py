@@ -16,10 +16,10 @@ from glow_mlir.driver.reproducer import write_reproducer
 from glow_mlir.errors import CompilerBugError, GlowError, ParseFailure
 from glow_mlir.ir.checks import CheckFailed
 from glow_mlir.ir.context import new_context
-from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.locations import location_name, place_of, place_of_node
 from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.run_time_sizes import apply_pass
-from glow_mlir.ir.text import one_line, position_of, verify_module
+from glow_mlir.ir.text import one_line, verify_module
 
 
 @dataclass
@@ -98,10 +98,11 @@ class PassRun:
             reason = error.reason if isinstance(error, GlowError) else f"{type(error).__name__}: {one_line(error)}"
             return CompilerBugError(f"pass '{item.name}' failed, a bug of ours: {reason}", hint=hint)
         if isinstance(error, GlowError):
+            error.file = error.file or (place_of_node(self.module, error.node) if error.node else "")
             return error
         if isinstance(error, CheckFailed):
-            location = error.op.location
-            return ParseFailure(f"{item.name}: {error}", file=position_of(location), node=location_name(location))
+            node = location_name(error.op.location)
+            return ParseFailure(f"{item.name}: {error}", file=place_of(error.op), node=node)
         return ParseFailure(f"{item.name}: {one_line(error)}")
 
     def _reproduced(self, error: Exception, path: Path | None) -> str:

@@ -42,9 +42,9 @@ from glow_mlir.errors import CompilerBugError, InputError, ModelError
 from glow_mlir.interpreter.control_flow import ControlFlowFunctions, symbols_of
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
+from glow_mlir.ir.locations import place_of
 from glow_mlir.ir.registry import SEMANTICS
 from glow_mlir.ir.rewriting import functions
-from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import function_of
 from glow_mlir.runtime.layouts import symbol_values
 from glow_mlir.support.dtypes import is_float_dtype, signless_dtype
@@ -149,7 +149,7 @@ def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
     except (KeyError, ValueError, IndexError, ArithmeticError):
         plain = None
     if plain is None or plain.shape != shape:
-        place = position_of(op.location)
+        place = place_of(op)
         raise ModelError(f"the packed '{name}' of {op.name} is no '{form}' of the shape {shape}", file=place)
     return plain
 

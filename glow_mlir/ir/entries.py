@@ -12,9 +12,8 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp
 from glow_mlir.dialects.shapes import has_static_shape, largest_shape, shape_of, sizes_of
 from glow_mlir.errors import ModelError
-from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.locations import location_name, place_of
 from glow_mlir.ir.rewriting import functions
-from glow_mlir.ir.text import position_of
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.state import Initial
 from glow_mlir.support.symbols import Symbol, symbols_of
@@ -66,7 +65,7 @@ def shared_state(functions: Iterable[FunctionOp]) -> dict[str, PlaceholderOp]:
                 reason = (
                     f"@{found[op.public_name].sym_name.data} and @{op.sym_name.data} have the same name for callers"
                 )
-                place = position_of(op.location)
+                place = place_of(op)
                 raise ModelError(reason, file=place, node=location_name(op.location), hint="give one another 'label'")
     return found
 

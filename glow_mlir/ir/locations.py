@@ -1,22 +1,31 @@
-"""Locations as text."""
+"""
+Where operations come from: the ONNX nodes that their locations name, and their places in text.
+
+An operation of a text that says its location, as `loc("conv1")`, stands in a line besides. That place is kept beside
+the IR, since it must not be printed: it is that of the operation itself, and for what passes make later, of the first
+operation with that location.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import cast
+from weakref import WeakKeyDictionary
 
-from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, NameLoc
+from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc, LocationAttr, ModuleOp, NameLoc
+from xdsl.ir import Operation
 
-from glow_mlir.ir.text import position_of
+_OF_OPS: WeakKeyDictionary[Operation, FileLineColLoc] = WeakKeyDictionary()
+"""Operation that was parsed with a location → its place in the text."""
+_OF_LOCATIONS: WeakKeyDictionary[Operation, dict[LocationAttr, FileLineColLoc]] = WeakKeyDictionary()
+"""Module → location → the place of the first operation with it."""
 
 
 def location_names(location: LocationAttr) -> tuple[str, ...]:
     """The ONNX names in a location, without repetition."""
     if isinstance(location, NameLoc):
         return (location.desc.data,)
-    if isinstance(location, FusedLoc):
-        parts = cast("ArrayAttr[LocationAttr]", location.locations).data
-        return tuple(dict.fromkeys(name for part in parts for name in location_names(part) if name))
-    return ()
+    return tuple(dict.fromkeys(name for part in _parts(location) for name in location_names(part) if name))
 
 
 def location_name(location: LocationAttr) -> str:
@@ -24,6 +33,58 @@ def location_name(location: LocationAttr) -> str:
     return "+".join(location_names(location))
 
 
-def described(location: LocationAttr) -> str:
-    """A location for a message: its names, or else its place in a file."""
-    return location_name(location) or position_of(location)
+def position_of(location: LocationAttr) -> str:
+    """The `file:line:column` in a location; of a fused one the first, and empty where there is none."""
+    match location:
+        case FileLineColLoc():
+            return f"{location.filename.data}:{location.line.data}:{location.column.data}"
+        case NameLoc(location=FileLineColLoc() as inner):
+            return position_of(inner)
+        case _:
+            places = (position_of(part) for part in _parts(location))
+            return next((place for place in places if place), "")
+
+
+def keep_places(module: ModuleOp, places: Mapping[Operation, FileLineColLoc]) -> None:
+    """Remember where those operations of a module that was parsed stand in the text, besides their locations."""
+    _OF_OPS.update(places)
+    first: dict[LocationAttr, FileLineColLoc] = {}
+    for op, place in places.items():
+        first.setdefault(op.location, place)
+    _OF_LOCATIONS[module] = first
+
+
+def cloned(module: ModuleOp) -> ModuleOp:
+    """A copy of a module whose operations have the same places in text."""
+    copy = module.clone()
+    pairs = zip(module.walk(), copy.walk(), strict=True) if module in _OF_LOCATIONS else ()
+    keep_places(copy, {new: _OF_OPS[old] for old, new in pairs if old in _OF_OPS})
+    return copy
+
+
+def place_of(op: Operation) -> str:
+    """The `file:line:column` of an operation, or of the first from which a pass made it; empty where none is known."""
+    if (own := _OF_OPS.get(op)) is not None:
+        return position_of(own)
+    module = op.get_toplevel_object()
+    known = _OF_LOCATIONS.get(module, {}) if isinstance(module, Operation) else {}
+    for part in (op.location, *_parts(op.location)):
+        if (found := known.get(part)) is not None:
+            return position_of(found)
+    return position_of(op.location)
+
+
+def place_of_node(module: ModuleOp, node: str) -> str:
+    """The `file:line:column` of the first operation in the text of a module that has that name; else empty."""
+    named = ((location_name(location), place) for location, place in _OF_LOCATIONS.get(module, {}).items())
+    return next((position_of(place) for name, place in named if name == node), "")
+
+
+def described(op: Operation) -> str:
+    """An operation for a message: the names in its location, or else its place in a file."""
+    return location_name(op.location) or place_of(op)
+
+
+def _parts(location: LocationAttr) -> Iterable[LocationAttr]:
+    """What a fused location is made of."""
+    return cast("ArrayAttr[LocationAttr]", location.locations).data if isinstance(location, FusedLoc) else ()

@@ -11,9 +11,8 @@ from glow_mlir.dialects.shapes import SHAPED, has_static_shape, sizes_of
 from glow_mlir.dialects.sizes import HINT, RunTimeSizeError, SizesAttr, fitting_hint
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.entries import symbols_in
-from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.locations import location_name, place_of
 from glow_mlir.ir.rewriting import functions
-from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import function_of, operations
 
 
@@ -32,7 +31,7 @@ def apply_pass(item: ModulePass, context: Context, module: ModuleOp) -> None:
 def unsupported_at(op: Operation, error: RunTimeSizeError) -> UnsupportedError:
     """The error of an operation that needs a number for a size."""
     reason = f"{op.name} needs a number where the size {error.size} is known at run time only"
-    return UnsupportedError(reason, file=position_of(op.location), node=location_name(op.location), hint=hint_at(op))
+    return UnsupportedError(reason, file=place_of(op), node=location_name(op.location), hint=hint_at(op))
 
 
 def unhandled(module: ModuleOp, name: str, error: RunTimeSizeError) -> UnsupportedError:
@@ -41,9 +40,7 @@ def unhandled(module: ModuleOp, name: str, error: RunTimeSizeError) -> Unsupport
     reason = f"pass '{name}' needs numbers, and the size {error.size} is known at run time only"
     if place is None:
         return UnsupportedError(reason, hint=error.hint)
-    return UnsupportedError(
-        reason, file=position_of(place.location), node=location_name(place.location), hint=hint_at(place)
-    )
+    return UnsupportedError(reason, file=place_of(place), node=location_name(place.location), hint=hint_at(place))
 
 
 def hint_at(op: Operation) -> str:
@@ -65,7 +62,7 @@ def require_numbers(op: Operation, user: str) -> None:
     """
     if not all(map(has_static_shape, op.operands)):
         reason = f"{user} takes sizes that are known at run time only, as {op.name} has"
-        place = position_of(op.location)
+        place = place_of(op)
         raise UnsupportedError(reason, file=place, node=location_name(op.location), hint=hint_at(op))
 
 

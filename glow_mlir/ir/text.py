@@ -24,23 +24,22 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseIntOrFPElementsAttr,
     FileLineColLoc,
-    FusedLoc,
     IntAttr,
-    LocationAttr,
     ModuleOp,
-    NameLoc,
     StringAttr,
 )
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.parser import Parser, ParserState
 from xdsl.printer import Printer
-from xdsl.utils.exceptions import ParseError
+from xdsl.utils.exceptions import MultipleSpansParseError, ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
 from glow_mlir.dialects.target import TargetAttr
-from glow_mlir.errors import OptionError, OutOfMemoryError, ParseFailure
+from glow_mlir.errors import GlowError, OptionError, OutOfMemoryError, ParseFailure, joined
+from glow_mlir.ir.locations import keep_places, location_name, place_of, position_of
 from glow_mlir.ir.value_names import value_name
+from glow_mlir.support.file_kinds import kind_of
 from glow_mlir.support.files import is_node, replaced
 
 WEIGHTS_SUFFIX = ".weights"
@@ -61,6 +60,8 @@ class LocatingParser(Parser):
     def __init__(self, context: Context, text: str, name: str) -> None:
         super().__init__(context, "", name)
         self._parser_state = ParserState(StringLexer(Input(text, name)))
+        self.places: dict[Operation, FileLineColLoc] = {}
+        """Where operations stand that have a location of their own."""
         self._file = StringAttr(name)
         self._line_starts = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
 
@@ -70,6 +71,8 @@ class LocatingParser(Parser):
         # The default is this very object; an explicit `loc(unknown)` is another one, and stays.
         if op.location is UNKNOWN_LOC:
             op.location = self.location_at(begin)
+        else:
+            self.places[op] = self.location_at(begin)
         return op
 
     def parse_optional_str_literal(self) -> str | None:
@@ -94,6 +97,10 @@ class LocatingParser(Parser):
         """The location of the character at `position`."""
         line = bisect_right(self._line_starts, position)
         return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
+
+
+_UNCLEAR = {"in block definition": "expected an operation, a block or '}'"}
+"""Messages of xDSL's parser that leave out what they are about → others, which what stands there is added to."""
 
 
 @dataclass(eq=False, repr=False)
@@ -144,19 +151,6 @@ def one_line(error: object) -> str:
     return " ".join(str(error).split())
 
 
-def position_of(location: LocationAttr) -> str:
-    """The `file:line:column` in a location; of a fused one the first, and empty where there is none."""
-    match location:
-        case FileLineColLoc():
-            return f"{location.filename.data}:{location.line.data}:{location.column.data}"
-        case NameLoc(location=FileLineColLoc() as inner):
-            return position_of(inner)
-        case FusedLoc():
-            return next(filter(None, (position_of(part) for part in location.locations)), "")  # pyright: ignore
-        case _:
-            return ""
-
-
 def parse_module(text: str, context: Context, name: str = "<text>", *, implicit_module: bool = True) -> ModuleOp:
     """
     Parse and verify a module; raises `ParseFailure` with the place in the text, `ModelError` for damaged weights.
@@ -174,16 +168,17 @@ def parse_unverified(text: str, context: Context, name: str = "<text>", *, impli
     try:
         parser = LocatingParser(context, text, name)
     except ParseError as error:
-        raise ParseFailure(one_line(error.msg), file=str(error.span.get_location())) from error
+        raise _syntax_error(error) from error
     try:
         from glow_mlir.ir.anonymous_storage import bind_arguments
 
         module = parser.parse_module(implicit_module)
+        keep_places(module, parser.places)
         bind_arguments(module)
         keep_weights(module)
         return module
     except ParseError as error:
-        raise ParseFailure(one_line(error.msg), file=str(error.span.get_location())) from error
+        raise _syntax_error(error) from error
     except RecursionError as error:
         place = position_of(parser.location_at(parser.pos))
         raise ParseFailure(
@@ -200,23 +195,62 @@ def parse_unverified(text: str, context: Context, name: str = "<text>", *, impli
         raise ParseFailure(reason, file=position_of(parser.location_at(parser.pos))) from error
 
 
+def _syntax_error(error: ParseError) -> ParseFailure:
+    """An error of xDSL's parser, at the place that it names, and with notes at the others."""
+    got = one_line(error.span.text)
+    reason = f"{_UNCLEAR[error.msg]}, got {got!r}" if error.msg in _UNCLEAR else error.msg
+    refs = error.refs if isinstance(error, MultipleSpansParseError) else []
+    what = error.ref_text or "" if isinstance(error, MultipleSpansParseError) else ""
+    notes = [
+        GlowError(one_line(text or what).rstrip(":") or "here", file=str(span.get_location())) for span, text in refs
+    ]
+    return ParseFailure(one_line(reason), file=str(error.span.get_location())).with_notes(notes)
+
+
 def verify_module(module: ModuleOp, file: str = "") -> None:
-    """Verify a module; raises `ParseFailure` that names the op at fault, or else `file`."""
+    """
+    Verify a module; raises `ParseFailure` that names the op at fault, or else `file`.
+
+    The error has those of all other ops besides, but of none that has an op inside which is at fault.
+    """
+    failure: Exception | None = None
     try:
         module.verify()
     except Exception as error:
-        op = first_invalid(module)
-        position = "" if op is None else position_of(op.location)
-        reason = one_line(error) if op is None else f"{op.name}: {one_line(error)}"
-        raise ParseFailure(reason, file=position or file) from error
-    if (op := first_too_early(module)) is not None:
-        raise ParseFailure(
-            f"{op.name}: an operand is used before its definition", file=position_of(op.location) or file
-        )
+        failure = error
+    found = [*(_invalid_ops(module) if failure is not None else ()), *_too_early(module)]
+    if failure is not None and not found:  # A block of it.
+        found = [ParseFailure(one_line(failure))]
+    for error in found:
+        error.file = error.file or file
+    if found:
+        raise joined(found) from failure
 
 
-def first_too_early(module: ModuleOp) -> Operation | None:
-    """The first op that does not stand behind its operands, in their block or inside, which xDSL does not look at."""
+def _invalid_ops(module: ModuleOp) -> list[GlowError]:
+    """What the verifiers of single ops say; of ops inside each other, the inner ones."""
+    found: list[GlowError] = []
+    blamed: set[Operation] = set()
+    for op in module.walk(region_first=True):
+        try:
+            if op not in blamed:
+                op.verify_()  # First, since `verify` prints the whole module where this fails.
+                op.verify(verify_nested_ops=False)
+                continue
+        except Exception as error:
+            found.append(_error_at(op, one_line(error)))
+        if (around := op.parent_op()) is not None:
+            blamed.add(around)
+    return found
+
+
+def _error_at(op: Operation, reason: str) -> ParseFailure:
+    """An error of the verifier."""
+    return ParseFailure(f"{op.name}: {reason}", file=place_of(op), node=location_name(op.location))
+
+
+def _too_early(module: ModuleOp) -> Iterator[GlowError]:
+    """An error for each op that does not stand behind its operands, in their block or inside: xDSL does not look."""
     seen: set[Operation] = set()
     for op in module.walk():
         for value in op.operands:
@@ -226,9 +260,11 @@ def first_too_early(module: ModuleOp) -> Operation | None:
             # Which block of a function comes before which is decided by its branches: LLVM checks that.
             same = inner is not None and inner.parent is block
             if inner is None or (same and isinstance(owner, Operation) and owner not in seen):
-                return op
+                places = [place_of(owner)] if isinstance(owner, Operation) else []
+                notes = [GlowError("it is defined here", file=place) for place in places if place]
+                yield _error_at(op, "an operand is used before its definition").with_notes(notes)
+                break
         seen.add(op)
-    return None
 
 
 def _within(region: Region | None, op: Operation) -> Operation | None:
@@ -237,16 +273,6 @@ def _within(region: Region | None, op: Operation) -> Operation | None:
     while around is not None and around.parent_region() is not region:
         around = around.parent_op()
     return around
-
-
-def first_invalid(module: ModuleOp) -> Operation | None:
-    """The first op whose own verifier fails, or `None`."""
-    for op in module.walk():
-        try:
-            op.verify(verify_nested_ops=False)
-        except Exception:
-            return op
-    return None
 
 
 def read_module(source: Path | str, context: Context, in_memory: bool = False) -> ModuleOp:
@@ -288,12 +314,21 @@ def _check_weights(module: ModuleOp) -> None:
 def read_text(path: Path) -> str:
     """The text of a file; raises `ParseFailure` where it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
+        return decoded(path.read_bytes(), str(path))
     except OSError as error:
         raise ParseFailure(f"cannot be read: {error.strerror}", file=str(path)) from error
-    except UnicodeDecodeError as error:
-        hint = "glow-import makes a module of an ONNX model" if path.suffix == ".onnx" else ""
-        raise ParseFailure("is no text in UTF-8", file=str(path), hint=hint) from error
+
+
+def decoded(data: bytes, file: str) -> str:
+    """Bytes as text, with any line ends, and with or without a byte order mark; raises `ParseFailure` for others."""
+    if b"\0" not in data:
+        try:
+            return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        except UnicodeDecodeError:
+            pass
+    if (kind := kind_of(data, file)) is None:
+        raise ParseFailure("is no text in UTF-8", file=file)
+    raise ParseFailure(f"is {kind.name}, not text of a module", file=file, hint=kind.hint)
 
 
 def weights_path(path: Path) -> Path:

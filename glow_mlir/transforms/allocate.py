@@ -19,9 +19,8 @@ from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.errors import OutOfMemoryError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.entries import placeholders_of
-from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.locations import location_name, place_of
 from glow_mlir.ir.rewriting import low_functions
-from glow_mlir.ir.text import position_of
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.runtime.shared_constants import PAGE, is_shared
 
@@ -102,7 +101,7 @@ def check_span(function: FuncOp) -> None:
             largest = max(values, key=byte_size).owner
             raise OutOfMemoryError(
                 f"@{function.sym_name.data} has {size:,} bytes of {region}, more than pointers of {bits} bits span",
-                file=position_of(largest.location),
+                file=place_of(largest),
                 node=location_name(largest.location),
                 hint="smaller inputs, or a target with pointers of 64 bits",
             )
@@ -119,7 +118,7 @@ def _beyond_limit(function: FuncOp, lives: list[Lifetime], size: int) -> OutOfMe
         hint = "smaller inputs and outputs, or of fewer bits"
     return OutOfMemoryError(
         f"@{function.sym_name.data} takes {needed}, {size + bound - limit:,} more than its limit of {limit:,}",
-        file=position_of(largest.allocation.location),
+        file=place_of(largest.allocation),
         node=location_name(largest.allocation.location),
         hint=hint,
     )

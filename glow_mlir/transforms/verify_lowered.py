@@ -12,7 +12,7 @@ from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.symbol_binding import used_symbols
 from glow_mlir.errors import UnsupportedOperatorsError
-from glow_mlir.ir.locations import described
+from glow_mlir.ir.locations import described, place_of
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.run_time_sizes import hint_at
 from glow_mlir.ir.traversal import operations
@@ -28,12 +28,10 @@ class VerifyLoweredPass(ModulePass):
         for function in high_functions(op):
             backend = get_backend(function.target.backend)
             refused = [item for item in operations(function) if isinstance(item, HighOp) and not backend.supports(item)]
-            listed = [
-                (f"{item.name} : {', '.join(map(str, item.result_types))}", described(item.location))
-                for item in refused
-            ]
-            by = f"the backend '{backend.name}'"
+            listed = [(f"{item.name} : {', '.join(map(str, item.result_types))}", described(item)) for item in refused]
+            by, place = f"the backend '{backend.name}'", place_of(refused[0]) if refused else ""
             if any(map(used_symbols, refused)):
-                raise UnsupportedOperatorsError(listed, by=f"{by} with these sizes", hint=hint_at(refused[0]))
+                by, hint = f"{by} with these sizes", hint_at(refused[0])
+                raise UnsupportedOperatorsError(listed, file=place, by=by, hint=hint)
             if refused:
-                raise UnsupportedOperatorsError(listed, by=by)
+                raise UnsupportedOperatorsError(listed, file=place, by=by)

@@ -12,7 +12,7 @@ from glow_mlir.backends.interface import backend_of
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import FuncOp
 from glow_mlir.errors import UnsupportedOperatorsError
-from glow_mlir.ir.locations import described
+from glow_mlir.ir.locations import described, place_of
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import operations
 
@@ -29,13 +29,11 @@ class VerifySelectedPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         programs = [(function, _instructions(function)) for function in low_functions(op)]
         missing = [
-            (inner.name, described(inner.location))
-            for _, instructions in programs
-            for inner in instructions
-            if inner.properties.get("kernel") is None
+            inner for _, instructions in programs for inner in instructions if inner.properties.get("kernel") is None
         ]
         if missing:
-            raise UnsupportedOperatorsError(missing, by="kernel selection")
+            listed = [(inner.name, described(inner)) for inner in missing]
+            raise UnsupportedOperatorsError(listed, file=place_of(missing[0]), by="kernel selection")
         for function, instructions in programs:
             backend = backend_of(function)
             for inner in instructions:

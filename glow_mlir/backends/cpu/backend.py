@@ -25,10 +25,9 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import ALLOCATED, LLVM, Pipeline, llvm
 from glow_mlir.errors import ModelError, OptionError
-from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.locations import location_name, place_of
 from glow_mlir.ir.registry import backend
 from glow_mlir.ir.run_time_sizes import require_numbers
-from glow_mlir.ir.text import position_of
 from glow_mlir.runtime import machine_code
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.machine_code import MachineCode
@@ -151,7 +150,7 @@ class CpuBackend(Backend):
         fault = fault_of(op, self.kernels, target)
         if fault is not None:
             reason, hint = fault
-            place = position_of(op.location)
+            place = place_of(op)
             raise ModelError(reason, file=place, node=location_name(op.location), hint=hint)
 
     def _tuner_of(self, storage: Storage) -> Tuner:

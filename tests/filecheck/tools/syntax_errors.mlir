@@ -60,6 +60,7 @@ glow_high.placeholder @x : tensor<2xf32> {input}
 glow_high.func @main(@x) {
   // expected-error@+1 {{an operand is used before its definition}}
   %0 = "glow_high.neg"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  // expected-note@+1 {{it is defined here}}
   %x = glow_high.get @x : tensor<2xf32>
 }
 

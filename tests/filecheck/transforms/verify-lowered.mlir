@@ -7,7 +7,7 @@
 // RUN: glow-opt %s -p 'assign-target{backend=interpreter},verify-lowered' | filecheck %s --check-prefix=INTERPRETER
 
 // CHECK-NOT: Traceback
-// CHECK: verify-lowered.mlir: error: 2 operators are not supported by the backend 'cpu': glow_high.batch_normalization : tensor<1x3x2xf32> ('norm'), glow_high.hardmax : tensor<1x3x2xf32> ('{{.*}}verify-lowered.mlir:{{[0-9]+}}:3')
+// CHECK: verify-lowered.mlir:{{[0-9]+}}:3: error: 2 operators are not supported by the backend 'cpu': glow_high.batch_normalization : tensor<1x3x2xf32> ('norm'), glow_high.hardmax : tensor<1x3x2xf32> ('{{.*}}verify-lowered.mlir:{{[0-9]+}}:3')
 // CHECK-NOT: relu
 
 // LOWERED: glow_high.func @main(

@@ -4,7 +4,7 @@
 // RUN: glow-opt %s -p 'assign-target{target=avx2},eliminate-copies,stack,select,verify-selected' | filecheck %s --check-prefix=SELECTED
 
 // CHECK-NOT: Traceback
-// CHECK: verify-selected.mlir: error: 2 operators are not supported by kernel selection: glow_low.relu ('activation'), glow_low.copy ('{{.*}}verify-selected.mlir:{{[0-9]+}}:3')
+// CHECK: verify-selected.mlir:{{[0-9]+}}:3: error: 2 operators are not supported by kernel selection: glow_low.relu ('activation'), glow_low.copy ('{{.*}}verify-selected.mlir:{{[0-9]+}}:3')
 // CHECK-NOT: dealloc
 
 // SELECTED: glow_low.stack @out %y, @in %x {{.*}}kernel = "stack"

@@ -1,0 +1,60 @@
+"""What a file is that was given in the place of another, by its first bytes: errors say where it belongs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file: how it begins, what it is called, and what to do with one."""
+
+    start: bytes
+    name: str
+    hint: str
+    offset: int = 0
+    """Where in the file the `start` is."""
+    mark: bytes = b""
+    """What else is near the beginning."""
+
+    def fits(self, data: bytes) -> bool:
+        """Whether those bytes begin a file of this kind."""
+        return data.startswith(self.start, self.offset) and self.mark in data[:_NEAR]
+
+
+_NEAR = 4096
+_ARRAYS = "glow-run MODEL --inputs FILE.npz --input NAME=FILE.npy runs a model on arrays"
+_LINKED = "objects are linked into C programs (docs/bundles.md); glow_mlir.load_bundle runs a bundle"
+_EXPORT = "it has to be exported to ONNX first"
+
+ONNX = Kind(b"\x08", "an ONNX model", "glow-run takes it as it is, glow-import makes a .mlir file of it")
+TEXT = Kind(b"", "text", "glow-opt and glow-run take text of MLIR")
+
+KINDS = (
+    Kind(b"\x7fELF", "an object or program (ELF)", _LINKED),
+    Kind(b"\xcf\xfa\xed\xfe", "an object or program (Mach-O)", _LINKED),
+    Kind(b"\0asm", "an object or program (WebAssembly)", _LINKED),
+    Kind(b"!<arch>\n", "a library of objects", _LINKED),
+    Kind(b"PK\3\4", "a PyTorch file", "torch.onnx.export writes ONNX", mark=b"data.pkl"),
+    Kind(b"PK\3\4", "a .npz file of arrays", _ARRAYS, mark=b".npy"),
+    Kind(b"PK\3\4", "a ZIP archive", "unpack it first"),
+    Kind(b"PK\5\6", "a ZIP archive without files", ""),
+    Kind(b"\x93NUMPY", "a .npy file of one array", _ARRAYS),
+    Kind(b'{"', "a file of weights", "give the .mlir file beside it, which refers to it", offset=8),
+    Kind(b"\xff\xfe", "text in UTF-16", "save it in UTF-8"),
+    Kind(b"\xfe\xff", "text in UTF-16", "save it in UTF-8"),
+    Kind(b"ML\xefR", "bytecode of MLIR", "mlir-opt FILE prints it as text"),
+    Kind(b"BC\xc0\xde", "bitcode of LLVM", "the ladder ends there: glow-opt --stop-after=llvm -t llvm"),
+    Kind(b"\x1f\x8b", "compressed (gzip)", "gunzip FILE unpacks it"),
+    Kind(b"TFL3", "a TensorFlow Lite model", _EXPORT, offset=4),
+    Kind(b"\x89HDF", "an HDF5 file", _EXPORT),
+    Kind(b"\x80", "a file of Python's pickle", _EXPORT),
+    ONNX,
+)
+
+
+def kind_of(data: bytes, file: str = "") -> Kind | None:
+    """What a file is that begins with those bytes; `None` where nothing tells, not even its name."""
+    found = next((kind for kind in KINDS if kind.fits(data)), None)
+    return ONNX if found is None and data and PurePath(file).suffix == ".onnx" else found

@@ -1,0 +1,49 @@
+"""The line of a text that an error is about, with a caret below the column, as compilers show it on terminals."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+STDIN = "<stdin>"
+
+_PLACE = re.compile(r"(?P<file>.*):(?P<line>\d+):(?P<column>\d+)$", re.DOTALL)
+_CARET, _PLAIN = "\033[1;32m", "\033[0m"
+_GIVEN: dict[str, str] = {}
+
+
+def read_stdin() -> str:
+    """The text on standard input, which is kept for the errors about it; raises `ParseFailure` where it is no text."""
+    from glow_mlir.ir.text import decoded
+
+    _GIVEN[STDIN] = text = decoded(sys.stdin.buffer.read(), STDIN)
+    return text
+
+
+def excerpt(place: str, coloured: bool) -> list[str]:
+    """
+    The line that `file:line:column` names, cut to the width of the terminal, and the caret.
+
+    Empty where no text has that line: an error whose place cannot be shown is told all the same.
+    """
+    found = _PLACE.match(place)
+    text = _line_of(found["file"], int(found["line"])) if found else None
+    if found is None or text is None:
+        return []
+    width, column = shutil.get_terminal_size().columns - 1, int(found["column"]) - 1
+    start = max(0, min(column - width // 2, len(text) - width))
+    shown = "".join(char if char.isprintable() else " " for char in text[start : start + width])
+    caret = f"{_CARET}^{_PLAIN}" if coloured else "^"
+    return [shown, " " * (column - start) + caret]
+
+
+def _line_of(file: str, number: int) -> str | None:
+    """A line of a file, from 1; `None` where there is none."""
+    try:
+        text = _GIVEN.get(file) or Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError, ValueError):
+        return None
+    lines = text.split("\n")
+    return lines[number - 1] if 0 < number <= len(lines) else None
