@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glow_mlir.errors import OptionError
+from glow_mlir.errors import ModelError, OptionError
+from glow_mlir.support.file_kinds import ONNX, kind_of_file
 from glow_mlir.tools.command_line import EXIT_OK, TERMINAL_LIMIT, check_files, is_terminal, new_parser, run_tool
 from glow_mlir.tools.ladder_arguments import add_ladder_arguments, chosen_pipeline
 from glow_mlir.tools.progress import Progress
@@ -100,9 +101,19 @@ def imported(args: Namespace, progress: Progress) -> ModuleOp:
     return module
 
 
+def check_kind(model: str) -> None:
+    """Raise `ModelError` for a file that is a model of another kind, or none, before its name is that of the output."""
+    kind = kind_of_file(Path(model))
+    if model.endswith(".mlir"):
+        raise ModelError("is a module already", file=model, hint="glow-opt runs passes over it, glow-run runs it")
+    if kind is not None and kind is not ONNX:
+        raise ModelError(f"is {kind.name}, not an ONNX model", file=model, hint=kind.hint)
+
+
 def run(arguments: list[str]) -> int:
     """Run the tool on its arguments."""
     args = parse_arguments(arguments)
+    check_kind(args.model)
     path = output_path(args)
     written = [args.to_onnx] if args.to_onnx is not None else []
     if path is not None and path.name and not is_onnx_alone(args):

@@ -66,6 +66,8 @@ def model_identity(model: Any, files: Snapshot) -> tuple[bytes | str, Any]:
             return (_of_module(model, files), model) if is_ir(model) else _of_onnx(model, files)
         except OSError as error:
             hint = "a model is given by the path of an .onnx or .mlir file, and its weights lie beside it"
+            if model.is_dir():
+                hint = "name the .onnx or .mlir file in it; what glow-compile wrote is run by glow_mlir.load_bundle"
             file = str(error.filename or model)
             raise ModelError(f"cannot be read: {error.strerror}", file=file, hint=hint) from error
     if is_ir(model):

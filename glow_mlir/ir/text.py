@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
 from typing import Any, cast
@@ -62,11 +63,12 @@ class LocatingParser(Parser):
         self._parser_state = ParserState(StringLexer(Input(text, name)))
         self.places: dict[Operation, FileLineColLoc] = {}
         """Where operations stand that have a location of their own."""
+        self._begin = 0
         self._file = StringAttr(name)
         self._line_starts = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
 
     def parse_operation(self) -> Operation:
-        begin = self.pos
+        begin = self._begin = self.pos
         op = super().parse_operation()
         # The default is this very object; an explicit `loc(unknown)` is another one, and stays.
         if op.location is UNKNOWN_LOC:
@@ -74,6 +76,16 @@ class LocatingParser(Parser):
         else:
             self.places[op] = self.location_at(begin)
         return op
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        try:
+            return super()._get_op_by_name(name)
+        except ParseError as error:
+            # xDSL points behind the name, and so at the next line where nothing else is in this one.
+            at = self.lexer.input.content.index(name, self._begin)
+            near = get_close_matches(name, _operations_beside(name, self.ctx), n=1)
+            reason = f"{error.msg}; is it {near[0]}?" if near else error.msg
+            self.raise_error(reason, at, at + len(name))
 
     def parse_optional_str_literal(self) -> str | None:
         # xDSL writes letters outside of ASCII as their bytes, and reads those as bytes only.
@@ -101,6 +113,12 @@ class LocatingParser(Parser):
 
 _UNCLEAR = {"in block definition": "expected an operation, a block or '}'"}
 """Messages of xDSL's parser that leave out what they are about → others, which what stands there is added to."""
+
+
+def _operations_beside(name: str, context: Context) -> list[str]:
+    """The names of all operations of the dialect that a name says it is of; none where there is no such dialect."""
+    dialect = context.get_optional_dialect(name.partition(".")[0])
+    return [] if dialect is None else [op.name for op in dialect.operations]
 
 
 @dataclass(eq=False, repr=False)

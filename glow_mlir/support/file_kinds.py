@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
+
+NEAR = 4096
+"""How much of a file tells what it is, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -20,16 +23,15 @@ class Kind:
 
     def fits(self, data: bytes) -> bool:
         """Whether those bytes begin a file of this kind."""
-        return data.startswith(self.start, self.offset) and self.mark in data[:_NEAR]
+        return data.startswith(self.start, self.offset) and self.mark in data[:NEAR]
 
 
-_NEAR = 4096
 _ARRAYS = "glow-run MODEL --inputs FILE.npz --input NAME=FILE.npy runs a model on arrays"
 _LINKED = "objects are linked into C programs (docs/bundles.md); glow_mlir.load_bundle runs a bundle"
 _EXPORT = "it has to be exported to ONNX first"
 
 ONNX = Kind(b"\x08", "an ONNX model", "glow-run takes it as it is, glow-import makes a .mlir file of it")
-TEXT = Kind(b"", "text", "glow-opt and glow-run take text of MLIR")
+TEXT = Kind(b"", "text", "a module as text is a file called .mlir, which glow-run and glow-opt take")
 
 KINDS = (
     Kind(b"\x7fELF", "an object or program (ELF)", _LINKED),
@@ -57,4 +59,20 @@ KINDS = (
 def kind_of(data: bytes, file: str = "") -> Kind | None:
     """What a file is that begins with those bytes; `None` where nothing tells, not even its name."""
     found = next((kind for kind in KINDS if kind.fits(data)), None)
-    return ONNX if found is None and data and PurePath(file).suffix == ".onnx" else found
+    if found is None and data and PurePath(file).suffix == ".onnx":
+        return ONNX
+    return TEXT if found is None and _is_text(data) else found
+
+
+def kind_of_file(path: Path) -> Kind | None:
+    """What a file is by its first bytes; `None` where nothing tells, and where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return kind_of(file.read(NEAR), str(path))
+    except OSError:
+        return None
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether those bytes are letters and lines."""
+    return bool(data) and all(byte >= 32 or byte in b"\t\n\r" for byte in data) and data[:1].isascii()

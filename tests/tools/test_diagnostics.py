@@ -20,7 +20,7 @@ from glow_mlir.ir.text import parse_unverified
 from glow_mlir.tools import glow_import, glow_opt, glow_run
 from glow_mlir.tools.expected_diagnostics import expected_diagnostics, mismatches
 
-WRONG = """\
+WRONG: str = """\
 glow_high.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = "glow_high.add"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %1 = "glow_high.add"(%0, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<5xf32> loc("sum")
@@ -188,3 +188,9 @@ def test_a_folder_of_the_terminal_is_not_read(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("NO_COLOR", "1")
     assert glow_opt.main([os.curdir]) == 1
     assert stream.getvalue() == ".: error: cannot be read: Is a directory\n"
+
+
+def test_an_unknown_operation_is_named_at_its_place_with_the_nearest_known_one() -> None:
+    text = "glow_high.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = glow_high.rellu %x : tensor<4xf32>\n}\n"
+    line = opt(stdin=text).stderr.decode()
+    assert line == "<stdin>:2:8: error: Operation glow_high.rellu is not registered; is it glow_high.relu?\n"

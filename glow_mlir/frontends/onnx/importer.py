@@ -21,6 +21,7 @@ from glow_mlir.frontends.onnx.places import Places
 from glow_mlir.frontends.onnx.tensors import Tensors, content_of
 from glow_mlir.frontends.onnx.wire import without_tensors
 from glow_mlir.support.collector import without_collector
+from glow_mlir.support.file_kinds import NEAR, ONNX, kind_of
 from glow_mlir.support.symbols import Dimension
 
 WITHOUT_OPSETS = (1, 2)
@@ -52,7 +53,7 @@ def open_model(source: ModelSource | Model, in_memory: bool = False) -> Model:
         return Model(source, None, Tensors())
     content, path = _content(source, in_memory)
     tensors = Tensors(content, None if path is None else str(path.parent), in_memory)
-    return Model(_parsed(lambda: without_tensors(content), path), path, tensors)
+    return Model(_parsed(without_tensors, content, path), path, tensors)
 
 
 def load_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
@@ -60,7 +61,7 @@ def load_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
     if isinstance(source, onnx.ModelProto):
         return source, None
     content, path = _content(source)
-    return _parsed(lambda: bytes(content), path), path
+    return _parsed(bytes, content, path), path
 
 
 def _content(source: str | Path | bytes, in_memory: bool = False) -> tuple[memoryview, Path | None]:
@@ -74,15 +75,17 @@ def _content(source: str | Path | bytes, in_memory: bool = False) -> tuple[memor
         raise ModelError(f"cannot be read: {error.strerror}", file=str(source), hint=hint) from error
 
 
-def _parsed(data: Callable[[], bytes], path: Path | None) -> onnx.ModelProto:
-    """The message in a serialized model."""
+def _parsed(read: Callable[[memoryview], bytes], content: memoryview, path: Path | None) -> onnx.ModelProto:
+    """The message in a serialized model, of which `read` gives the bytes that are wanted."""
     file, subject = ("", "the model ") if path is None else (str(path), "")
     try:
-        model = onnx.load_model_from_string(data())
+        model = onnx.load_model_from_string(read(content))
     except (DecodeError, ValueError) as error:
-        raise ModelError(
-            f"{subject}is not an ONNX model, or is cut off", file=file, hint="check that the download is complete"
-        ) from error
+        if (kind := kind_of(bytes(content[:NEAR]))) is None or kind is ONNX:
+            reason, hint = "is not an ONNX model, or is cut off", "check that the download is complete"
+        else:
+            reason, hint = f"is {kind.name}, not an ONNX model", kind.hint
+        raise ModelError(f"{subject}{reason}", file=file, hint=hint) from error
     if not model.HasField("graph") or not (model.opset_import or model.ir_version in WITHOUT_OPSETS):
         hint = "export it again, or check that the download is complete"
         raise ModelError(f"{subject}is not an ONNX model: it has no graph or no opset", file=file, hint=hint)

@@ -34,8 +34,8 @@ glow_high.func @wrong() {
 
 glow_high.func @wrong() {
   %0 = glow_high.splat {value = true} : tensor<i1>
-  // expected-error @below {{glow_high.not terminates block in single-block region but is not a terminator}}
   glow_high.if %0 {
+    // expected-error @below {{glow_high.not terminates block in single-block region but is not a terminator}}
     %1 = glow_high.not %0 : tensor<i1>
   } else {
     glow_high.yield
@@ -119,7 +119,7 @@ glow_high.func @wrong() {
 
 // -----
 
-// expected-error @below {{only a region of a branch or loop yields}}
 glow_high.func @wrong() {
+  // expected-error @below {{only a region of a branch or loop yields}}
   glow_high.yield
 }

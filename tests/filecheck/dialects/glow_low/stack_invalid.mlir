@@ -89,9 +89,9 @@ glow_low.func @wrong(@in %x: memref<4x6xf32>, @out %y: memref<4x6xf32>) {
 // -----
 
 glow_low.func @wrong(@in %x: memref<4x6xf32>, @out %y: memref<4x6xf32>) {
-  // expected-error @below {{arith.addf terminates block in single-block region but is not a terminator}}
   glow_low.stack @out %y, @in %x {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%a: f32):
+    // expected-error @below {{arith.addf terminates block in single-block region but is not a terminator}}
     %b = arith.addf %a, %a : f32
   }
 }
