@@ -49,8 +49,8 @@ def test_glow_opt_says_what_is_no_text(what: str, name: str, tmp_path: Path) -> 
     finished = given("opt", name, FILES[what], tmp_path)
     line = finished.stderr.decode()
     assert (finished.code, line.count("\n")) == (1, 1)
-    assert line.startswith(f"{name}: error: is {what}")
-    assert "not text of a module (hint: " in line
+    assert line.startswith(f"{name}: error: is not text of a module, but {what}")
+    assert "(hint: " in line
 
 
 @pytest.mark.parametrize("what", [name for name in FILES if name != "an ONNX model"])
@@ -59,14 +59,14 @@ def test_what_is_no_onnx_model_is_told_by_its_kind(tool: str, what: str, tmp_pat
     finished = given(tool, "x.onnx", FILES[what], tmp_path)
     line = finished.stderr.decode()
     assert (finished.code, line.count("\n")) == (1, 1)
-    assert line.startswith(f"x.onnx: error: is {what}")
-    assert "not an ONNX model (hint: " in line
+    assert line.startswith(f"x.onnx: error: is not an ONNX model, but {what}")
+    assert "(hint: " in line
     assert [path.name for path in tmp_path.iterdir()] == ["x.onnx"]
 
 
 def test_text_under_another_name_is_told(tmp_path: Path) -> None:
     line = given("run", "x.txt", b"builtin.module {}\n", tmp_path).stderr.decode()
-    assert line.startswith("x.txt: error: is text, not an ONNX model (hint: a module as text is a file called .mlir")
+    assert line.startswith("x.txt: error: is not an ONNX model, but text (hint: a module as text is a file called .mlir")
 
 
 def test_a_module_needs_no_import(tmp_path: Path) -> None:

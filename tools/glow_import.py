@@ -107,7 +107,7 @@ def check_kind(model: str) -> None:
     if model.endswith(".mlir"):
         raise ModelError("is a module already", file=model, hint="glow-opt runs passes over it, glow-run runs it")
     if kind is not None and kind is not ONNX:
-        raise ModelError(f"is {kind.name}, not an ONNX model", file=model, hint=kind.hint)
+        raise ModelError(f"is not an ONNX model, but {kind.name}", file=model, hint=kind.hint)
 
 
 def run(arguments: list[str]) -> int:

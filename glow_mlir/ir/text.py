@@ -346,7 +346,7 @@ def decoded(data: bytes, file: str) -> str:
             pass
     if (kind := kind_of(data, file)) is None:
         raise ParseFailure("is no text in UTF-8", file=file)
-    raise ParseFailure(f"is {kind.name}, not text of a module", file=file, hint=kind.hint)
+    raise ParseFailure(f"is not text of a module, but {kind.name}", file=file, hint=kind.hint)
 
 
 def weights_path(path: Path) -> Path:

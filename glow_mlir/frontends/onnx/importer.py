@@ -84,7 +84,7 @@ def _parsed(read: Callable[[memoryview], bytes], content: memoryview, path: Path
         if (kind := kind_of(bytes(content[:NEAR]))) is None or kind is ONNX:
             reason, hint = "is not an ONNX model, or is cut off", "check that the download is complete"
         else:
-            reason, hint = f"is {kind.name}, not an ONNX model", kind.hint
+            reason, hint = f"is not an ONNX model, but {kind.name}", kind.hint
         raise ModelError(f"{subject}{reason}", file=file, hint=hint) from error
     if not model.HasField("graph") or not (model.opset_import or model.ir_version in WITHOUT_OPSETS):
         hint = "export it again, or check that the download is complete"
