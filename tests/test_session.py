@@ -435,7 +435,7 @@ def test_number_of_threads_may_be_one_of_numpy() -> None:
 WRONG_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "pipeline": ({"pipeline": "my"}, "a pipeline cannot be of the type 'str'"),
     "disable": ({"disable": "cse"}, r"disable='cse' is no list of passes \(hint: disable=\['cse'\]\)"),
-    "path": ({"model": "m\0.onnx"}, "is no path"),
+    "path": ({"path_or_bytes": "m\0.onnx"}, "is no path"),
 }
 
 
@@ -443,7 +443,7 @@ WRONG_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("cached", [False, True])
 def test_options_of_another_type_are_refused(case: str, cached: bool) -> None:
     options, expected = WRONG_OPTIONS[case]
-    arguments: dict[str, Any] = {"model": adding(), "cache": cached, **options}
+    arguments: dict[str, Any] = {"path_or_bytes": adding(), "cache": cached, **options}
     with pytest.raises(OptionError, match=expected):
         InferenceSession(**arguments)
 

@@ -110,7 +110,7 @@ def _split(arrays: Arrays, arguments: Sequence[NodeArg], file: Path) -> Iterator
 
 def _parts(array: np.ndarray, argument: NodeArg, file: Path) -> np.ndarray:
     """An array with an axis of runs in front of the shape of the input."""
-    shape = argument.shape
+    shape = tuple(argument.shape)
     if array.shape[1:] == shape and array.ndim > len(shape):
         return array
     if array.ndim != len(shape) or not shape or array.shape[1:] != shape[1:] or shape[0] == 0:

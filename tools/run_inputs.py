@@ -91,7 +91,7 @@ class Inputs:
             given[name] = self.normalization.batch(images, argument.shape, dtype_of(argument))
         for name, numbers in self.values.items():
             argument = _argument(name, known)
-            given[name] = Argument(name, dtype_of(argument).name, argument.shape).converted(numbers)
+            given[name] = Argument(name, dtype_of(argument).name, tuple(argument.shape)).converted(numbers)
         if (self.arrays or self.images) and self.seed is None:
             return given
         generator = np.random.default_rng(DEFAULT_SEED if self.seed is None else self.seed)
@@ -110,7 +110,7 @@ class Inputs:
 def largest(arguments: Sequence[NodeArg], bound: Mapping[str, Dimension]) -> list[NodeArg]:
     """Arguments with the largest sizes in place of dimensions that have bounds: those of inputs that are drawn."""
     most = {label: bounds[1] or bounds[0] for label, bounds in bound.items() if isinstance(bounds, tuple)}
-    return [replace(item, shape=tuple(most.get(size, size) for size in item.shape)) for item in arguments]
+    return [replace(item, shape=[most.get(size, size) for size in item.shape]) for item in arguments]
 
 
 def labels(argument: NodeArg) -> list[int | str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from glow_mlir.api.reopening import Recipe
 from glow_mlir.api.session_entry import EntrySession
 from glow_mlir.runtime.bundle import read_bundle
 from glow_mlir.runtime.executable import MAIN
@@ -20,8 +21,12 @@ class BundleSession(EntrySession):
     """
 
     def __init__(self, folder: Path, name: str | None = None) -> None:
+        self._folder = folder.absolute()
         self.name, functions, artifact = read_bundle(folder, name)
         super().__init__(MachineCode(artifact), functions, MAIN if MAIN in functions else next(iter(functions)))
+
+    def _recipe(self) -> Recipe:
+        return Recipe(load_bundle, self._folder, {"name": self.name})
 
 
 def load_bundle(folder: str | os.PathLike[str], name: str | None = None) -> BundleSession:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from glow_mlir.api.compile_options import (
-    FULL_PRECISION,
-    CompileOptions,
-    check_pipeline,
-    count_threads,
-    given_dimensions,
-    names_of,
-)
+from glow_mlir.api.call_profile import CallProfile
+from glow_mlir.api.compile_options import FULL_PRECISION, CompileOptions, check_pipeline, count_threads, names_of
+from glow_mlir.api.messages import is_telling, telling
 from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.model_identity import model_backend
-from glow_mlir.api.models import accepted_model
-from glow_mlir.api.session_entry import EntrySession
+from glow_mlir.api.model_metadata import ModelMetadata, model_metadata
+from glow_mlir.api.optimized_model import write_optimized
+from glow_mlir.api.providers import Providers, chosen_providers
+from glow_mlir.api.reopening import Recipe, kept_model
+from glow_mlir.api.run_options import RunOptions
+from glow_mlir.api.session_arguments import keywords_of, model_of, providers_of, settings_of
+from glow_mlir.api.session_entry import EntrySession, NodeArg, Result, SessionEntry
+from glow_mlir.api.session_options import SessionOptions
+from glow_mlir.api.session_page import session_page
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import OptionError, UnsupportedError
 from glow_mlir.runtime.executable import Executable
@@ -35,17 +38,20 @@ if TYPE_CHECKING:
     from glow_mlir.frontends.onnx.importer import ModelSource
     from glow_mlir.quantization.options import Quantization
 
+_OF_ONNXRUNTIME = ("sess_options", "providers", "provider_options")
+"""The parameters that are onnxruntime's."""
+
 
 class InferenceSession(EntrySession):
     """
     A model, compiled and ready to run.
 
-    `model` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model (`bytes`, `bytearray`, `memoryview`), a
-    `ModelProto`, or a module of any stage down to `allocated`, which is left as it is. `dimensions` gives free
-    dimensions their sizes; for those without, and for the values of inputs that fix shapes, the model is compiled when
-    it is called, and `limits` says how many of these specializations are kept (docs/sizes.md). `backend` names one
-    (docs/add-a-backend.md), by default the one that the functions of a module say; one that interprets runs a `.mlir`
-    file or module just as it stands. Compiled models are kept on disk (docs/cache.md) unless `cache` is false.
+    `path_or_bytes` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model (`bytes`, `bytearray`,
+    `memoryview`), a `ModelProto`, or a module of any stage down to `allocated`, which is left as it is. `dimensions`
+    gives free dimensions their sizes; for those without, and for the values of inputs that fix shapes, the model is
+    compiled when it is called, and `limits` says how many of these specializations are kept (docs/sizes.md). `backend`
+    names one (docs/add-a-backend.md), by default the one that the functions of a module say; one that interprets runs
+    a `.mlir` file or module just as it stands. Compiled models are kept on disk (docs/cache.md) unless `cache` is false.
     `observers` are told of each stage of a compilation down to `llvm`, and `pass_observers` of each pass down to
     `allocated`; a model from the cache goes through none. `disable` names passes to leave out, and `pipeline` takes the
     place of the backend's own: it says `target` and `profile` itself, and has to lead to what the backend loads. With
@@ -68,11 +74,18 @@ class InferenceSession(EntrySession):
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
     computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
     A child of `os.fork` has the state of that moment, perhaps of half a call that another thread was in.
+
+    `sess_options`, `providers` and `provider_options` are those of onnxruntime (docs/api.md says what becomes of each);
+    what they say and the keywords say, too, has to agree. Copies and pickles are made of model, options and state: a
+    path is read, and a model compiled or found in the cache, where the copy is made.
     """
 
     def __init__(
         self,
-        model: ModelSource | bytearray | memoryview | os.PathLike[str] | ModuleOp,
+        path_or_bytes: ModelSource | bytearray | memoryview | os.PathLike[str] | ModuleOp,
+        sess_options: SessionOptions | None = None,
+        providers: Providers | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
         *,
         backend: str | None = None,
         threads: int | None = None,
@@ -97,34 +110,78 @@ class InferenceSession(EntrySession):
         configuration: str | os.PathLike[str] | None = None,
         limits: SpecializationLimits | None = None,
     ) -> None:
-        count = count_threads(threads)
-        check_pipeline(pipeline, target, profile)
-        source = accepted_model(model)
-        options = CompileOptions(
-            backend=model_backend(source) if backend is None else backend,
-            threads=count,
-            dimensions=given_dimensions(dimensions),
-            target=target,
-            profile=profile,
-            observers=tuple(observers),
-            pipeline=pipeline,
-            disable=names_of("disable", disable, "passes"),
-            pass_observers=tuple(pass_observers),
-            accuracy=accuracy,
-            optimize=optimize,
-            ram_bytes=ram_bytes,
-            flash_bytes=flash_bytes,
-            tune=tune,
-            quantize=quantize,
-            precision=precision or FULL_PRECISION,
-            keep_precision=names_of("keep_precision", keep_precision, "nodes"),
-            weights=weights or FULL_PRECISION,
-        )
-        self._options = options.configured(None if configuration is None else Path(configuration))
-        compiler = ModelCompiler(source, self._options, cache)
+        start = time.monotonic_ns()
+        # All of the above, under their names: who copies the session gives them again.
+        given = {name: value for name, value in locals().items() if name not in ("self", "start", "__class__")}
+        self._source = kept_model(given.pop("path_or_bytes"))
+        self._given = given
+        settings = settings_of(sess_options)
+        self._providers = providers_of(settings, providers, provider_options)
+        with telling(settings):
+            self._model = model_of(path_or_bytes, settings)
+            own = {name: value for name, value in given.items() if name not in _OF_ONNXRUNTIME}
+            self._begin(**keywords_of(self._model, settings, self._providers, own))
+            if settings.enable_profiling:
+                self._check_profile()
+            if settings.optimized_model_filepath:
+                write_optimized(self._model, self._options, Path(settings.optimized_model_filepath))
+        self._settings = settings
+        self._profile = CallProfile(settings.profile_file_prefix, start) if settings.enable_profiling else None
+        self._is_watched = self._profile is not None or is_telling(settings)
+
+    def _begin(
+        self,
+        *,
+        cache: bool,
+        entry: str | None,
+        configuration: str | os.PathLike[str] | None,
+        limits: SpecializationLimits | None,
+        **options: Any,
+    ) -> None:
+        """Load the model, or compile it, with keywords as the constructor takes them."""
+        check_pipeline(options["pipeline"], options["target"], options["profile"])
+        told: dict[str, Any] = {
+            **options,
+            "backend": options["backend"] or model_backend(self._model),
+            "threads": count_threads(options["threads"]),
+            "observers": tuple(options["observers"]),
+            "pass_observers": tuple(options["pass_observers"]),
+            "disable": names_of("disable", options["disable"], "passes"),
+            "keep_precision": names_of("keep_precision", options["keep_precision"], "nodes"),
+            "precision": options["precision"] or FULL_PRECISION,
+            "weights": options["weights"] or FULL_PRECISION,
+        }
+        self._options = CompileOptions(**told).configured(None if configuration is None else Path(configuration))
+        compiler = ModelCompiler(self._model, self._options, cache)
         found = compiler.open()
         executable, self._seconds = compiler.executable(found, limits or SpecializationLimits())
         super().__init__(executable, {name: name for name in executable.names}, executable.chosen(entry))
+
+    def _check_profile(self) -> None:
+        """Raise `OptionError` where nothing would keep times."""
+        if self.is_deferred:
+            from glow_mlir.backends.interface import get_backend
+
+            has_times = get_backend(self._options.backend).MACHINE_CODE
+        else:
+            has_times = isinstance(self._executable, MachineCode)
+        if not has_times:
+            reason = f"the backend '{self._options.backend}' keeps no times to profile"
+            raise OptionError(reason, hint=f"backend='{DEFAULT_BACKEND}'")
+
+    def _recipe(self) -> Recipe:
+        return Recipe(type(self), self._source, self._given)
+
+    def _watched(self, run_options: RunOptions | None, call: Callable[[], Result], entry: SessionEntry) -> Result:
+        if (profile := self._profile) is None:
+            return super()._watched(run_options, call, entry)
+        return super()._watched(
+            run_options, lambda: profile.timed(call, lambda: self._machine_code_of(entry.name)), entry
+        )
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: inputs, outputs, target, memory, and the time of each stage."""
+        return session_page(self)
 
     @property
     def executable(self) -> Executable:
@@ -144,6 +201,11 @@ class InferenceSession(EntrySession):
     def shape_inputs(self) -> tuple[str, ...]:
         """The inputs whose values fix shapes, as far as calls have shown."""
         return self._executable.value_names if isinstance(self._executable, Specializations) else ()
+
+    @property
+    def is_deferred(self) -> bool:
+        """Whether the model is compiled when it is called: for the sizes, or values, that its inputs have then."""
+        return isinstance(self._executable, Specializations)
 
     def require_sizes(self) -> None:
         """Raise `UnsupportedError` where the model is compiled only when it is called: sizes or values are missing."""
@@ -176,7 +238,72 @@ class InferenceSession(EntrySession):
     @property
     def machine_entry(self) -> MachineEntry:
         """The machine code of the entry of the session; raises `OptionError` for a backend without."""
-        return self.machine_code.load(self._entry.name)
+        return self._machine_code_of(self._entry.name)
+
+    def _machine_code_of(self, entry: str) -> MachineEntry:
+        return self.machine_code.load(entry)
+
+    @property
+    def options(self) -> CompileOptions:
+        """How the model is compiled."""
+        return self._options
+
+    @property
+    def model(self) -> Any:
+        """The model, as it was given, or with the constants that options put into it."""
+        return self._model
+
+    # ---- what onnxruntime's sessions say of themselves ----
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """What the model says of itself; raises `ModelError` where its file cannot be read any more."""
+        return model_metadata(self._model)
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """The constants that a call may replace: none, since they are compiled in."""
+        return []
+
+    def get_session_options(self) -> SessionOptions:
+        """The options that the session began with."""
+        return settings_of(self._settings)
+
+    def get_providers(self) -> list[str]:
+        """The providers that the session was asked to run on, and does."""
+        return list(self._providers)
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """The options of its providers."""
+        return {name: dict(options) for name, options in self._providers.items()}
+
+    def set_providers(
+        self, providers: Providers | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None
+    ) -> None:
+        """Run on other providers, all of which are the CPU; raises `OptionError` for options, which need compiling."""
+        found = chosen_providers(providers, provider_options)
+        if any(found.values()):
+            raise OptionError("options of providers cannot change any more", hint="begin another session with them")
+        self._providers = found
+
+    def disable_fallback(self) -> None:
+        """Raise what fails, as it always does: nothing else would run the model."""
+
+    def enable_fallback(self) -> None:
+        """Raise `OptionError`: nothing else would run the model."""
+        raise OptionError("there is no other provider to fall back to", hint="what fails is raised")
+
+    def end_profiling(self) -> str:
+        """
+        Write the times of all calls so far to a file, and give its name; empty where profiling is off, or has ended.
+
+        It is a list of events in Chrome's JSON format; those of the category `Node` are instructions. Raises
+        `OptionError` where it cannot be written.
+        """
+        profile, self._profile = self._profile, None
+        return "" if profile is None else profile.write()
+
+    def get_profiling_start_time_ns(self) -> int:
+        """The moment on the clock of `time.monotonic_ns` from which on a profile counts; 0 where there is none."""
+        return 0 if self._profile is None else self._profile.start
 
     @property
     def entry(self) -> str:

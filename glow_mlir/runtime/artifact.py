@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,11 @@ class Binding:
     def declared(self) -> Sizes:
         """The sizes of all axes."""
         return self.sizes or self.shape
+
+    @cached_property
+    def numpy_dtype(self) -> np.dtype[Any]:
+        """The element type of arrays for it."""
+        return named_dtype(self.dtype)
 
     @property
     def nbytes(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -48,6 +48,28 @@ class EntryPoint(ABC):
         """
         with self._state.turn if self._has_state else contextlib.nullcontext():
             return self._call(inputs, self._state.arrays)
+
+    def bound(
+        self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
+    ) -> Callable[[], dict[str, np.ndarray]]:
+        """
+        A call of the function on these arrays, whatever they hold when it is called: its outputs by name.
+
+        Those in `outputs`, C-contiguous arrays of the declared type that may be written, are these arrays; where the
+        function cannot write to one in place, its results are copied there. Raises as `run`, and `InputError` for an
+        array of `outputs` of another shape than the result.
+        """
+
+        def call() -> dict[str, np.ndarray]:
+            found = self.run(inputs)
+            for name, array in outputs.items():
+                if found[name].shape != array.shape:
+                    given, wanted = list(array.shape), list(found[name].shape)
+                    raise InputError(f"output '{name}' has the shape {wanted}, and is bound to one of {given}")
+                array[...] = found[name]
+            return {**found, **outputs}
+
+        return call
 
     @abstractmethod
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

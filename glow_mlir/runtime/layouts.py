@@ -17,7 +17,6 @@ import numpy as np
 
 from glow_mlir.errors import InputError, OutOfMemoryError
 from glow_mlir.runtime.artifact import Binding
-from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.symbols import Sizes, SymbolicSize, bound_symbols
 
 
@@ -156,7 +155,7 @@ def is_large(binding: Binding, shape: Sequence[int]) -> bool:
 def made(binding: Binding) -> np.ndarray:
     """A new array of the largest shape of a binding; raises `OutOfMemoryError` where there is no room for it."""
     try:
-        return np.empty(binding.shape, named_dtype(binding.dtype))
+        return np.empty(binding.shape, binding.numpy_dtype)
     except MemoryError as error:
         words = f"{binding.dtype}[{', '.join(map(str, binding.shape))}]"
         reason = f"there is too little memory for {binding.role} '{binding.name}', which is {words}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from glow_mlir.errors import ExecutionError, OptionError, OutOfMemoryError
+from glow_mlir.errors import ExecutionError, InputError, OptionError, OutOfMemoryError
 from glow_mlir.runtime.artifact import WRONG_VECTORS, Artifact, Binding, Entry
 from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.host import lacks
@@ -18,9 +19,13 @@ from glow_mlir.runtime.loader import Functions, Library
 from glow_mlir.runtime.packed_state import PackedState
 from glow_mlir.runtime.pool import look_up, workers
 from glow_mlir.runtime.state import Initial, State
+from glow_mlir.support.addresses import address_of
 from glow_mlir.support.dtypes import named_dtype
 
 ALIGNMENT = 64
+NOWHERE: Mapping[str, np.ndarray] = {}
+"""No places for outputs: each goes to a new array."""
+
 _ENTRY = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 
@@ -63,13 +68,50 @@ class MachineEntry(EntryPoint):
         self.stamps = np.zeros(len(entry.steps) + 1, np.int64)
         """With `profile`: the cycle counter before each instruction of the last call, and behind the last one."""
 
-    def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def bound(
+        self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
+    ) -> Callable[[], dict[str, np.ndarray]]:
+        for binding in self.bindings:
+            if binding.role == "output" and binding.name in outputs:
+                _check_place(binding, outputs[binding.name])
+        # What is laid out for larger sizes takes another array, and so does what another one reads or writes.
+        is_fixed = not (self.entry.symbols or any(binding.sizes for binding in self.bindings))
+        if not is_fixed or not all(map(_is_element_aligned, outputs.values())) or _overlap(inputs, outputs):
+            return super().bound(inputs, outputs)
+        given = {("input", name): array for name, array in inputs.items()}
+        given |= {("output", name): array for name, array in outputs.items()}
+        arrays = [given.get((binding.role, binding.name)) for binding in self.bindings]
+        if self.entry.profile or any(array is None for array in arrays):
+            return partial(self._call_into, inputs, outputs)
+        kept = [array for array in arrays if array is not None]
+        pointers = (ctypes.c_void_p * (len(kept) + self.entry.observed))(*map(address_of, kept))
+        return partial(self._call_in_place, ctypes.addressof(pointers), (pointers, kept), dict(outputs))
+
+    def _call_into(self, inputs: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Call the function, with the outputs of `places` there."""
+        with self._state.turn if self._has_state else contextlib.nullcontext():
+            return self._call(inputs, self._state.arrays, places)
+
+    def _call_in_place(self, pointers: int, alive: object, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Call the function on `pointers`; what is `alive` has these, and the arrays that they point to."""
+        self._perform(pointers)
+        return outputs
+
+    def _call(
+        self,
+        inputs: Mapping[str, np.ndarray],
+        state: dict[str, np.ndarray],
+        places: Mapping[str, np.ndarray] = NOWHERE,
+    ) -> dict[str, np.ndarray]:
         values = symbol_values(self._sized, inputs) if self._sized else {}
         outputs: dict[str, np.ndarray] = {}
         bound: list[np.ndarray] = []
         for binding in self.bindings:
             if binding.role == "output":
-                room = self._buffers.output(binding, values, inputs) if binding.sizes else made(binding)
+                if binding.sizes:
+                    room = self._buffers.output(binding, values, inputs)
+                else:
+                    room = places[binding.name] if binding.name in places else made(binding)
                 outputs[binding.name] = room
                 bound.append(room)
             elif binding.role == "packed":
@@ -101,7 +143,10 @@ class MachineEntry(EntryPoint):
         """
         arrays = (*bound, self.stamps) if self.entry.profile else bound
         # Where the code has an observer, its address is behind these: null.
-        pointers = (ctypes.c_void_p * (len(arrays) + self.entry.observed))(*(array.ctypes.data for array in arrays))
+        self._perform((ctypes.c_void_p * (len(arrays) + self.entry.observed))(*map(address_of, arrays)))
+
+    def _perform(self, pointers: ctypes.Array[ctypes.c_void_p] | int) -> None:
+        """Call the function on the addresses of arrays; raises `ExecutionError` where it says so."""
         if self._threads == 1:
             status = self._function(self._constants_address, pointers, self._activations_address(), None)
         else:
@@ -237,3 +282,24 @@ def _aligned_array(binding: Binding) -> np.ndarray:
     except MemoryError as error:
         reason = f"there is too little memory for '{binding.name}', which is state that is packed for the machine"
         raise OutOfMemoryError(reason) from error
+
+
+def _check_place(binding: Binding, place: np.ndarray) -> None:
+    """Raise `InputError` for memory into which an output does not fit."""
+    if place.dtype == binding.numpy_dtype and (binding.sizes or place.shape == binding.shape):
+        return
+    wanted, given = f"{binding.dtype}{list(binding.shape)}", f"{place.dtype.name}{list(place.shape)}"
+    raise InputError(f"output '{binding.name}' is {wanted}, and its memory is for {given}", hint="bind other memory")
+
+
+def _is_element_aligned(array: np.ndarray) -> bool:
+    """Whether the elements of an array are where machine code expects them."""
+    return array.flags.aligned
+
+
+def _overlap(inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]) -> bool:
+    """Whether an output may have memory in common with an input or another output."""
+    others = (*inputs.values(), *outputs.values())
+    return any(
+        one is not other and np.may_share_memory(one, other) for one in outputs.values() for other in others
+    ) or len({id(array) for array in outputs.values()}) < len(outputs)

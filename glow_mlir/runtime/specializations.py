@@ -362,6 +362,12 @@ class _Entry(EntryPoint):
     def outputs(self) -> tuple[Argument, ...]:
         return self._model.signature.outputs
 
+    def bound(
+        self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
+    ) -> Callable[[], dict[str, np.ndarray]]:
+        # Values of inputs that fix shapes may change from call to call.
+        return lambda: self._model.entry_point(inputs).bound(inputs, outputs)()
+
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         return self._model.entry_point(inputs).run(inputs)
 

@@ -43,6 +43,38 @@ ONNX_WORDS = {
 }
 """The names of dtypes that ONNX calls otherwise → its words."""
 
+ONNX_NUMBERS = {
+    "float32": 1,
+    "uint8": 2,
+    "int8": 3,
+    "uint16": 4,
+    "int16": 5,
+    "int32": 6,
+    "int64": 7,
+    "bool": 9,
+    "float16": 10,
+    "float64": 11,
+    "uint32": 12,
+    "uint64": 13,
+    "bfloat16": 16,
+    "float8_e4m3fn": 17,
+    "float8_e4m3fnuz": 18,
+    "float8_e5m2": 19,
+    "float8_e5m2fnuz": 20,
+    "uint4": 21,
+    "int4": 22,
+    FLOAT4: 23,
+    POWERS_OF_TWO: 24,
+    "uint2": 25,
+    "int2": 26,
+}
+"""The names of dtypes → their numbers among ONNX's data types."""
+
+
+def onnx_word(name: str) -> str:
+    """What ONNX calls the dtype of that name, as in `tensor(float)`."""
+    return ONNX_WORDS.get(name, name)
+
 
 def packed_bits(name: str) -> int:
     """The bits that an element of the dtype of that name takes where several are in a byte; 0 where none are."""

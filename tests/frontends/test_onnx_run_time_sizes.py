@@ -385,7 +385,7 @@ def test_dimensions_go_by_names() -> None:
 def test_a_label_that_names_nothing_is_no_size() -> None:
     model = onnx_model([node("Relu", "x", "y")], ["-", 4]).SerializeToString()
     session = InferenceSession(model, cache=False)
-    assert session.get_inputs()[0].shape == ("-", 4)
+    assert session.get_inputs()[0].shape == ["-", 4]
     assert session.run(None, {"x": np.ones((3, 4), np.float32)})[0].shape == (3, 4)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,12 @@ class Tensors:
         self._in_memory = in_memory
         self._files: dict[str, memoryview] = {}
 
+    def with_files(self, files: Mapping[str, bytes]) -> Tensors:
+        """The tensors, with what is given here in the place of files of those names."""
+        found = Tensors(self._content, self._directory, self._in_memory)
+        found._files |= {name: memoryview(content) for name, content in files.items()}
+        return found
+
     def array(self, proto: onnx.TensorProto, what: str) -> np.ndarray:
         """The content of a tensor, to read only; raises `ModelError` about `what` where it cannot be read."""
         try:
@@ -87,21 +94,22 @@ class Tensors:
         if not location:
             hint = "the model is damaged, export it again"
             raise ModelError(f"{what} has its data in another file, and does not say in which", hint=hint)
+        if location in self._files:
+            return self._files[location]
         if self._directory is None:
             hint = "import the model by its path"
             raise ModelError(f"{what} has its data in another file, and the model has no folder", hint=hint)
-        if location not in self._files:
-            # ONNX refuses paths that leave the folder: it gets to read nothing of the file.
-            probe = onnx.TensorProto(name=proto.name, data_location=onnx.TensorProto.EXTERNAL)
-            for key, value in (("location", location), ("length", "0")):
-                probe.external_data.add(key=key, value=value)
-            try:
-                external_data_helper.load_external_data_for_tensor(probe, self._directory)
-            except RuntimeError as error:  # What its C++ raises where the file system fails.
-                raise ValueError(f"no file can be called '{location[:MOST_SHOWN]}'") from error
-            if not is_beside(Path(self._directory), location):
-                raise ValueError(f"its file '{location}' is not in the folder of the model")
-            self._files[location] = content_of(Path(self._directory, location), self._in_memory)
+        # ONNX refuses paths that leave the folder: it gets to read nothing of the file.
+        probe = onnx.TensorProto(name=proto.name, data_location=onnx.TensorProto.EXTERNAL)
+        for key, value in (("location", location), ("length", "0")):
+            probe.external_data.add(key=key, value=value)
+        try:
+            external_data_helper.load_external_data_for_tensor(probe, self._directory)
+        except RuntimeError as error:  # What its C++ raises where the file system fails.
+            raise ValueError(f"no file can be called '{location[:MOST_SHOWN]}'") from error
+        if not is_beside(Path(self._directory), location):
+            raise ValueError(f"its file '{location}' is not in the folder of the model")
+        self._files[location] = content_of(Path(self._directory, location), self._in_memory)
         return self._files[location]
 
 

@@ -1,0 +1,66 @@
+"""Calls beside the caller: threads of the process that run them, one for each core at most."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.errors import GlowError
+from glow_mlir.runtime.pool import usable_cores
+
+Callback = Callable[[Sequence[np.ndarray], Any, str], None]
+"""Takes the outputs, the data of the user's, and the text of an error, which is empty where there is none."""
+
+
+class _Threads:
+    """The threads, which begin with the first call; the end of the process waits for calls."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew in a child process: the threads stayed with its parent."""
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Let a thread do the work, in the context of the caller."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(usable_cores(), thread_name_prefix="glow-async")
+            self._pool.submit(copy_context().run, work)
+
+
+_THREADS = _Threads()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_THREADS.forget)
+
+
+def call_beside(call: Callable[[], Sequence[np.ndarray]], callback: Callback, user_data: Any) -> None:
+    """
+    Make a call in another thread, and hand what it gives to `callback` there.
+
+    A mistake of the user's is a text; what the callback raises goes to `threading.excepthook`, as from any thread.
+    """
+
+    def work() -> None:
+        results: Sequence[np.ndarray] = []
+        try:
+            results, error = call(), ""
+        except GlowError as failure:
+            error = str(failure)
+        except BaseException as failure:
+            error = f"{type(failure).__name__}: {failure}"
+        try:
+            callback(results, user_data, error)
+        except BaseException:
+            threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
+
+    _THREADS.submit(work)

@@ -1,0 +1,150 @@
+"""`IOBinding`: inputs and outputs of calls that stay where they are, so that a call has nothing to prepare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from glow_mlir.api.devices import CPU, check_device
+from glow_mlir.api.ort_value import OrtValue, element_dtype
+from glow_mlir.api.refused_names import Explained
+from glow_mlir.errors import InputError
+from glow_mlir.support.addresses import array_at
+from glow_mlir.support.arguments import whole_number
+
+if TYPE_CHECKING:
+    from glow_mlir.api.session_entry import EntrySession
+
+
+class IOBinding(Explained):
+    """
+    Arrays of a caller's for the inputs and outputs of one entry of a session: `run_with_iobinding` calls it on them.
+
+    What is bound is not copied: each call reads what its inputs hold then, and machine code writes to its outputs in
+    place. Through a copy go inputs of another layout, outputs whose sizes are known at run time only and that lie in
+    memory otherwise than the code lays them out, and those that overlap what is bound besides. Outputs that are bound
+    without memory are new arrays for each call. An object serves one thread at a time.
+    """
+
+    def __init__(self, session: EntrySession, entry: str | None = None) -> None:
+        """Bind nothing yet, of an entry or of that of the session."""
+        self.session = session
+        self.entry = session.session_entry(entry)
+        self._inputs: dict[str, Any] = {}
+        self._outputs: dict[str, np.ndarray | None] = {}
+        self._call: Callable[[], dict[str, np.ndarray]] | None = None
+        self._results: dict[str, np.ndarray] = {}
+
+    # ---- inputs ----
+
+    def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
+        """Read an input from an array; raises `InputError` for one that does not fit it."""
+        self.entry.check_input(name, arr_on_cpu)
+        self._inputs[name] = arr_on_cpu
+        self._call = None
+
+    def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
+        """Read an input from a tensor; raises `InputError` for one that does not fit it."""
+        self.bind_cpu_input(name, _of(ortvalue).numpy())
+
+    def bind_input(
+        self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
+    ) -> None:
+        """
+        Read an input from memory at an address, which has to hold C-contiguous elements as long as it is bound.
+
+        Raises `InputError` for a type or shape that does not fit it, and `OptionError` for another device.
+        """
+        check_device(device_type, device_id)
+        self.bind_cpu_input(name, _memory(element_type, shape, buffer_ptr))
+
+    def synchronize_inputs(self) -> None:
+        """Wait until inputs are where they are read, as they always are."""
+
+    def clear_binding_inputs(self) -> None:
+        """Bind no input any more."""
+        self._inputs.clear()
+        self._call = None
+
+    # ---- outputs ----
+
+    def bind_output(
+        self,
+        name: str,
+        device_type: str = CPU,
+        device_id: int = 0,
+        element_type: Any = None,
+        shape: Sequence[int] | None = None,
+        buffer_ptr: int | None = None,
+    ) -> None:
+        """
+        Write an output to memory at an address, or to a new array for each call where none is given.
+
+        Raises `InputError` for a type or shape that does not fit it, and `OptionError` for another device.
+        """
+        check_device(device_type, device_id)
+        if buffer_ptr is None:
+            self._bind(name, None)
+            return
+        if element_type is None or shape is None:
+            raise InputError(f"the memory of output '{name}' has no type or shape", hint="element_type, shape")
+        self._bind(name, _memory(element_type, shape, buffer_ptr))
+
+    def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
+        """Write an output to a tensor; raises `InputError` for one that does not fit it, or may only be read."""
+        self._bind(name, _of(ortvalue).numpy())
+
+    def synchronize_outputs(self) -> None:
+        """Wait until outputs are there, as they are behind a call."""
+
+    def clear_binding_outputs(self) -> None:
+        """Bind no output any more."""
+        self._outputs.clear()
+        self._results = {}
+        self._call = None
+
+    def get_outputs(self) -> list[OrtValue]:
+        """The outputs of the last call, in the order in which they were bound, in the memory of that."""
+        return [OrtValue(self._results[name]) for name in self._outputs if name in self._results]
+
+    def copy_outputs_to_cpu(self) -> list[np.ndarray]:
+        """The outputs of the last call, in the order in which they were bound, as arrays of their own."""
+        return [self._results[name].copy() for name in self._outputs if name in self._results]
+
+    # ---- the call ----
+
+    def call(self) -> None:
+        """Call the entry; raises `InputError` where an input is missing, or no output is bound, or as it does."""
+        if self._call is None:
+            if not self._outputs:
+                raise InputError("no output is bound", hint="bind_output('NAME')")
+            places = {name: array for name, array in self._outputs.items() if array is not None}
+            self._call = self.entry.bound(self._inputs, places)
+        self._results = self._call()
+
+    def _bind(self, name: str, array: np.ndarray | None) -> None:
+        """Write an output to an array, or to new ones."""
+        self.entry.check_output(name, array)
+        self._outputs[name] = array
+        self._call = None
+
+
+def _of(value: object) -> OrtValue:
+    """An `OrtValue`; raises `InputError` for anything else."""
+    if not isinstance(value, OrtValue):
+        hint = "OrtValue.ortvalue_from_numpy makes one of an array"
+        raise InputError(f"a '{type(value).__name__}' is no OrtValue", hint=hint)
+    return value
+
+
+def _memory(element_type: Any, shape: Sequence[int], address: object) -> np.ndarray:
+    """The array at an address; raises `InputError` for what is none, or an element type or shape that is none."""
+    found = whole_number(address)
+    sizes = [whole_number(size) for size in shape]
+    if any(size is None or size < 0 for size in sizes):
+        raise InputError(f"{list(shape)} is no shape", hint="a list of whole numbers")
+    if found is None or found < 0 or (found == 0 and all(sizes)):
+        raise InputError(f"{address!r} is no address of memory", hint="data_ptr() of a tensor, or array.ctypes.data")
+    return array_at(found, element_dtype(element_type), [size or 0 for size in sizes])

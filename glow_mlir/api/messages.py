@@ -1,0 +1,66 @@
+"""What a session tells while it works, on stderr, as far as its options ask for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from glow_mlir.api.settings import Settings, number, severity
+from glow_mlir.errors import GlowError, OptionError
+from glow_mlir.support.activity import warning_to, watching
+
+INFO, WARNING, FATAL = 1, 2, 4
+"""Severities: what is done now, what is wrong in spite of which the work goes on, and the highest."""
+
+_DEFAULT: list[int] = []
+"""The severity of sessions that say none, if somebody has set it."""
+
+
+def set_default_logger_severity(level: int) -> None:
+    """
+    Say which messages sessions write to stderr: 0 and 1 what they do, 2 warnings, 3 and 4 none.
+
+    Raises `OptionError` for another number. Errors are raised, and not written.
+    """
+    found = severity(level)
+    if found is None or found < 0:
+        raise OptionError(f"{level!r} is no severity", hint=f"0 to {FATAL}")
+    _DEFAULT[:] = [found]
+
+
+def set_default_logger_verbosity(level: int) -> None:
+    """Check that it is a level; messages of severity 0 have one."""
+    if number(level) is None:
+        raise OptionError(f"{level!r} is no level", hint="a whole number from 0 on")
+
+
+def is_telling(*settings: Settings) -> bool:
+    """Whether anything says which messages are written."""
+    return bool(_DEFAULT) or any(own.given.get("log_severity_level", -1) >= 0 for own in settings)
+
+
+def telling(*settings: Settings) -> AbstractContextManager[None]:
+    """Write what is told inside the `with` statement as the first of these settings says that says anything."""
+    said = next((own for own in settings if own.given.get("log_severity_level", -1) >= 0), None)
+    if said is None and not _DEFAULT:
+        return nullcontext()
+    level = _DEFAULT[0] if said is None else said.given["log_severity_level"]
+    name = next((own.given["logid"] for own in settings if own.given.get("logid")), "glow_mlir")
+    return _writing(level, name)
+
+
+@contextmanager
+def _writing(level: int, name: str) -> Generator[None]:
+    """Write messages of that level and above."""
+
+    def say(text: str) -> None:
+        if level <= INFO:
+            print(f"{name}: {text}", file=sys.stderr)
+
+    def warn(warning: GlowError) -> None:
+        if level <= WARNING:
+            print(f"{name}: warning: {warning}", file=sys.stderr)
+
+    with watching(say), warning_to(warn):
+        yield

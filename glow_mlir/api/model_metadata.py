@@ -1,0 +1,31 @@
+"""What a model says of itself: who made it, what it is called, and what else is noted in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from glow_mlir.api.model_identity import is_ir
+
+
+@dataclass(frozen=True)
+class ModelMetadata:
+    """The notes in an ONNX model; all are empty for a module of ours, but for the producer."""
+
+    producer_name: str = ""
+    graph_name: str = ""
+    domain: str = ""
+    description: str = ""
+    graph_description: str = ""
+    version: int = 0
+    custom_metadata_map: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def model_metadata(model: Any) -> ModelMetadata:
+    """The metadata of a model; raises `ModelError` where its file cannot be read any more."""
+    if is_ir(model):
+        return ModelMetadata(producer_name="glow-mlir")
+    from glow_mlir.frontends.onnx.notes import notes_of
+
+    return ModelMetadata(**notes_of(model))

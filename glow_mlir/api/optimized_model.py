@@ -1,0 +1,23 @@
+"""The graph of a session after its optimization, written as an ONNX model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from glow_mlir.api.compile_options import CompileOptions
+from glow_mlir.api.models import import_any
+
+
+def write_optimized(model: Any, options: CompileOptions, path: Path) -> None:
+    """
+    Write the optimized graph of a model to a file.
+
+    Raises `GlowError` as the compilation, for operators that ONNX has no words for, and where the file cannot be
+    written.
+    """
+    from glow_mlir.driver.pipelines import OPTIMIZED
+    from glow_mlir.frontends.onnx.export.exporter import exported_model, save_model
+
+    module = options.compilation(import_any(model, options.dimensions)).run(OPTIMIZED.name)
+    save_model(exported_model(module), path)

@@ -1,0 +1,175 @@
+"""`OrtValue`: a tensor as onnxruntime's users hold it, whose memory is that of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from glow_mlir.api.devices import CPU, check_device
+from glow_mlir.api.refused_names import Explained
+from glow_mlir.errors import InputError
+from glow_mlir.support import dlpack
+from glow_mlir.support.addresses import address_of
+from glow_mlir.support.dtypes import ONNX_NUMBERS, named_dtype, onnx_word
+
+
+class OrtValue(Explained):
+    """
+    A tensor, in memory that it shares with an array: nothing is copied on the way in and out, but by `update_inplace`.
+
+    `numpy.asarray`, `numpy.from_dlpack` and `torch.from_dlpack` give its memory, too.
+    """
+
+    def __init__(self, array: np.ndarray) -> None:
+        """The tensor in a C-contiguous array of a dtype that ONNX has; raises `InputError` for another dtype."""
+        if array.dtype.name not in ONNX_NUMBERS:
+            raise InputError(f"ONNX has no tensors of {array.dtype.name}", hint="convert the array")
+        self._array = array
+
+    # ---- constructors ----
+
+    @classmethod
+    def ortvalue_from_numpy(
+        cls, numpy_obj: np.ndarray, /, device_type: str = CPU, device_id: int = 0, vendor_id: int = -1
+    ) -> OrtValue:
+        """The tensor in an array; in a copy where that is not C-contiguous, or of another order of bytes."""
+        check_device(device_type, device_id)
+        _check_array(numpy_obj)
+        # Not `ascontiguousarray`, which makes an axis of none.
+        return cls(np.asarray(numpy_obj, numpy_obj.dtype.newbyteorder("="), order="C"))
+
+    @classmethod
+    def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
+        """
+        The tensor whose elements have the bits of an array's, and the type of that number in ONNX.
+
+        Raises `InputError` for types of other widths.
+        """
+        dtype = element_dtype(onnx_element_type)
+        _check_array(data)
+        if dtype.itemsize != data.dtype.itemsize:
+            reason = f"elements of {data.dtype.name} do not have the bits of {dtype.name}"
+            raise InputError(reason, hint=f"{dtype.itemsize} bytes each")
+        return cls(np.asarray(data, order="C").view(dtype))
+
+    @classmethod
+    def ortvalue_from_shape_and_type(
+        cls,
+        shape: Sequence[int],
+        element_type: Any = np.float32,
+        device_type: str = CPU,
+        device_id: int = 0,
+        vendor_id: int = -1,
+    ) -> OrtValue:
+        """A new tensor, uninitialised; its type is a dtype, or the number of one in ONNX."""
+        check_device(device_type, device_id)
+        return cls(np.empty(tuple(shape), element_dtype(element_type)))
+
+    @classmethod
+    def from_dlpack(cls, data: Any, /) -> OrtValue:
+        """The tensor of what has `__dlpack__`, or of a capsule; raises `InputError` where it is not C-contiguous."""
+        array = dlpack.from_capsule(data)
+        if not array.flags.c_contiguous:
+            raise InputError("a tensor is not contiguous", hint="copy it first, as torch's contiguous() does")
+        return cls(array)
+
+    # ---- its memory ----
+
+    def numpy(self) -> np.ndarray:
+        """Its array, in its own memory."""
+        return self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self._array, dtype=dtype, copy=cast("Any", copy))
+
+    def __dlpack__(self, **options: Any) -> object:
+        return dlpack.to_capsule(self._array, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.CPU
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return address_of(self._array)
+
+    def update_inplace(self, data: np.ndarray | OrtValue) -> None:
+        """Overwrite its elements; raises `InputError` for an array of another type or shape, or what is only read."""
+        given = data.numpy() if isinstance(data, OrtValue) else data
+        _check_array(given)
+        array = self._array
+        if given.dtype != array.dtype or given.shape != array.shape:
+            wanted, found = (f"{item.dtype.name}{list(item.shape)}" for item in (array, given))
+            raise InputError(f"the value is {wanted}, and is not updated with {found}")
+        if not array.flags.writeable:
+            raise InputError("the memory of the value may only be read", hint="make one of a copy")
+        array[...] = given
+
+    # ---- what it is ----
+
+    def shape(self) -> list[int]:
+        """The sizes of its axes."""
+        return list(self._array.shape)
+
+    def data_type(self) -> str:
+        """Its type in ONNX's words, as `tensor(float)`."""
+        return f"tensor({onnx_word(self._array.dtype.name)})"
+
+    def element_type(self) -> int:
+        """The number of its element type among ONNX's data types."""
+        return ONNX_NUMBERS[self._array.dtype.name]
+
+    def tensor_size_in_bytes(self) -> int:
+        """How much memory its elements take."""
+        return self._array.nbytes
+
+    def device_name(self) -> str:
+        """The device that has its memory: `cpu`."""
+        return CPU
+
+    def has_value(self) -> bool:
+        """Whether it holds anything, as it always does."""
+        return True
+
+    def is_tensor(self) -> bool:
+        """Whether it is a tensor, as all are."""
+        return True
+
+    def is_sparse_tensor(self) -> bool:
+        """Whether it is sparse, as none is."""
+        return False
+
+    def is_tensor_sequence(self) -> bool:
+        """Whether it is a sequence, as none is."""
+        return False
+
+    def __repr__(self) -> str:
+        return f"<OrtValue {self.data_type()}{self.shape()}>"
+
+
+def element_dtype(element_type: Any) -> np.dtype[Any]:
+    """The dtype that a type of numpy is, or a number among ONNX's data types; raises `InputError` for no such."""
+    if isinstance(element_type, int) and not isinstance(element_type, bool):
+        names = {number: name for name, number in ONNX_NUMBERS.items()}
+        if element_type not in names:
+            raise InputError(f"there are no arrays of the data type {element_type} of ONNX")
+        return named_dtype(names[element_type])
+    try:
+        return np.dtype(cast("Any", element_type))
+    except TypeError as error:
+        raise InputError(f"{element_type!r} is no element type", hint="give numpy.float32, for example") from error
+
+
+def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue]) -> None:
+    """Overwrite some tensors with others; raises `InputError` as `update_inplace`, and for lists of other lengths."""
+    if len(src) != len(dst):
+        raise InputError(f"{len(src)} tensors are not copied to {len(dst)}", hint="one for each")
+    for source, target in zip(src, dst, strict=True):
+        target.update_inplace(source)
+
+
+def _check_array(value: object) -> None:
+    """Raise `InputError` for what is no array."""
+    if not isinstance(value, np.ndarray):
+        raise InputError(f"a '{type(value).__name__}' is no array", hint="convert it with numpy.asarray")

@@ -1,0 +1,41 @@
+"""What onnxruntime's package says and sets for a whole process."""
+
+from __future__ import annotations
+
+from glow_mlir.errors import OptionError
+from glow_mlir.support.arguments import whole_number
+
+
+def get_version_string() -> str:
+    """The version of this package."""
+    import glow_mlir
+
+    return str(glow_mlir.__version__)
+
+
+def get_build_info() -> str:
+    """The versions of what compiles, and the machine that code is made for."""
+    from glow_mlir.api.model_compiler import compiler_versions
+    from glow_mlir.runtime.host import host_name
+
+    return f"{compiler_versions()}; {host_name()}"
+
+
+def has_collective_ops() -> bool:
+    """Whether there are operators for several machines, as there are none."""
+    return False
+
+
+def set_seed(seed: int) -> None:
+    """Check that it is a seed: no operator that models may have draws random numbers without a seed of its own."""
+    if whole_number(seed) is None:
+        raise OptionError(f"{seed!r} is no seed", hint="a whole number")
+
+
+def disable_telemetry_events() -> None:
+    """Send nothing to anybody, as always."""
+
+
+def enable_telemetry_events() -> None:
+    """Raise `OptionError`: nothing is sent to anybody."""
+    raise OptionError("there is no telemetry to enable", hint="nothing is sent to anybody")

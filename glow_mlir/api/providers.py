@@ -1,0 +1,111 @@
+"""Execution providers, as onnxruntime calls what computes: ours, and its CPU's name for it, are the same."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from glow_mlir.errors import OptionError
+
+GLOW = "GlowExecutionProvider"
+CPU = "CPUExecutionProvider"
+AVAILABLE = (GLOW, CPU)
+
+Providers = Sequence[str | tuple[str, Mapping[str, Any]]]
+
+
+def _truth(value: str) -> bool:
+    """The truth value that a text is."""
+    return {"1": True, "true": True, "0": False, "false": False}[value.lower()]
+
+
+PROVIDER_OPTIONS: Mapping[str, Callable[[str], Any]] = {
+    "accuracy": str,
+    "backend": str,
+    "cache": _truth,
+    "optimize": str,
+    "precision": str,
+    "target": str,
+    "threads": int,
+    "tune": _truth,
+    "weights": str,
+}
+"""The options of our provider, which are keywords of `InferenceSession` → what reads their texts."""
+
+
+def get_available_providers() -> list[str]:
+    """The providers of this machine."""
+    return list(AVAILABLE)
+
+
+def get_all_providers() -> list[str]:
+    """The providers that there are."""
+    return list(AVAILABLE)
+
+
+def chosen_providers(given: Providers | None, options: Sequence[Mapping[str, Any]] | None) -> dict[str, dict[str, str]]:
+    """
+    The providers that a user names, as far as there are such, with their options as texts: all where none is named.
+
+    Of one that there is not beside one that there is, a `UserWarning` tells, as in onnxruntime. Raises `OptionError`
+    where there is none of those named, and for options that there are not.
+    """
+    if given is None:
+        if options is not None:
+            raise OptionError("provider_options need providers", hint=f"providers=['{GLOW}']")
+        return {name: {} for name in AVAILABLE}
+    pairs = _pairs(given, options)
+    found = {name: texts for name, texts in reversed(pairs) if name in AVAILABLE}
+    missing = [name for name, _ in pairs if name not in AVAILABLE]
+    if not found:
+        reason = f"there is no provider {', '.join(map(repr, missing)) or 'in an empty list'} here"
+        raise OptionError(reason, hint=f"providers=['{CPU}']")
+    for name in missing:
+        warnings.warn(f"there is no provider '{name}' here: the model runs on the CPU", stacklevel=4)
+    for name, texts in found.items():
+        _check_options(name, texts)
+    return {name: found[name] for name, _ in pairs if name in found}
+
+
+def session_keywords(providers: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    """The keywords of `InferenceSession` that options of our provider are; raises `OptionError` for a wrong value."""
+    found: dict[str, Any] = {}
+    for name, value in providers.get(GLOW, {}).items():
+        try:
+            found[name] = PROVIDER_OPTIONS[name](value)
+        except (KeyError, ValueError) as error:
+            raise OptionError(f"{name}='{value}' makes no sense as an option of '{GLOW}'") from error
+    return found
+
+
+def _pairs(given: Providers, options: Sequence[Mapping[str, Any]] | None) -> list[tuple[str, dict[str, str]]]:
+    """Each provider with its options; raises `OptionError` for anything else."""
+    hint = f"providers=['{CPU}']"
+    # Callers without a type checker may give anything.
+    if isinstance(given, str) or not isinstance(cast("object", given), Sequence):
+        raise OptionError(f"providers={given!r} is no list of providers", hint=hint)
+    if options is None:
+        items: list[Any] = [(item, {}) if isinstance(item, str) else item for item in given]
+    elif len(options) == len(given):
+        items = list(zip(given, options, strict=True))
+    else:
+        raise OptionError(f"there are {len(options)} provider_options for {len(given)} providers", hint="one for each")
+    found: list[tuple[str, dict[str, str]]] = []
+    for item in items:
+        match item:
+            case (str(name), Mapping()):
+                texts = cast("Mapping[Any, Any]", item[1])
+                found.append((name, {str(key): str(value) for key, value in texts.items()}))
+            case _:
+                raise OptionError(f"{item!r} is no provider", hint=f"a name, or a pair as ('{GLOW}', {{'threads': 2}})")
+    return found
+
+
+def _check_options(name: str, texts: Mapping[str, str]) -> None:
+    """Raise `OptionError` for options that a provider does not have."""
+    known = tuple(PROVIDER_OPTIONS) if name == GLOW else ()
+    for key in texts:
+        if key not in known:
+            hint = f"it has {', '.join(known)}" if known else f"'{GLOW}' has some: {', '.join(PROVIDER_OPTIONS)}"
+            raise OptionError(f"the provider '{name}' has no option '{key}'", hint=hint)

@@ -1,0 +1,113 @@
+"""What onnxruntime's Python package has and this one does not, by its owner, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from glow_mlir.errors import UnsupportedError
+
+_ONE_DEVICE = "there is one device, the CPU"
+_IN_CACHE = "compiled models are in the cache: docs/cache.md"
+_NO_LIBRARIES = "providers are backends in Python: docs/add-a-backend.md"
+_NO_CAPTURE = "graphs are captured on GPUs; here calls are prepared by io_binding()"
+_DENSE = "tensors are dense; sparse constants of models are understood"
+_TUNING = "tune=True measures, and the cache keeps what it finds: docs/tuning.md"
+_NO_PACKAGES = "a model is one file; bundles are made by glow-compile: docs/bundles.md"
+_NO_ARENA = "a session has the memory that its plan says, and no allocator"
+_ADAPTERS = "weights of adapters are inputs, or SessionOptions.add_initializer"
+
+REFUSED: Mapping[str, Mapping[str, str]] = {
+    "glow_mlir": {
+        "AdapterFormat": _ADAPTERS,
+        "LoraAdapter": _ADAPTERS,
+        "ModelCompiler": "a session compiles, and the cache keeps what it makes: docs/cache.md",
+        "ModelPackage": _NO_PACKAGES,
+        "ModelPackageComponentContext": _NO_PACKAGES,
+        "ModelPackageContext": _NO_PACKAGES,
+        "ModelPackageOptions": _NO_PACKAGES,
+        "ModelPackageWriteMode": _NO_PACKAGES,
+        "OrtAllocatorType": _NO_ARENA,
+        "OrtArenaCfg": _NO_ARENA,
+        "OrtCompileApiFlags": _IN_CACHE,
+        "OrtDeviceMemoryType": _ONE_DEVICE,
+        "OrtDeviceVendorId": _ONE_DEVICE,
+        "OrtEpAssignedNode": "glow-run --compilation-log says what becomes of each node",
+        "OrtEpAssignedSubgraph": "glow-run --compilation-log says what becomes of each node",
+        "OrtEpContextData": _IN_CACHE,
+        "OrtEpContextDataBuffer": _IN_CACHE,
+        "OrtEpDevice": _ONE_DEVICE,
+        "OrtExecutionProviderDevicePolicy": _ONE_DEVICE,
+        "OrtExternalInitializerInfo": "SessionOptions.add_external_initializers gives constants",
+        "OrtHardwareDevice": _ONE_DEVICE,
+        "OrtHardwareDeviceType": _ONE_DEVICE,
+        "OrtMemType": _ONE_DEVICE,
+        "OrtMemoryInfo": _ONE_DEVICE,
+        "OrtMemoryInfoDeviceType": _ONE_DEVICE,
+        "OrtSparseFormat": _DENSE,
+        "OrtSyncStream": _ONE_DEVICE,
+        "SessionIOBinding": "InferenceSession.io_binding() makes an IOBinding",
+        "SparseTensor": _DENSE,
+        "create_and_register_allocator": _NO_ARENA,
+        "create_and_register_allocator_v2": _NO_ARENA,
+        "get_ep_devices": _ONE_DEVICE,
+        "preload_dlls": _ONE_DEVICE,
+        "print_debug_info": "glow-run --version and get_build_info say what is installed",
+        "register_execution_provider_library": _NO_LIBRARIES,
+        "set_default_logger_callback": "messages go to stderr; glow_mlir.support.activity has what tools listen with",
+        "set_global_thread_pool_sizes": "sessions share threads, as many as the largest of them asks for: threads=N",
+        "unregister_execution_provider_library": _NO_LIBRARIES,
+    },
+    "InferenceSession": {
+        "create_ortvalue_from_shape_and_type": "OrtValue.ortvalue_from_shape_and_type is for all sessions",
+        "get_input_epdevices": _ONE_DEVICE,
+        "get_input_memory_infos": _ONE_DEVICE,
+        "get_output_memory_infos": _ONE_DEVICE,
+        "get_provider_graph_assignment_info": "glow-run --compilation-log says what becomes of each node",
+        "get_tuning_results": _TUNING,
+        "release_captured_graph": _NO_CAPTURE,
+        "run_with_ortvaluevector": "run_with_iobinding is the call that prepares nothing",
+        "set_ep_dynamic_options": "options are those of the constructor",
+        "set_tuning_results": _TUNING,
+    },
+    "SessionOptions": {
+        "add_provider_for_devices": _ONE_DEVICE,
+        "clear_ep_context_data_read_func": _IN_CACHE,
+        "register_custom_ops_library": "operators are written in Python: docs/add-an-operator.md",
+        "set_ep_context_data_read_func": _IN_CACHE,
+        "set_load_cancellation_flag": "a compilation is stopped by Ctrl-C, or with its process",
+        "set_provider_selection_policy": _ONE_DEVICE,
+        "set_provider_selection_policy_delegate": _ONE_DEVICE,
+    },
+    "RunOptions": {"add_active_adapter": _ADAPTERS},
+    "OrtValue": {
+        "as_sparse_tensor": _DENSE,
+        "ort_value_from_sparse_tensor": _DENSE,
+    },
+    "IOBinding": {"get_outputs_as_ortvaluevector": "get_outputs() gives them as a list"},
+    "OrtDevice": {"device_mem_type": _ONE_DEVICE, "device_vendor_id": _ONE_DEVICE},
+}
+"""Owner → name → why there is no such thing, or what there is in its place."""
+
+
+class RefusedNameError(UnsupportedError, AttributeError):
+    """A name of onnxruntime's that has no meaning here."""
+
+
+def missing_name(owner: str, name: str) -> AttributeError:
+    """The error for a name that an owner does not have: with the reason, where onnxruntime has it."""
+    if (reason := REFUSED.get(owner, {}).get(name)) is not None:
+        return RefusedNameError(f"{owner} has no '{name}'", hint=reason)
+    return AttributeError(f"'{owner}' has no attribute '{name}'")
+
+
+class Explained:
+    """An object that says why it does not have what onnxruntime's has."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # Checkers report unknown names.
+
+        def __getattr__(self, name: str) -> Any:
+            owner = next((kind.__name__ for kind in type(self).__mro__ if kind.__name__ in REFUSED), "")
+            raise missing_name(owner or type(self).__name__, name)

@@ -1,0 +1,54 @@
+"""Copies of sessions, in this process or, pickled, in another: by model, options and state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from glow_mlir.api.model_identity import is_ir
+from glow_mlir.errors import OptionError
+
+if TYPE_CHECKING:
+    from glow_mlir.api.session_entry import EntrySession
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What makes a session: a function that is found by its name, the model, and its keywords."""
+
+    make: Callable[..., EntrySession]
+    model: Any
+    keywords: Mapping[str, Any]
+
+    def again(self, state: Mapping[str, np.ndarray]) -> EntrySession:
+        """Another session of it, whose state is that."""
+        session = self.make(self.model, **self.keywords)
+        if state:
+            session.set_state(state)
+        return session
+
+    def pickled(self, state: Mapping[str, np.ndarray]) -> tuple[Any, ...]:
+        """It as `__reduce__` gives it; raises `OptionError` for a module in memory."""
+        if hasattr(self.model, "walk") and is_ir(self.model):
+            hint = "write it to a file, and begin the session with its path"
+            raise OptionError("a session of a module in memory cannot be pickled", hint=hint)
+        return _again, (self, state)
+
+
+def kept_model(model: Any) -> Any:
+    """A model as a copy of its session finds it: a path from the root on, bytes that nobody changes."""
+    if isinstance(model, bytearray | memoryview):
+        return bytes(cast("bytearray | memoryview", model))
+    if isinstance(model, str | os.PathLike) and "\0" not in os.fspath(cast("str | os.PathLike[str]", model)):
+        return Path(cast("str | os.PathLike[str]", model)).absolute()
+    return cast("Any", model)
+
+
+def _again(recipe: Recipe, state: Mapping[str, np.ndarray]) -> EntrySession:
+    """A session that was pickled."""
+    return recipe.again(state)

@@ -1,0 +1,97 @@
+"""What users say of a session in onnxruntime's words, next to ours: one set of keywords, which may not contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from glow_mlir.api.compile_options import given_dimensions, names_of
+from glow_mlir.api.model_identity import is_ir
+from glow_mlir.api.models import accepted_model
+from glow_mlir.api.providers import Providers, chosen_providers, session_keywords
+from glow_mlir.api.session_options import SessionOptions
+from glow_mlir.errors import OptionError
+from glow_mlir.support.symbols import Dimension
+
+
+def settings_of(given: object) -> SessionOptions:
+    """The `SessionOptions` that a session is given, if any; raises `OptionError` for anything else."""
+    if given is None:
+        return SessionOptions()
+    if not isinstance(given, SessionOptions):
+        hint = "glow_mlir.SessionOptions()"
+        raise OptionError(f"sess_options cannot be of the type '{type(given).__name__}'", hint=hint)
+    return given
+
+
+def providers_of(
+    settings: SessionOptions, providers: Providers | None, options: Sequence[Mapping[str, Any]] | None
+) -> dict[str, dict[str, str]]:
+    """The providers of a session, else those of its options; raises `OptionError` as `chosen_providers`."""
+    if providers is None and options is None and settings.has_providers():
+        return chosen_providers(list(settings.providers), None)
+    return chosen_providers(providers, options)
+
+
+def model_of(given: object, settings: SessionOptions) -> Any:
+    """The model with the constants that options give; raises `GlowError` where it does not have them."""
+    model = accepted_model(given)
+    if not settings.initializers and not settings.files:
+        return model
+    _check_onnx(model)
+    from glow_mlir.frontends.onnx.overrides import with_constants
+
+    arrays = {name: value.numpy() for name, value in settings.initializers.items()}
+    return with_constants(model, arrays, settings.files)
+
+
+def keywords_of(
+    model: object, settings: SessionOptions, providers: Mapping[str, Mapping[str, str]], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """
+    The keywords of a session, of which `given` has its own: what options and providers say comes to them.
+
+    Raises `OptionError` where two contradict each other.
+    """
+    found = dict(given)
+    told = session_keywords(providers)
+    if "intra_op_num_threads" in settings.given:
+        _agree(told, "threads", settings.intra_op_num_threads)
+    for name, value in told.items():
+        _agree(found, name, value)
+    if settings.enable_profiling:
+        found["profile"] = True
+    found["dimensions"] = _dimensions(model, settings, given_dimensions(given["dimensions"]))
+    if left_out := settings.left_out:
+        disabled = names_of("disable", given["disable"], "passes")
+        found["disable"] = (*disabled, *(name for name in left_out if name not in disabled))
+    return found
+
+
+def _agree(keywords: dict[str, Any], name: str, value: object) -> None:
+    """Set a keyword; raises `OptionError` where it says something else. Its own default says nothing."""
+    said = keywords.get(name)
+    if said not in (None, False, value) and not (name == "cache" and said is True):
+        raise OptionError(f"{name}={said!r} contradicts what options or providers say: {value!r}", hint="say it once")
+    keywords[name] = value
+
+
+def _dimensions(model: Any, settings: SessionOptions, given: Mapping[str, Dimension]) -> dict[str, Dimension]:
+    """The sizes of free dimensions; raises `OptionError` where two differ."""
+    found: dict[str, Dimension] = dict(settings.dimensions)
+    if settings.denotations:
+        _check_onnx(model)
+        from glow_mlir.frontends.onnx.overrides import sizes_by_denotation
+
+        found |= sizes_by_denotation(model, settings.denotations)
+    for label, size in given.items():
+        if found.setdefault(label, size) != size:
+            raise OptionError(f"dimension '{label}' is {size} and {found[label]}", hint="say its size once")
+    return found
+
+
+def _check_onnx(model: object) -> None:
+    """Raise `OptionError` for a model that is no ONNX model, which options take for granted."""
+    if is_ir(cast("Any", model)):
+        hint = "they are for ONNX models"
+        raise OptionError("a module has no initializers or denotations that options could give", hint=hint)

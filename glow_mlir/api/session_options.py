@@ -1,0 +1,255 @@
+"""`SessionOptions` as onnxruntime's users write them, and what becomes of each option here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import Any, cast
+
+from glow_mlir.api.ort_value import OrtValue
+from glow_mlir.api.refused_names import Explained
+from glow_mlir.api.settings import (
+    Effect,
+    Setting,
+    Settings,
+    Treatment,
+    flag,
+    keyed,
+    member,
+    number,
+    path_text,
+    severity,
+    text,
+)
+from glow_mlir.errors import InputError, OptionError
+from glow_mlir.support.arguments import whole_number
+
+
+class GraphOptimizationLevel(IntEnum):
+    """How much the graph is optimized; instructions always are."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(IntEnum):
+    """Whether operators run one after another, as they do here."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class ExecutionOrder(IntEnum):
+    """By what operators are ordered: here for little memory."""
+
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+    MEMORY_EFFICIENT = 2
+
+
+LAYOUT_PASSES = ("sink-transposes", "sink-reshapes", "fold-transposes-into-matmul")
+"""Passes that choose how tensors lie in memory."""
+
+FUSION_PASSES = (
+    "recognize-activations",
+    "recognize-softmax",
+    "recognize-normalization",
+    "recognize-attention",
+    "merge-pads",
+    "merge-arithmetic",
+    "merge-matmuls",
+    "fold-dilated-convolutions",
+    "fold-into-weights",
+    "simplify-convolutions",
+    "flatten-convolutions",
+    "raise-clips",
+    "sink-conversions",
+)
+"""Passes that make one operator of several, or another one."""
+
+PLAIN_PASSES = (
+    "canonicalize",
+    "fold-constants",
+    "simplify-control-flow",
+    "fold-quantization",
+    "gather-to-slice",
+    "shrink-splats",
+    "cse",
+    "deduplicate",
+    "remove-identity-clips",
+)
+"""Passes that compute what is constant, and leave out what changes nothing."""
+
+LEFT_OUT: Mapping[GraphOptimizationLevel, tuple[str, ...]] = {
+    GraphOptimizationLevel.ORT_DISABLE_ALL: (*PLAIN_PASSES, *FUSION_PASSES, *LAYOUT_PASSES),
+    GraphOptimizationLevel.ORT_ENABLE_BASIC: (*FUSION_PASSES, *LAYOUT_PASSES),
+    GraphOptimizationLevel.ORT_ENABLE_EXTENDED: LAYOUT_PASSES,
+    GraphOptimizationLevel.ORT_ENABLE_LAYOUT: (),
+    GraphOptimizationLevel.ORT_ENABLE_ALL: (),
+}
+"""Level → the passes of the graph that are left out, as with `disable`."""
+
+CONFIG_KEYS = keyed(
+    ("session.load_model_format", Effect.HONOURED, "models are ONNX files, not those of ORT", ("", "ONNX")),
+    ("session.save_model_format", Effect.HONOURED, "models are written as ONNX files", ("", "ONNX")),
+    ("session.set_denormal_as_zero", Effect.HONOURED, "denormal numbers are computed with as they are", ("0",)),
+    ("session.disable_prepacking", Effect.HONOURED, "constants are packed when a model is compiled", ("0",)),
+    ("session.disable_cpu_ep_fallback", Effect.NONE, "everything runs on the CPU", ()),
+    ("session.disable_aot_function_inlining", Effect.NONE, "functions are inlined before anything looks at them", ()),
+    ("session.dynamic_block_base", Effect.NONE, "parts of an operator are cut when it is compiled", ()),
+    ("session.inter_op.allow_spinning", Effect.NONE, "no threads run operators side by side", ()),
+    ("session.intra_op.allow_spinning", Effect.HONOURED, "threads look for work for 0.3 ms, then sleep", ("1",)),
+    ("session.force_spinning_stop", Effect.NONE, "threads sleep within 0.3 ms behind a call", ()),
+    ("session.strict_shape_type_inference", Effect.NONE, "types that contradict each other are always refused", ()),
+    ("session.use_device_allocator_for_initializers", Effect.NONE, "constants are in no arena", ()),
+    ("session.use_env_allocators", Effect.NONE, "a session has no allocator", ()),
+    ("optimization.enable_gelu_approximation", Effect.HONOURED, "no function is put in place of another", ("0",)),
+    ("optimization.disable_specified_optimizers", Effect.REFUSED, "disable=[…] names our passes", ()),
+    ("session.intra_op_thread_affinities", Effect.REFUSED, "start the process with 'taskset'", ()),
+    ("session.inter_op_thread_affinities", Effect.REFUSED, "no threads run operators side by side", ()),
+)
+"""The keys of `add_session_config_entry`."""
+
+METHODS = (
+    Treatment("add_free_dimension_override_by_name", Effect.HONOURED, "as `dimensions`"),
+    Treatment("add_free_dimension_override_by_denotation", Effect.HONOURED, "for the dimensions that have it"),
+    Treatment("add_initializer", Effect.HONOURED, "takes the place of the constant of that name"),
+    Treatment("add_external_initializers", Effect.HONOURED, "take the place of constants, in files or not"),
+    Treatment(
+        "add_external_initializers_from_files_in_memory", Effect.HONOURED, "take the place of the files of constants"
+    ),
+    Treatment("add_provider", Effect.HONOURED, "as `providers`"),
+    Treatment("has_providers", Effect.HONOURED, "whether `add_provider` was called"),
+    Treatment("add_session_config_entry", Effect.HONOURED, "for the keys below; others are refused"),
+    Treatment("get_session_config_entry", Effect.HONOURED, "what was set"),
+)
+"""What becomes of the methods; those of `refused_names` are refused."""
+
+
+class SessionOptions(Settings, Explained):
+    """
+    The options of a session, for those who come from onnxruntime; docs/api.md has them all.
+
+    What is set beside them as a keyword of `InferenceSession` has to agree. An option that cannot be honoured raises
+    `OptionError` where it is set.
+    """
+
+    __slots__ = ("denotations", "dimensions", "files", "initializers", "providers")
+
+    KEYS = CONFIG_KEYS
+
+    intra_op_num_threads = Setting(0, number, Effect.HONOURED, "as `threads`: 0 for all cores; one where it is not set")
+    inter_op_num_threads = Setting(0, number, Effect.NONE, "operators run one after another, each in all threads")
+    execution_mode = Setting(
+        ExecutionMode.ORT_SEQUENTIAL,
+        member(ExecutionMode),
+        Effect.HONOURED,
+        "operators run one after another, each in all threads: intra_op_num_threads",
+        only=(ExecutionMode.ORT_SEQUENTIAL,),
+    )
+    execution_order = Setting(
+        ExecutionOrder.DEFAULT,
+        member(ExecutionOrder),
+        Effect.HONOURED,
+        "operators are ordered for little memory",
+        only=(ExecutionOrder.DEFAULT, ExecutionOrder.MEMORY_EFFICIENT),
+    )
+    graph_optimization_level = Setting(
+        GraphOptimizationLevel.ORT_ENABLE_ALL,
+        member(GraphOptimizationLevel),
+        Effect.HONOURED,
+        "levels leave passes of the graph out, as `disable`; kernels and memory are optimized at all of them",
+    )
+    optimized_model_filepath = Setting(
+        "", path_text, Effect.HONOURED, "the optimized graph is written as an ONNX model"
+    )
+    enable_profiling = Setting(False, flag, Effect.HONOURED, "machine code keeps the time of each instruction")
+    profile_file_prefix = Setting("onnxruntime_profile_", text, Effect.HONOURED, "the name that profiles begin with")
+    log_severity_level = Setting(-1, severity, Effect.HONOURED, "which messages of the session go to stderr")
+    log_verbosity_level = Setting(0, number, Effect.NONE, "messages of severity 0 have one level")
+    logid = Setting("", text, Effect.HONOURED, "stands in front of the messages of the session")
+    enable_mem_pattern = Setting(True, flag, Effect.NONE, "places in memory are planned when a model is compiled")
+    enable_cpu_mem_arena = Setting(True, flag, Effect.NONE, "a session has as much memory as its plan says, always")
+    enable_mem_reuse = Setting(
+        True, flag, Effect.HONOURED, "buffers that do not live at once share memory", only=(True,)
+    )
+    use_deterministic_compute = Setting(False, flag, Effect.NONE, "the same inputs always give the same bits")
+    use_per_session_threads = Setting(True, flag, Effect.NONE, "sessions share threads, which serve one call at a time")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dimensions: dict[str, int] = {}
+        """Free dimension → its size."""
+        self.denotations: dict[str, int] = {}
+        """What a free dimension stands for, as `DATA_BATCH` → its size."""
+        self.initializers: dict[str, OrtValue] = {}
+        """Constant → what takes its place."""
+        self.files: dict[str, bytes] = {}
+        """File of constants, as the model calls it → its content."""
+        self.providers: list[tuple[str, dict[str, Any]]] = []
+
+    def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
+        """Give a free dimension of inputs a size; raises `OptionError` for what is none."""
+        self.dimensions[name] = _size(name, size)
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
+        """Give the free dimensions of inputs with a denotation a size; raises `OptionError` for what is none."""
+        self.denotations[denotation] = _size(denotation, size)
+
+    def add_initializer(self, name: str, value: OrtValue) -> None:
+        """Put a tensor in the place of a constant; raises `InputError` for what is no `OrtValue`."""
+        if not isinstance(cast("object", value), OrtValue):
+            hint = "OrtValue.ortvalue_from_numpy makes one of an array"
+            raise InputError(f"the initializer '{name}' is a '{type(value).__name__}', not an OrtValue", hint=hint)
+        self.initializers[name] = value
+
+    def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
+        """Put tensors in the place of constants; raises `InputError` for lists of different lengths."""
+        for name, value in _pairs(names, values):
+            self.add_initializer(name, value)
+
+    def add_external_initializers_from_files_in_memory(
+        self, names: Sequence[str], buffers: Sequence[Any], lengths: Sequence[int]
+    ) -> None:
+        """Give the content of files of constants, of which so many bytes count; raises `InputError` as above."""
+        for name, (buffer, length) in _pairs(names, list(_pairs(buffers, lengths))):
+            self.files[name] = bytes(memoryview(buffer).cast("B")[:length])
+
+    def add_provider(self, name: str, options: Mapping[str, Any] | None = None) -> None:
+        """Run on a provider, where the session is not given others."""
+        self.providers.append((name, dict(options or {})))
+
+    def has_providers(self) -> bool:
+        """Whether there is a provider."""
+        return bool(self.providers)
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        """Set an option by a key; raises `OptionError` for one that cannot be honoured."""
+        self.add_entry(key, value)
+
+    def get_session_config_entry(self, key: str) -> str:
+        """What was set by a key; raises `OptionError` where nothing was."""
+        return self.get_entry(key)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The passes that the level of optimization leaves out."""
+        return LEFT_OUT[self.graph_optimization_level]
+
+
+def _size(name: str, size: object) -> int:
+    """The size of a free dimension; raises `OptionError` for what is none."""
+    found = whole_number(size)
+    if found is None or found < 0:
+        raise OptionError(f"{size!r} is no size of '{name}'", hint="a whole number from 0 on")
+    return found
+
+
+def _pairs(names: Sequence[Any], values: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Each name with its value; raises `InputError` for more of one."""
+    if len(names) != len(values):
+        raise InputError(f"there are {len(names)} names for {len(values)} values", hint="one for each")
+    return list(zip(names, values, strict=True))

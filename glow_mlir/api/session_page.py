@@ -1,0 +1,112 @@
+"""A session as notebooks show it: a small page of HTML, in which nothing of the model's is markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glow_mlir.errors import printable
+from glow_mlir.runtime.executable import Executable
+from glow_mlir.runtime.machine_code import MachineCode
+from glow_mlir.support.symbols import Dimension
+
+if TYPE_CHECKING:
+    from glow_mlir.api.session import InferenceSession
+    from glow_mlir.api.session_entry import NodeArg
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def session_page(session: InferenceSession) -> str:
+    """The page of a session: inputs and outputs, what it is compiled for, memory, and the time of each stage."""
+    model = session.model
+    name = model.name if isinstance(model, Path) else "a model in memory"
+    parts = [
+        f"<p><b>{_text(type(session).__name__)}</b> of {_text(name)}</p>",
+        _table(("", "name", "type", "shape"), _arguments(session.get_inputs(), session.get_outputs())),
+        _table(("compiled for", ""), _compilation(session)),
+        _table(("memory", ""), _memory(session)),
+        _table(("stage", "seconds"), _stages(session)),
+    ]
+    return f"<div>{''.join(parts)}</div>"
+
+
+def _arguments(inputs: Iterable[NodeArg], outputs: Iterable[NodeArg]) -> list[tuple[str, ...]]:
+    """Each input and output: which it is, its name, type and shape."""
+    named = [("input", item) for item in inputs] + [("output", item) for item in outputs]
+    return [(role, item.name, item.type, ", ".join(_size(size) for size in item.shape)) for role, item in named]
+
+
+def _size(size: object) -> str:
+    """A size in words: numbers and names as they are, a question mark for what has none."""
+    return "…" if size is ... else "?" if size is None else str(size)
+
+
+def _compilation(session: InferenceSession) -> list[tuple[str, ...]]:
+    """Backend, target, threads and precision, and what is kept for other sizes."""
+    options, loaded = session.options, _loaded(session)
+    targets = {entry.target for entry in loaded.manifest.entries} if isinstance(loaded, MachineCode) else set[str]()
+    kept = session.specializations
+    rows = [
+        ("backend", options.backend),
+        ("target", ", ".join(sorted(targets)) or options.target or ""),
+        ("threads", str(options.threads or 1)),
+        ("precision", options.precision),
+        ("sizes", "; ".join(_sizes(item.sizes) for item in kept) if kept else "" if loaded else "compiled when called"),
+    ]
+    return [row for row in rows if row[1]]
+
+
+def _sizes(sizes: Mapping[str, Dimension]) -> str:
+    """Free dimensions and their sizes, in words."""
+    return ", ".join(f"{label}={size}" for label, size in sizes.items()) or "all"
+
+
+def _memory(session: InferenceSession) -> list[tuple[str, ...]]:
+    """Bytes of code, constants and activations, where they are known."""
+    loaded = _loaded(session)
+    if not isinstance(loaded, MachineCode):
+        return []
+    activations = max((entry.activations for entry in loaded.manifest.entries), default=0)
+    return [
+        ("code", _bytes(loaded.code_bytes)),
+        ("constants", _bytes(loaded.constants.nbytes)),
+        ("activations of a thread", _bytes(activations)),
+    ]
+
+
+def _stages(session: InferenceSession) -> list[tuple[str, ...]]:
+    """How long each stage of the compilation took."""
+    seconds = session.compile_seconds
+    if not seconds:
+        return [("from the cache", "0")] if _loaded(session) else []
+    return [*((stage, f"{took:.3f}") for stage, took in seconds.items()), ("total", f"{sum(seconds.values()):.3f}")]
+
+
+def _loaded(session: InferenceSession) -> Executable | None:
+    """What runs; `None` where the model is compiled when it is called, and never was."""
+    return session.executable if session.specializations or not session.is_deferred else None
+
+
+def _bytes(count: int) -> str:
+    """A number of bytes in words."""
+    size, unit = float(count), 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{size:.3g} {_UNITS[unit]}" if unit else f"{count} bytes"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A table; nothing where there are no rows."""
+    if not rows:
+        return ""
+    top = "".join(f"<th>{_text(cell)}</th>" for cell in head)
+    body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _text(cell: str) -> str:
+    """A text as HTML shows it: a name in a model may have any character."""
+    return escape(printable(cell))

@@ -1,0 +1,176 @@
+"""Settings as onnxruntime has them, each with what becomes of it here: objects and docs/api.md share the table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, TypeVar, cast, overload
+
+from glow_mlir.errors import OptionError
+from glow_mlir.support.arguments import whole_number
+
+Value = TypeVar("Value")
+
+
+class Effect(Enum):
+    """What becomes of a setting of onnxruntime's."""
+
+    HONOURED = "honoured"
+    NONE = "without effect"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """What becomes of a name of onnxruntime's: an option, a method, a key."""
+
+    name: str
+    effect: Effect
+    reason: str
+    """What it does here, or why it need not or cannot do anything."""
+
+
+class Setting(Generic[Value]):
+    """
+    An attribute of an object with settings. Where `only` is given, each other value is refused for the `reason`.
+
+    `read` gives the value that a user means; it raises `OptionError`, or returns `None`, for what is none.
+    """
+
+    def __init__(
+        self,
+        default: Value,
+        read: Callable[[Any], Value | None],
+        effect: Effect,
+        reason: str,
+        only: tuple[Value, ...] = (),
+    ) -> None:
+        self.default = default
+        self.treatment = Treatment("", effect, reason)
+        self._read = read
+        self._only = only
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.treatment = Treatment(name, self.treatment.effect, self.treatment.reason)
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Setting[Value]: ...
+
+    @overload
+    def __get__(self, instance: Settings, owner: type) -> Value: ...
+
+    def __get__(self, instance: Settings | None, owner: type) -> Setting[Value] | Value:
+        if instance is None:
+            return self
+        return cast("Value", instance.given.get(self.treatment.name, self.default))
+
+    def __set__(self, instance: Settings, value: Value) -> None:
+        name = self.treatment.name
+        found = self._read(value)
+        if found is None:
+            raise OptionError(f"{name}={value!r} makes no sense", hint=f"by default it is {self.default!r}")
+        if self._only and found not in self._only:
+            raise OptionError(f"{name}={value!r} cannot be honoured", hint=self.treatment.reason)
+        instance.given[name] = found
+
+
+class Settings:
+    """An object with settings; `given` has those that somebody set. Unknown ones raise `AttributeError`."""
+
+    __slots__ = ("entries", "given")
+
+    KEYS: Mapping[str, Key] = {}
+    """The keys of entries, which are settings as texts."""
+
+    def __init__(self) -> None:
+        self.given: dict[str, Any] = {}
+        self.entries: dict[str, str] = {}
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_")]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
+
+    def add_entry(self, key: object, value: object) -> None:
+        """Set an entry; raises `OptionError` for a key that is not known, and for a value that cannot be honoured."""
+        name, text = str(key), str(value)
+        if name not in self.KEYS:
+            hint = f"known are {', '.join(known for known, item in self.KEYS.items() if item.is_known)}"
+            raise OptionError(f"there is no setting '{name}' here", hint=hint)
+        item = self.KEYS[name]
+        if item.treatment.effect is Effect.REFUSED or (item.only and text not in item.only):
+            raise OptionError(f"the setting {name}={text} cannot be honoured", hint=item.treatment.reason)
+        self.entries[name] = text
+
+    def get_entry(self, key: str) -> str:
+        """The value of an entry that somebody set; raises `OptionError` for another."""
+        if key not in self.entries:
+            raise OptionError(f"nobody has set '{key}'", hint=f"set are {', '.join(self.entries) or 'none'}")
+        return self.entries[key]
+
+    @classmethod
+    def settings(cls) -> Iterator[Treatment]:
+        """What becomes of its attributes."""
+        for item in vars(cls).values():
+            if isinstance(item, Setting):
+                yield cast("Setting[Any]", item).treatment
+
+
+@dataclass(frozen=True)
+class Key:
+    """A setting that is a text by a key, and the values that are taken: any where none are said."""
+
+    treatment: Treatment
+    only: tuple[str, ...] = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it may be set at all."""
+        return self.treatment.effect is not Effect.REFUSED
+
+
+def keyed(*rows: tuple[str, Effect, str, tuple[str, ...]]) -> dict[str, Key]:
+    """Keys by name, from rows of name, effect, reason and the values that are taken."""
+    return {name: Key(Treatment(name, effect, reason), only) for name, effect, reason, only in rows}
+
+
+# ---- what users may write as a value ---------------------------------------------------------------------------
+
+
+def flag(value: Any) -> bool | None:
+    """A truth value."""
+    return bool(value) if isinstance(value, bool) or value in (0, 1) else None
+
+
+def number(value: Any) -> int | None:
+    """A whole number from 0 on."""
+    found = whole_number(value)
+    return found if found is not None and found >= 0 else None
+
+
+def severity(value: Any) -> int | None:
+    """A level of messages, from 0, which is all, to 4; -1 is the default's."""
+    found = whole_number(value)
+    return found if found is not None and -1 <= found <= 4 else None
+
+
+def text(value: Any) -> str | None:
+    """A text."""
+    return value if isinstance(value, str) else None
+
+
+def path_text(value: Any) -> str | None:
+    """The path of a file."""
+    return os.fspath(value) if isinstance(value, str | os.PathLike) else None
+
+
+def member(kind: type[Value]) -> Callable[[Any], Value | None]:
+    """A member of an enumeration."""
+
+    def read(value: Any) -> Value | None:
+        return value if isinstance(value, kind) else None
+
+    return read

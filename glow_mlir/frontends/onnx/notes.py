@@ -1,0 +1,21 @@
+"""What an ONNX model notes about itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glow_mlir.frontends.onnx.importer import ModelSource, open_model
+
+
+def notes_of(source: ModelSource) -> dict[str, Any]:
+    """The notes by the names of `ModelMetadata`; raises `ModelError` for what is no ONNX model."""
+    model = open_model(source).proto
+    return {
+        "producer_name": model.producer_name,
+        "graph_name": model.graph.name,
+        "domain": model.domain,
+        "description": model.doc_string,
+        "graph_description": model.graph.doc_string,
+        "version": model.model_version,
+        "custom_metadata_map": {entry.key: entry.value for entry in model.metadata_props},
+    }

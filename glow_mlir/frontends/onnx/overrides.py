@@ -1,0 +1,76 @@
+"""ONNX models with other constants than those in their files, and sizes by what dimensions stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+from onnx.external_data_helper import uses_external_data
+
+from glow_mlir.errors import InputError, ModelError, OptionError
+from glow_mlir.frontends.onnx.importer import ModelSource, open_model
+from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
+from glow_mlir.frontends.onnx.types import declared_sizes
+from glow_mlir.frontends.onnx.walk import all_tensors
+
+MOST_BYTES = (1 << 31) - 1
+"""How large a message of protobuf is at most."""
+
+
+def with_constants(
+    source: ModelSource, constants: Mapping[str, np.ndarray], files: Mapping[str, bytes]
+) -> onnx.ModelProto:
+    """
+    The whole model with some constants of its graph in the place of its own, and `files` in the place of those beside.
+
+    Raises `InputError` for a constant that the model does not have, or not of that type, and `ModelError` where the
+    model cannot be read, or is too large to be in memory at once.
+    """
+    opened = open_model(source, in_memory=True)
+    model = onnx.ModelProto()
+    model.CopyFrom(opened.proto)
+    contents = opened.tensors.with_files(files)
+    initializers = {tensor.name: tensor for tensor in model.graph.initializer}
+    for name, array in constants.items():
+        if name not in initializers:
+            listed = ", ".join(list(initializers)[:10]) or "none"
+            raise InputError(f"the model has no constant '{name}'", hint=f"it has {listed}")
+        _replace(initializers[name], array)
+    for tensor in all_tensors(model):
+        if is_inside(tensor) or uses_external_data(tensor):
+            _fill(tensor, contents)
+    if model.ByteSize() > MOST_BYTES:
+        raise ModelError("the model and its constants are larger than 2 GB", hint="write the constants to its files")
+    return model
+
+
+def sizes_by_denotation(source: ModelSource, denotations: Mapping[str, int]) -> dict[str, int]:
+    """The sizes of the free dimensions of inputs that stand for something; raises `OptionError` where none does."""
+    found: dict[str, int] = {}
+    seen: set[str] = set()
+    for value in open_model(source).proto.graph.input:
+        for label, dimension in zip(declared_sizes(value), value.type.tensor_type.shape.dim, strict=True):
+            seen.add(dimension.denotation)
+            if isinstance(label, str) and dimension.denotation in denotations:
+                found[label] = denotations[dimension.denotation]
+    if unknown := denotations.keys() - seen:
+        known = ", ".join(sorted(seen - {""})) or "none"
+        raise OptionError(f"no dimension of an input stands for '{min(unknown)}'", hint=f"there are {known}")
+    return found
+
+
+def _replace(tensor: onnx.TensorProto, array: np.ndarray) -> None:
+    """Give a constant other content; raises `InputError` where that is of another type or shape."""
+    dtype, shape = helper.tensor_dtype_to_np_dtype(tensor.data_type), tuple(tensor.dims)
+    if (array.dtype, array.shape) != (dtype, shape):
+        wanted, given = f"{dtype.name}{list(shape)}", f"{array.dtype.name}{list(array.shape)}"
+        raise InputError(f"the constant '{tensor.name}' must be {wanted}, not {given}", hint="convert the array")
+    tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+
+
+def _fill(tensor: onnx.TensorProto, contents: Tensors) -> None:
+    """Put the content of a constant that lies elsewhere into the model."""
+    array = contents.array(tensor, f"constant '{tensor.name}'")
+    tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))

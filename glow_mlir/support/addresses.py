@@ -1,0 +1,29 @@
+"""Addresses of arrays, and arrays at addresses."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+_place: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer  # Arrays are buffers, whatever annotations say.
+_address = ctypes.addressof
+
+
+def address_of(array: np.ndarray) -> int:
+    """The address of the first element of an array."""
+    try:
+        return _address(_place(array))
+    except (TypeError, ValueError):  # Read-only, not C-contiguous, empty, or of a dtype that numpy lacks.
+        return array.ctypes.data
+
+
+def array_at(address: int, dtype: np.dtype[Any], shape: Sequence[int], owner: object = None) -> np.ndarray:
+    """The C-contiguous array at an address, which has to stay valid as long as the array; `owner` lives as long."""
+    size = math.prod(shape) * dtype.itemsize
+    memory = (ctypes.c_uint8 * size).from_address(address)
+    setattr(memory, "owner", owner)
+    return np.frombuffer(cast("Any", memory), np.uint8).view(dtype).reshape(tuple(shape))

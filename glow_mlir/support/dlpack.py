@@ -1,0 +1,138 @@
+"""
+Arrays to and from DLPack capsules, without a copy, of all dtypes: numpy itself exchanges none of those of `ml_dtypes`.
+
+What numpy lacks goes through its exchange as integers of the same width, and the capsule says what they are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, cast
+
+import numpy as np
+
+from glow_mlir.errors import InputError
+from glow_mlir.support.addresses import array_at
+from glow_mlir.support.dtypes import named_dtype
+
+CPU = (1, 0)
+"""The device of all arrays: the type CPU, and its number."""
+
+FOREIGN = {
+    "bfloat16": (4, 16),
+    "float8_e4m3fn": (10, 8),
+    "float8_e4m3fnuz": (11, 8),
+    "float8_e5m2": (12, 8),
+    "float8_e5m2fnuz": (13, 8),
+    "float8_e8m0fnu": (14, 8),
+}
+"""Dtype that numpy lacks → its code and bits in DLPack."""
+
+_UNSIGNED = 1
+"""The code of unsigned integers."""
+
+
+class _Tensor(ctypes.Structure):
+    """DLPack's `DLTensor`, as far as its element type."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+    )
+
+
+OLD = b"dltensor"
+"""The name of a capsule of the form without versions."""
+
+_OFFSETS = {OLD: 0, b"dltensor_versioned": 32}
+"""Name of a capsule → where its tensor is: first, or behind version, context, deleter and flags."""
+
+_name_of = ctypes.pythonapi.PyCapsule_GetName
+_name_of.argtypes, _name_of.restype = (ctypes.py_object,), ctypes.c_char_p
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.argtypes, _pointer_of.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
+
+
+def to_capsule(array: np.ndarray, **options: Any) -> object:
+    """
+    A capsule with the memory of an array, which lives as long; `options` are those of the protocol (`max_version`).
+
+    Raises `InputError` for a dtype that DLPack has no code for.
+    """
+    name = array.dtype.name
+    if name not in FOREIGN:
+        try:
+            return array.__dlpack__(**options)
+        except (BufferError, TypeError, ValueError) as error:
+            raise InputError(f"an array of {name} cannot be given by DLPack: {error}") from error
+    code, bits = FOREIGN[name]
+    capsule = array.view(f"uint{bits}").__dlpack__(**options)
+    _tensor_in(capsule).code = code
+    return capsule
+
+
+def from_capsule(source: Any) -> np.ndarray:
+    """
+    The memory that an object has or a capsule holds, as an array.
+
+    It may be written unless the capsule says otherwise, which old ones cannot: nobody makes them of memory that is only
+    read. Raises `InputError` for what is no tensor of a CPU.
+    """
+    capsule = _capsule_of(source)
+    tensor = _tensor_in(capsule)
+    if (tensor.device_type, tensor.device_id) != CPU:
+        reason = f"a tensor is on the device {tensor.device_type}:{tensor.device_id} of DLPack, and not on the CPU"
+        raise InputError(reason, hint="copy it to the CPU first")
+    is_old = _name_of(capsule) == OLD
+    kinds = {kind: name for name, kind in FOREIGN.items()}
+    name = kinds.get((tensor.code, tensor.bits))
+    if name is not None:
+        tensor.code = _UNSIGNED
+    try:
+        array = np.from_dlpack(cast("Any", _Given(capsule)))
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise InputError(f"a tensor of DLPack cannot be taken: {error}", hint="convert it to an array first") from error
+    if is_old and not array.flags.writeable and array.flags.c_contiguous:
+        array = array_at(array.ctypes.data, array.dtype, array.shape, array)
+    return array if name is None else array.view(named_dtype(name))
+
+
+class _Given:
+    """A capsule as an object that has it, as numpy wants it."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **options: object) -> object:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CPU
+
+
+def _capsule_of(source: Any) -> object:
+    """The capsule that an object gives, in the new form where it knows that, or the object itself if it is one."""
+    if not hasattr(source, "__dlpack__"):
+        return source
+    try:
+        return source.__dlpack__(max_version=(1, 0))
+    except TypeError:  # It knows the old form only.
+        return source.__dlpack__()
+    except BufferError as error:
+        raise InputError(f"a tensor cannot be given by DLPack: {error}", hint="give it as an array") from error
+
+
+def _tensor_in(capsule: object) -> _Tensor:
+    """The tensor of a capsule that nobody has taken; raises `InputError` for anything else."""
+    if type(capsule).__name__ != "PyCapsule":
+        reason = f"'{type(capsule).__name__}' gives no memory by DLPack"
+        raise InputError(reason, hint="give an array, or what has __dlpack__")
+    name = _name_of(capsule)
+    if name not in _OFFSETS:
+        raise InputError("a capsule of DLPack has been taken already", hint="ask for another one")
+    return _Tensor.from_address(_pointer_of(capsule, name) + _OFFSETS[name])
