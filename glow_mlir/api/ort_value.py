@@ -84,7 +84,7 @@ class OrtValue(Explained):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self._array, dtype=dtype, copy=cast("Any", copy))
 
-    def __dlpack__(self, **options: Any) -> object:
+    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
         return dlpack.to_capsule(self._array, **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:

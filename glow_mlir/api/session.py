@@ -51,8 +51,8 @@ class InferenceSession(EntrySession):
     gives free dimensions their sizes; for those without, and for the values of inputs that fix shapes, the model is
     compiled when it is called, and `limits` says how many of these specializations are kept (docs/sizes.md). `backend`
     names one (docs/add-a-backend.md), by default the one that the functions of a module say; one that interprets runs
-    a `.mlir` file or module just as it stands. Compiled models are kept on disk (docs/cache.md) unless `cache` is false.
-    `observers` are told of each stage of a compilation down to `llvm`, and `pass_observers` of each pass down to
+    a `.mlir` file or module just as it stands. Compiled models are kept on disk (docs/cache.md) unless `cache` is
+    false. `observers` are told of each stage of a compilation down to `llvm`, and `pass_observers` of each pass down to
     `allocated`; a model from the cache goes through none. `disable` names passes to leave out, and `pipeline` takes the
     place of the backend's own: it says `target` and `profile` itself, and has to lead to what the backend loads. With
     the `accuracy` "strict", instead of "default", no kernel is used whose rounding errors are larger than those of

@@ -51,7 +51,8 @@ def _compilation(session: InferenceSession) -> list[tuple[str, ...]]:
     kept = session.specializations
     rows = [
         ("backend", options.backend),
-        ("target", ", ".join(sorted(targets)) or options.target or ""),
+        ("target", options.target or ""),
+        ("machine", "; ".join(sorted(targets))),
         ("threads", str(options.threads or 1)),
         ("precision", options.precision),
         ("sizes", "; ".join(_sizes(item.sizes) for item in kept) if kept else "" if loaded else "compiled when called"),

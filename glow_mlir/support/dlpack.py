@@ -7,7 +7,7 @@ What numpy lacks goes through its exchange as integers of the same width, and th
 from __future__ import annotations
 
 import ctypes
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -94,7 +94,7 @@ def from_capsule(source: Any) -> np.ndarray:
     if name is not None:
         tensor.code = _UNSIGNED
     try:
-        array = np.from_dlpack(cast("Any", _Given(capsule)))
+        array = np.from_dlpack(_Given(capsule))
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(f"a tensor of DLPack cannot be taken: {error}", hint="convert it to an array first") from error
     if is_old and not array.flags.writeable and array.flags.c_contiguous:
@@ -108,7 +108,7 @@ class _Given:
     def __init__(self, capsule: object) -> None:
         self._capsule = capsule
 
-    def __dlpack__(self, **options: object) -> object:
+    def __dlpack__(self, *, stream: Any = None, **options: object) -> Any:
         return self._capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
