@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -163,7 +163,7 @@ def refusals() -> dict[str, tuple[type[Exception], str, Callable[[IOBinding], ob
             "only be read",
             lambda b: b.bind_ortvalue_output("y", OrtValue.ortvalue_from_numpy(read_only)),
         ),
-        "no value": (InvalidArgument, "is no OrtValue", lambda b: b.bind_ortvalue_input("x", x)),
+        "no value": (InvalidArgument, "is no OrtValue", lambda b: b.bind_ortvalue_input("x", cast("Any", x))),
         "no output": (InvalidArgument, "no output is bound", lambda b: b.call()),
     }
 

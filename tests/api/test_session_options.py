@@ -8,7 +8,7 @@ import threading
 from enum import EnumType
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import onnx
@@ -109,7 +109,7 @@ def test_unknown_names_are_plain_errors() -> None:
 
 def test_defaults_are_those_of_onnxruntime() -> None:
     for kind in ("SessionOptions", "RunOptions"):
-        ours, theirs = (cast("Any", getattr(engine, kind)()) for engine in (glow_mlir, onnxruntime))
+        ours, theirs = (getattr(engine, kind)() for engine in (glow_mlir, onnxruntime))
         settings: type[Settings] = getattr(glow_mlir, kind)
         for item in settings.settings():
             one, other = getattr(ours, item.name), getattr(theirs, item.name)
