@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test lint pytest fuzz filecheck format mlir-tools emulators node-tests-on-targets wheel clean distclean
+.PHONY: help run test lint pytest fuzz filecheck format mlir-tools emulators node-tests-on-targets docs dist clean distclean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -50,8 +50,12 @@ mlir-tools: ## Unpack Debian's mlir-opt and mlir-translate into .mlir-tools, for
 emulators: ## Unpack Debian's QEMU and GCC for Cortex-M into .emulators, for the tests on other processors
 	@.ci/emulators
 
-wheel: $(FOR_TEST) ## Build the wheel into dist/
+docs: $(FOR_TEST) ## Build the site of the documentation into build/site, with warnings as errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+dist: $(FOR_TEST) ## Build wheel and source distribution into dist/
 	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
+	$(BIN)/python -c "from setuptools.build_meta import build_sdist; build_sdist('dist')"
 
 clean: ## Remove what builds and checks leave behind
 	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -41,21 +42,33 @@ def test_type_checker_sees_every_folder_with_code() -> None:
     assert set(pyproject()["tool"]["basedpyright"]["include"]) == expected
 
 
+TOP = ("CHANGELOG.md", "CITATION.cff", "LICENSE", "MANIFEST.in", "README.md", "SECURITY.md", "pyproject.toml")
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel from a copy, so that neither old build folders leak in nor new ones stay behind."""
-    source = tmp_path_factory.mktemp("source")
-    for name in ("LICENSE", "README.md", "pyproject.toml"):
-        shutil.copy(ROOT / name, source)
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy to build from, so that neither old build folders leak in nor new ones stay behind."""
+    folder = tmp_path_factory.mktemp("source")
+    for name in TOP:
+        shutil.copy(ROOT / name, folder)
     for name in ("glow_mlir", *LINKED_ROOMS):
-        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    output = tmp_path_factory.mktemp("wheel")
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def built_wheel(source: Path, output: Path) -> Path:
+    """The wheel that pip builds from a folder or from a source distribution, without a network."""
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--disable-pip-version-check"]
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", str(output), str(source)], check=True
     )
     (built,) = output.glob("*.whl")
     return built
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built_wheel(source, tmp_path_factory.mktemp("wheel"))
 
 
 def test_wheel_installs_one_name_and_both_rooms(wheel: Path) -> None:
@@ -72,6 +85,24 @@ def test_wheel_installs_one_name_and_both_rooms(wheel: Path) -> None:
     assert {name for name in names if name.endswith(".py")} == expected
     assert "glow_mlir/py.typed" in names
     assert {f"glow_mlir/pictures/page.{kind}" for kind in ("css", "html", "js")} <= set(names)
+
+
+def test_source_distribution_makes_the_same_wheel(source: Path, wheel: Path, tmp_path: Path) -> None:
+    code = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+    run_python(code, str(tmp_path), cwd=source)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as members:
+        names = {name.partition("/")[2] for name in members.getnames()}
+    assert set(TOP) <= names
+    tops = {name.partition("/")[0] for name in names} - set(TOP)
+    assert tops == {"", "glow_mlir", *LINKED_ROOMS, "PKG-INFO", "setup.cfg", "glow_mlir.egg-info"}
+    assert contents(built_wheel(archive, tmp_path)) == contents(wheel)
+
+
+def contents(wheel: Path) -> dict[str, int]:
+    """The files of a wheel with their checksums."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {item.filename: item.CRC for item in archive.infolist()}
 
 
 def test_wheel_works_where_there_is_no_checkout(wheel: Path, tmp_path: Path) -> None:

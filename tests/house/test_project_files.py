@@ -1,0 +1,58 @@
+"""Files about the project say what holds: versions agree, workflows and hooks name what there is."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from checkout import ROOT, pyproject
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def read(name: str) -> str:
+    """The text of a file at the top."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_one_version() -> None:
+    version = pyproject()["project"]["version"]
+    assert yaml.safe_load(read("CITATION.cff"))["version"] == version
+    newest = re.search(r"^## (\S+?),? ", read("CHANGELOG.md"), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == version
+
+
+def test_oldest_python_is_the_same_everywhere() -> None:
+    oldest = pyproject()["project"]["requires-python"].removeprefix(">=")
+    assert f"Python ≥ {oldest}" in read("README.md")
+    assert f"Python {oldest} and later" in read("docs/versions.md")
+    assert pyproject()["tool"]["basedpyright"]["pythonVersion"] == oldest
+    (matrix,) = re.findall(r"matrix: \{ python: (\[.*?\]) \}", read(".github/workflows/test.yml"))
+    assert oldest in yaml.safe_load(matrix)
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflow_runs_what_there_is(workflow: Any) -> None:
+    jobs = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"]
+    commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    assert commands
+    targets = set(re.findall(r"^([\w-]+):", read("Makefile"), re.MULTILINE))
+    for command in commands:
+        program, *arguments = command.split()
+        assert (ROOT / program).is_file() if program != "make" else set(arguments) <= targets
+
+
+def test_hooks_before_commits_are_commands_of_the_environment() -> None:
+    lint = read("Makefile").partition("\nlint:")[2].partition("\n\n")[0]
+    (repository,) = yaml.safe_load(read(".pre-commit-config.yaml"))["repos"]
+    for hook in repository["hooks"]:
+        assert hook["entry"].split()[0].replace(".venv/bin", "$(BIN)") in lint
+
+
+def test_security_page_names_options_that_there_are() -> None:
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tools").glob("*.py"))
+    for option in re.findall(r"`(--[\w-]+)`", read("SECURITY.md")):
+        assert f'"{option}"' in sources
