@@ -126,14 +126,14 @@ def help_of(module: str) -> str:
 
 def python_page() -> str:
     """The public names of the package, with their documentation."""
-    lines = ["# Python", "What `import glow_mlir` gives."]
+    names: dict[str, list[str]] = defaultdict(list)
     for name in glow_mlir.__all__:
         member = getattr(glow_mlir, name)
-        if inspect.ismodule(member):
-            lines.append(f"::: {member.__name__}")
-        elif inspect.isclass(member) or inspect.isfunction(member):
-            lines.append(f"::: {member.__module__}.{member.__qualname__}")
-    return "\n\n".join(lines) + "\n"
+        place = member.__name__ if inspect.ismodule(member) else f"{member.__module__}.{member.__qualname__}"
+        names[place].append(f"`{name}`")
+    table = _table(("name", "is"), ((", ".join(known), f"[{place}][]") for place, known in names.items()))
+    entries = (f"::: {place}" for place in names)
+    return "\n\n".join(["# Python", "What `import glow_mlir` gives.", table, *entries]) + "\n"
 
 
 PAGES: dict[str, Callable[[], str]] = {

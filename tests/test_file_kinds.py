@@ -66,7 +66,9 @@ def test_what_is_no_onnx_model_is_told_by_its_kind(tool: str, what: str, tmp_pat
 
 def test_text_under_another_name_is_told(tmp_path: Path) -> None:
     line = given("run", "x.txt", b"builtin.module {}\n", tmp_path).stderr.decode()
-    assert line.startswith("x.txt: error: is not an ONNX model, but text (hint: a module as text is a file called .mlir")
+    assert line.startswith(
+        "x.txt: error: is not an ONNX model, but text (hint: a module as text is a file called .mlir"
+    )
 
 
 def test_a_module_needs_no_import(tmp_path: Path) -> None:
