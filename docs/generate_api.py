@@ -1,0 +1,91 @@
+"""
+Writes the tables of docs/api.md from those that the API works by.
+
+    python docs/generate_api.py           # write the tables
+    python docs/generate_api.py --check   # exit with 1 where they are out of date
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from glow_mlir.api.providers import PROVIDER_OPTIONS
+from glow_mlir.api.refused_names import REFUSED
+from glow_mlir.api.run_options import RUN_METHODS, RunOptions
+from glow_mlir.api.session_options import METHODS, SessionOptions
+from glow_mlir.api.settings import Effect, Key, Treatment
+
+PAGE = Path(__file__).with_name("api.md")
+
+BEGIN, END = "<!-- {name}: begin -->\n", "<!-- {name}: end -->\n"
+"""What stands around each table."""
+
+
+def options(settings: Iterable[Treatment], methods: Iterable[Treatment], refused: Mapping[str, str]) -> str:
+    """A row for each attribute and method, refused ones last."""
+    rows = [*settings, *methods, *(Treatment(name, Effect.REFUSED, reason) for name, reason in refused.items())]
+    head = "| option | here | |\n|---|---|---|\n"
+    return head + "".join(f"| `{row.name}` | {row.effect.value} | {row.reason} |\n" for row in rows)
+
+
+def keys(known: Mapping[str, Key]) -> str:
+    """A row for each key."""
+    head = "| key | values | here | |\n|---|---|---|---|\n"
+    return head + "".join(
+        f"| `{key}` | {values(item)} | {item.treatment.effect.value} | {item.treatment.reason} |\n"
+        for key, item in known.items()
+    )
+
+
+def values(item: Key) -> str:
+    """The values that a key takes."""
+    if not item.is_known:
+        return "none"
+    return ", ".join(f"`{value}`" for value in item.only if value) or "any"
+
+
+def missing() -> str:
+    """A row for each name that there is not, but for those of options."""
+    head = "| of | name | in its place, or why |\n|---|---|---|\n"
+    owners = {owner: names for owner, names in REFUSED.items() if owner not in ("SessionOptions", "RunOptions")}
+    return head + "".join(
+        f"| `{owner}` | `{name}` | {reason} |\n" for owner, names in owners.items() for name, reason in names.items()
+    )
+
+
+def tables() -> dict[str, str]:
+    """Name → table."""
+    return {
+        "session options": options(SessionOptions.settings(), METHODS, REFUSED["SessionOptions"]),
+        "session keys": keys(SessionOptions.KEYS),
+        "run options": options(RunOptions.settings(), RUN_METHODS, REFUSED["RunOptions"]),
+        "run keys": keys(RunOptions.KEYS),
+        "provider options": ", ".join(f"`{name}`" for name in PROVIDER_OPTIONS) + ".\n",
+        "missing names": missing(),
+    }
+
+
+def written(page: str) -> str:
+    """The page with the tables as they have to be."""
+    for name, text in tables().items():
+        begin, end = BEGIN.format(name=name), END.format(name=name)
+        front, _, rest = page.partition(begin)
+        _, _, back = rest.partition(end)
+        page = "".join((front, begin, text, end, back))
+    return page
+
+
+def main() -> int:
+    """Write the tables, or say whether they are up to date."""
+    page = PAGE.read_text(encoding="utf-8")
+    found = written(page)
+    if sys.argv[1:] == ["--check"]:
+        return int(found != page)
+    PAGE.write_text(found, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
