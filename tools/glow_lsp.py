@@ -1,0 +1,53 @@
+"""`glow-lsp`: a language server for `.mlir` files with our dialects, for any editor that speaks LSP."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+from glow_mlir.errors import OptionError
+from glow_mlir.tools.command_line import EXIT_OK, new_parser, run_tool
+
+PROGRAM = "glow-lsp"
+DESCRIPTION = (
+    "Serve editors over stdin and stdout: errors while one types, documentation of operations, types of values, "
+    "definitions, references, outlines and completion in .mlir files."
+)
+EXAMPLES = """
+glow-lsp                     # as editors start it: docs/editors.md
+glow-lsp --tcp 127.0.0.1:2087
+"""
+
+
+def run(arguments: list[str]) -> int:
+    """Run the tool on its arguments."""
+    parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
+    parser.add_argument("--stdio", action="store_true", help="talk over stdin and stdout, which is the default")
+    parser.add_argument("--tcp", metavar="HOST:PORT", help="wait for one editor on a port instead")
+    args = parser.parse_args(arguments)
+    if find_spec("pygls") is None:
+        raise OptionError("needs the package pygls", hint="pip install 'glow-mlir[lsp]'")
+    from glow_mlir.tools.lsp_server import new_server
+
+    server = new_server()
+    if args.tcp is None:
+        server.start_io()
+        return EXIT_OK
+    host, _, port = args.tcp.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise OptionError(f"--tcp: expected HOST:PORT, got '{args.tcp}'")
+    try:
+        server.start_tcp(host, int(port))
+    except OSError as error:
+        raise OptionError(f"--tcp: cannot listen at {args.tcp}: {error.strerror}") from error
+    return EXIT_OK
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `glow-lsp`; the exit code: 0 success, 1 wrong input or options, 2 a bug in the compiler."""
+    return run_tool(PROGRAM, run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
