@@ -192,7 +192,7 @@ CASES = [
 
 
 SEPARATE = [
-    matmul_case((3, 49), 128, 256),
+    matmul_case((3, 49), 256, 256),
     matmul_case((40, 4), 128, 256),
     matmul_case((2, 3, 64), 256, 256),
     matmul_case((2, 301), 512, 256),
@@ -267,3 +267,15 @@ def test_matrices_that_are_no_constants_are_not_cut() -> None:
 def test_where_it_is_faster(sizes: Sizes, expected: bool) -> None:
     """Not for few rows, columns or depth, for items of single rows, nor where halves are no whole panels or vectors."""
     assert strassen_is_faster(target_named("avx512"), f32, sizes) == expected
+
+
+@pytest.mark.parametrize(
+    ("target", "fewest"), [("sse4", range(20, 28)), ("avx2", range(14, 20)), ("avx512", range(32, 48))]
+)
+@pytest.mark.parametrize("extent", [384, 512, 768])
+def test_faster_machines_need_more_rows_to_read_more_weights(target: str, fewest: range, extent: int) -> None:
+    """Sums of weights are more to read: that takes as long as more products where these are done faster."""
+    machine = target_named(target)
+    faster = [rows for rows in range(2, 128, 2) if strassen_is_faster(machine, f32, Sizes(1, rows, extent, extent))]
+    assert faster[0] in fewest
+    assert faster == list(range(faster[0], 128, 2))

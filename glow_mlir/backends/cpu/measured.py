@@ -81,6 +81,12 @@ _TILE_VECTORS: Mapping[int, int] = {128: 3, 256: 4, 512: 4}
 _MANY_REGISTERS = 32
 """Vector registers from which on that holds."""
 
+_STRASSEN_READ_PRODUCTS: Mapping[int, int] = {256: 2, 512: 5}
+"""
+Width of vectors → the products that reading an element is worth, for Strassen's algorithm: the faster the products, the
+more. Zen 5, with 32 to 64 layers of 512x512 and 768x768 in memory: AVX2 gains from 14 rows on, AVX-512 from 34.
+"""
+
 _RISCV_TILE: Mapping[str, int] = {"tile_rows": 6, "tile_vectors": 4}
 """
 RISC-V with all its registers, whose loads of vectors have no offset: 1.9 instructions for each product of vectors, of
@@ -151,7 +157,12 @@ def _of_processor(target: Target) -> KernelCosts:
     has_many = target.vector_registers >= _MANY_REGISTERS
     vectors = _TILE_VECTORS.get(target.vector_bits, _MEASURED.tile_vectors) if has_many else _MEASURED.tile_vectors
     # AVX-512: 2x7, among 1x6, 2x6, 2x8, 3x4, 3x7, 4x4, 4x5 and 4x7.
-    found = replace(_MEASURED, tile_vectors=vectors, depthwise_pixels=7 if has_many else _MEASURED.depthwise_pixels)
+    found = replace(
+        _MEASURED,
+        tile_vectors=vectors,
+        depthwise_pixels=7 if has_many else _MEASURED.depthwise_pixels,
+        strassen_read_products=_STRASSEN_READ_PRODUCTS.get(target.vector_bits, _MEASURED.strassen_read_products),
+    )
     if has_many and target.family == "riscv":
         return replace(found, **_RISCV_TILE)
     is_microcontroller = target.architecture.startswith("thumb")

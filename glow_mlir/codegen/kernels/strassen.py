@@ -86,8 +86,7 @@ def strassen_is_faster(target: Target, element: Attribute, sizes: Sizes) -> bool
 
     Costs are counted in multiply-adds for each element of the left operand and column.
     """
-    few = sizes.all_rows < 4 * tile_for(target, element).rows
-    if few or not strassen_tiles(target, element, sizes):
+    if not strassen_tiles(target, element, sizes):
         return False
     saved = 1 - 2 * sizes.half / sizes.rows * PRODUCTS / 8
     costs = kernel_costs(target)
