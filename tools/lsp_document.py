@@ -20,12 +20,12 @@ from glow_mlir.tools.command_line import diagnostics
 from glow_mlir.tools.lsp_documentation import (
     attribute_names,
     defines_symbol,
-    documentation,
     operation_class,
     operation_names,
-    summary,
+    proposal,
 )
 from glow_mlir.tools.lsp_index import SEPARATOR, Definition, Index, Statement, Token, indexes, key
+from glow_mlir.tools.operation_documents import operation_document
 
 NAME = "<document>"
 """What parsers take for the document's file."""
@@ -196,7 +196,11 @@ class Document:
         if statement is None or not statement.name_start <= offset <= statement.name_end:
             return None
         kind = operation_class(statement.name, self.context)
-        return None if kind is None else (token, f"{documentation(kind)}{self._operands(statement)}")
+        return (
+            None
+            if kind is None
+            else (token, f"**{kind.name}**\n\n{operation_document(kind)}{self._operands(statement)}")
+        )
 
     def _about(self, definition: Definition) -> str:
         """What a name means: a value with its type, or the line that defines it."""
@@ -284,7 +288,7 @@ class Document:
         used = {item.name.partition(".")[0] for index in self.indexes for item in index.statements}
         dialects = [dialect] if dot else list(dict.fromkeys([*OFFERED, *sorted(used)]))
         return [
-            Proposal(name, "operation", summary(name, self.context))
+            Proposal(name, "operation", proposal(name, self.context))
             for dialect in dialects
             for name in operation_names(dialect, self.context)
         ]

@@ -11,13 +11,17 @@ from xdsl.irdl import (
     AnyOf,
     AttrConstraint,
     BaseAttr,
+    EqAttrConstraint,
     IRDLOperation,
+    MessageConstraint,
     OptionalDef,
     OptOperandDef,
     OptRegionDef,
     OptResultDef,
+    ParamAttrConstraint,
     RangeLengthConstraint,
     RangeOf,
+    VarConstraint,
     VariadicDef,
 )
 
@@ -48,7 +52,7 @@ SEGMENTS = frozenset({"operandSegmentSizes", "resultSegmentSizes"})
 
 def operation_document(kind: type[Operation]) -> str:
     """The Markdown text about an operation, without a heading."""
-    paragraphs = [inspect.getdoc(kind) or ""]
+    paragraphs = [_docstring(kind)]
     if issubclass(kind, IRDLOperation) and (rows := list(_rows(kind))):
         paragraphs.append("\n".join(["| | name | what |", "|---|---|---|", *rows]))
     return "\n\n".join(filter(None, paragraphs))
@@ -56,8 +60,13 @@ def operation_document(kind: type[Operation]) -> str:
 
 def summary(kind: type[Operation]) -> str:
     """The first sentence of what an operation is."""
-    paragraph = " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())
+    paragraph = " ".join(_docstring(kind).partition("\n\n")[0].split())
     return paragraph.partition(". ")[0].rstrip(".")
+
+
+def _docstring(kind: type[Operation]) -> str:
+    """An operation's own documentation; that of xDSL's base class says nothing about it."""
+    return inspect.cleandoc(kind.__doc__ or "") if "__doc__" in vars(kind) else ""
 
 
 def _rows(kind: type[IRDLOperation]) -> Iterator[str]:
@@ -90,8 +99,14 @@ def described(constraint: object) -> str:
     match constraint:
         case RangeLengthConstraint():
             return described(constraint.constraint)
-        case RangeOf():
+        case RangeOf() | MessageConstraint():
             return described(constraint.constr)
+        case VarConstraint():
+            return described(constraint.constraint)
+        case EqAttrConstraint():
+            return f"`{constraint.attr}`"
+        case ParamAttrConstraint():
+            return KINDS.get(constraint.base_attr, constraint.base_attr.__name__)
         case TensorConstraint():
             return f"tensor of {constraint.noun}{_axes(constraint)}"
         case BaseAttr():

@@ -108,9 +108,9 @@ def test_hover_on_an_operation_is_its_documentation(editor: Editor) -> None:
     text = hover(editor, *place("relu %last", "glow_high"))
     assert text.startswith("**glow_high.relu**")
     assert "ONNX Relu" in text
-    assert "- `input`: tensor of numbers" in text
+    assert "| operand | `input` | tensor of numbers |" in text
     assert "(tensor<2xf32>) -> (tensor<2xf32>)" in text
-    assert "- `value`: optional, `dense`" in hover(editor, *place("glow_high.constant", "glow_high"))
+    assert "| property | `value`? | elements |" in hover(editor, *place("glow_high.constant", "glow_high"))
 
 
 @pytest.mark.parametrize(
