@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from glow_mlir.errors import CompilerBugError, GlowError, OptionError, printable
 from glow_mlir.support.activity import warning_to
+from glow_mlir.tools.shell_completion import SHELLS, CompletionAction
 from glow_mlir.tools.source_lines import excerpt
 
 if TYPE_CHECKING:
@@ -90,9 +91,15 @@ def examples_epilog(examples: str) -> str:
 
 
 def add_common_arguments(parser: argparse.ArgumentParser | ArgumentGroup) -> None:
-    """Add `--version` and `--debug`."""
+    """Add `--version`, `--debug` and `--print-completion`."""
     parser.add_argument("-v", "--version", action=VersionAction, help="print the versions of what runs here, and stop")
     parser.add_argument("--debug", action="store_true", help="print Python's traceback behind an error")
+    parser.add_argument(
+        "--print-completion",
+        action=CompletionAction,
+        choices=SHELLS,
+        help="print a script by which a shell completes this tool's arguments, and stop",
+    )
 
 
 class VersionAction(argparse.Action):

@@ -37,6 +37,7 @@ QUALIFIERS = ("@in", "@inout", "@out", "@scratch")
 """What operands of `glow_low` are marked with; they look as symbols do."""
 
 _PLACE = re.compile(r":(\d+):(\d+)$")
+_UNDEFINED = re.compile(r"used but not defined: \[(%[\w$.-]+)")
 _TYPED = re.compile(r"[%@^#!]?[\w$.-]*$")
 
 
@@ -149,7 +150,7 @@ class Document:
 
     def _problem(self, error: GlowError) -> Problem:
         """An error, at the name of the operation or at the token which it is about; else at the first line."""
-        start = self._offset(error.file)
+        start = self._undefined(error) or self._offset(error.file)
         hint = f" (hint: {error.hint})" if error.hint else ""
         node = f"node '{error.node}': " if error.node else ""
         text = f"{node}{error.reason}{hint}"
@@ -161,6 +162,16 @@ class Document:
             return Problem(statement.name_start, statement.name_end, text)
         token = index.token_at(start)
         return Problem(start, max(token.end if token is not None else start, min(start + 1, len(self.text))), text)
+
+    def _undefined(self, error: GlowError) -> int | None:
+        """Where the first value stands that is never defined: xDSL's parser finds that out at the end of the text."""
+        found, end = _UNDEFINED.search(error.reason), self._offset(error.file)
+        if found is None or end is None:
+            return None
+        index = self.index_at(end)
+        return next(
+            (token.start for token in index.tokens if token.text == found[1] and not index.resolve(token)), None
+        )
 
     # ---- what names mean --------------------------------------------------------------------------------------
 

@@ -198,6 +198,13 @@ def test_errors_of_operations_with_locations_have_their_own_lines(editor: Editor
     editor.close(uri)
 
 
+def test_a_value_that_is_never_defined_is_marked_where_it_is_used(editor: Editor) -> None:
+    uri = "file:///undefined.mlir"
+    (found,) = editor.open(uri, "func.func @f() -> i32 {\n  func.return %y : i32\n}\n")
+    assert (start(found), found.range.end.character) == ((1, 14), 16)
+    editor.close(uri)
+
+
 def test_each_module_of_a_file_has_its_errors(editor: Editor) -> None:
     uri = "file:///split.mlir"
     text = "glow_high.nonsense\n// -----\nglow_high.func @f() {\n// -----\n" + TEXT
