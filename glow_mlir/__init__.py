@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from glow_mlir.errors import ModelError as InvalidGraph
     from glow_mlir.errors import ModelError as InvalidProtobuf
     from glow_mlir.errors import ModelError as NoSuchFile
-    from glow_mlir.errors import UnsupportedError as NotImplemented
     from glow_mlir.quantization.options import Quantization
     from glow_mlir.runtime.specializations import SpecializationLimits
 
@@ -51,7 +50,6 @@ _HOMES = {
     "ModelMetadata": "glow_mlir.api.model_metadata:ModelMetadata",
     "NoSuchFile": "glow_mlir.errors:ModelError",
     "NodeArg": "glow_mlir.api.session_entry:NodeArg",
-    "NotImplemented": "glow_mlir.errors:UnsupportedError",
     "OrtDevice": "glow_mlir.api.devices:OrtDevice",
     "OrtValue": "glow_mlir.api.ort_value:OrtValue",
     "Quantization": "glow_mlir.quantization.options:Quantization",
@@ -91,7 +89,6 @@ __all__ = [
     "ModelMetadata",
     "NoSuchFile",
     "NodeArg",
-    "NotImplemented",
     "OrtDevice",
     "OrtValue",
     "Quantization",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.errors import GlowError
+from glow_mlir.errors import GlowError, InputError
 from glow_mlir.runtime.pool import usable_cores
 
 Callback = Callable[[Sequence[np.ndarray], Any, str], None]
@@ -48,7 +48,11 @@ def call_beside(call: Callable[[], Sequence[np.ndarray]], callback: Callback, us
     Make a call in another thread, and hand what it gives to `callback` there.
 
     A mistake of the user's is a text; what the callback raises goes to `threading.excepthook`, as from any thread.
+    Raises `InputError` for what is no callback.
     """
+    if not callable(callback):
+        reason = f"a callback cannot be of the type '{type(callback).__name__}'"
+        raise InputError(reason, hint="a function of outputs, user_data and the text of an error")
 
     def work() -> None:
         results: Sequence[np.ndarray] = []

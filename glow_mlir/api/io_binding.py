@@ -37,6 +37,10 @@ class IOBinding(Explained):
         self._call: Callable[[], dict[str, np.ndarray]] | None = None
         self._results: dict[str, np.ndarray] = {}
 
+    def __repr__(self) -> str:
+        """What is bound."""
+        return f"<IOBinding of {self.entry.name}: {', '.join(self._inputs)} -> {', '.join(self._outputs)}>"
+
     # ---- inputs ----
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:

@@ -16,9 +16,9 @@ def get_version_string() -> str:
 def get_build_info() -> str:
     """The versions of what compiles, and the machine that code is made for."""
     from glow_mlir.api.model_compiler import compiler_versions
-    from glow_mlir.runtime.host import host_name
+    from glow_mlir.runtime.host import llvm_triple
 
-    return f"{compiler_versions()}; {host_name()}"
+    return f"{compiler_versions()}; {llvm_triple()}"
 
 
 def has_collective_ops() -> bool:

@@ -270,7 +270,7 @@ class EntrySession(Explained, ABC):
         """What a call of an entry gives, as options say."""
         settings: list[Settings] = [] if self._settings is None else [self._settings]
         if run_options is not None:
-            run_options.check_begin()
+            _options_of(run_options).check_begin()
             settings.insert(0, run_options)
         with telling(*settings):
             return call()
@@ -320,3 +320,11 @@ def as_array(what: str, value: Any) -> np.ndarray:
         return np.asarray(value)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} is no array: {error}", hint="convert it with numpy.asarray") from error
+
+
+def _options_of(given: object) -> RunOptions:
+    """The options of a call; raises `InputError` for anything else."""
+    if not isinstance(given, RunOptions):
+        hint = "glow_mlir.RunOptions()"
+        raise InputError(f"run_options cannot be of the type '{type(given).__name__}'", hint=hint)
+    return given

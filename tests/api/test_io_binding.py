@@ -40,6 +40,7 @@ def test_each_call_reads_and_writes_the_same_memory(backend: str) -> None:
     assert value.data_ptr() == y.ctypes.data
     (copy,) = binding.copy_outputs_to_cpu()
     assert not np.shares_memory(copy, y)
+    assert repr(binding) == "<IOBinding of main: x -> y>"
 
 
 def test_machine_code_writes_to_bound_memory_itself(monkeypatch: pytest.MonkeyPatch) -> None:

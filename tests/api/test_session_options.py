@@ -8,7 +8,7 @@ import threading
 from enum import EnumType
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -384,6 +384,15 @@ def test_what_a_callback_raises_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> 
     InferenceSession(adding()).run_async(None, {"x": np.zeros((2, 3), np.float32)}, callback)
     assert done.wait(30)
     assert caught == [ZeroDivisionError]
+
+
+def test_arguments_of_another_type_are_refused() -> None:
+    session, x = InferenceSession(adding()), {"x": np.zeros((2, 3), np.float32)}
+    wrong: Any = {"terminate": True}
+    with pytest.raises(InputError, match="run_options cannot be of the type 'dict'"):
+        session.run(None, x, wrong)
+    with pytest.raises(InputError, match="a callback cannot be of the type 'NoneType'"):
+        session.run_async(None, x, cast("Any", None))
 
 
 def test_options_pickle() -> None:
