@@ -73,14 +73,12 @@ class SessionEntry:
 
     def run(self, output_names: Sequence[str] | None, inputs: Mapping[str, Any]) -> list[np.ndarray]:
         """The outputs of those names, or all, in new arrays; raises `InputError` and `ExecutionError`."""
-        if not output_names:
-            output_names = self._outputs
         if isinstance(output_names, str):
             raise InputError(f"'{output_names}' is no list of outputs", hint=f"['{output_names}']")
-        for name in output_names:
+        for name in output_names or ():
             self.check_output(name)
         results = self._point.run(self._checked(inputs))
-        return [results[name] for name in output_names]
+        return [results[name] for name in output_names or self._outputs]
 
     def bound(
         self, inputs: Mapping[str, Any], outputs: Mapping[str, np.ndarray]

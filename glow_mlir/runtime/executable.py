@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
@@ -46,7 +45,9 @@ class EntryPoint(ABC):
         copy. Calls of functions with state follow one another. Raises `ExecutionError` where the function fails on its
         data, and `OutOfMemoryError`.
         """
-        with self._state.turn if self._has_state else contextlib.nullcontext():
+        if not self._has_state:
+            return self._call(inputs, self._state.arrays)
+        with self._state.turn:
             return self._call(inputs, self._state.arrays)
 
     def bound(

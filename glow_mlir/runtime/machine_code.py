@@ -121,7 +121,8 @@ class MachineEntry(EntryPoint):
                 bound.append(self._buffers.input(binding, given) if binding.sizes else given)
             else:
                 bound.append(state[binding.name])
-        self._state.change(self.entry.writes)
+        if self.entry.writes:
+            self._state.change(self.entry.writes)
         if not self.entry.symbols:
             self.call(bound)
             return outputs
