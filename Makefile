@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test lint pytest fuzz filecheck format mlir-tools emulators node-tests-on-targets docs dist clean distclean
+.PHONY: help run test lint pytest fuzz filecheck format mlir-tools emulators browser node-tests-on-targets docs dist clean distclean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -50,6 +50,9 @@ mlir-tools: ## Unpack Debian's mlir-opt and mlir-translate into .mlir-tools, for
 emulators: ## Unpack Debian's QEMU and GCC for Cortex-M into .emulators, for the tests on other processors
 	@.ci/emulators
 
+browser: ## Unpack Debian's Chromium into .browser, for the tests of pages
+	@.ci/browser
+
 docs: $(FOR_TEST) ## Build the site of the documentation into build/site, with warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
@@ -62,7 +65,7 @@ clean: ## Remove what builds and checks leave behind
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
 distclean: clean ## Remove the environment and MLIR's tools as well
-	rm -rf .venv .mlir-tools .mlir-tools.partial .emulators .emulators.partial
+	rm -rf .venv .mlir-tools .mlir-tools.partial .emulators .emulators.partial .browser .browser.partial
 
 $(HERE):
 	@python=$${PYTHON:-$$(.ci/find-python)} && test -n "$$python" && \

@@ -73,6 +73,7 @@ class Run:
     report: dict[str, object] = field(default_factory=dict[str, object])
     sizes: Mapping[str, Dimension] = field(default_factory=dict[str, Dimension])
     """Free dimensions, as the inputs of the run have them."""
+    pictures: Pictures | None = None
 
     def execute(self) -> int:
         """Do what the options say; the exit code."""
@@ -193,6 +194,7 @@ class Run:
 
         args = self.args
         dump, pictures = self._phase_dump(), self._pictures()
+        self.pictures = pictures
         log = wanted_log(self.args)
         observers = [observer for observer in (dump, pictures) if observer is not None]
         pass_observers = [observer for observer in (log, pictures and pictures.log) if observer is not None]
@@ -218,7 +220,7 @@ class Run:
             session.require_sizes()
         if log is not None:
             write_log(log, args)
-        if pictures is not None:
+        if pictures is not None and not args.profile:
             pictures.write(Path(args.model).name)
         return session
 
@@ -282,6 +284,9 @@ class Run:
         self._add(profile.measurement)
         if self.args.profile:
             self._add(profile)
+        if self.args.profile and self.pictures is not None:
+            self.pictures.times += profile.step_times()
+            self.pictures.write(Path(self.args.model).name)
         if self.args.trace is not None:
             write_text(chrome_trace(profile.events(), f"{PROGRAM} {self.args.model}"), Path(self.args.trace))
 

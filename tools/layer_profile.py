@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from glow_mlir.runtime.machine_code import MachineEntry
 from glow_mlir.runtime.trace import Event
 from glow_mlir.tools.latency import Budget, Measurement, measure
 from glow_mlir.tools.tables import Alignment, print_table
+
+if TYPE_CHECKING:
+    from glow_mlir.pictures.page import StepTime
 
 MOST_TRACED = 100
 """Runs that a trace file holds; the viewers get slow with long ones."""
@@ -88,6 +92,12 @@ class Profile:
     def medians(self) -> np.ndarray:
         """The median of each step, in microseconds."""
         return np.median(self.times, axis=0)
+
+    def step_times(self) -> list[StepTime]:
+        """The median of each step, for a page."""
+        from glow_mlir.pictures.page import StepTime
+
+        return [StepTime(step.kind, float(time)) for step, time in zip(self.steps, self.medians, strict=True)]
 
     def shares(self) -> np.ndarray:
         """The share that each step has in the sum of medians, in percent."""

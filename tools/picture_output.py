@@ -17,7 +17,7 @@ from glow_mlir.ir.text import write_text
 from glow_mlir.pictures.dot import dot
 from glow_mlir.pictures.graph import Graph, graph_of
 from glow_mlir.pictures.memory import Memory, memory_of
-from glow_mlir.pictures.page import Page
+from glow_mlir.pictures.page import Page, Shown, StepTime
 
 DEFAULT_STAGE = "optimized"
 
@@ -34,6 +34,8 @@ class Pictures:
     log: CompilationLog = field(default_factory=CompilationLog)
     graphs: dict[str, Graph] = field(default_factory=dict[str, Graph])
     memory: Memory | None = None
+    times: list[StepTime] = field(default_factory=list[StepTime])
+    """What was measured of the entry, if `--profile` asks for it."""
 
     def __post_init__(self) -> None:
         if self.pipeline.stages[self.pipeline.position(self.stage)].name == LLVM:
@@ -61,7 +63,11 @@ class Pictures:
                 raise OptionError(f"the module did not go through the stage '{self.stage}'")
             write_text(dot(self.graphs[self.stage], f"{title}: {self.stage}"), Path(self.args.dump_dot))
         if self.args.dump_html is not None:
-            graphs = {stage: graph for stage, graph in self.graphs.items() if stage in PAGE_STAGES}
-            if not graphs:
-                raise OptionError("the module did not go through a stage that the page shows")
-            write_text(Page(title, self.memory, graphs, self.log).html(), Path(self.args.dump_html))
+            write_text(Page(title, [self.shown()]).html(), Path(self.args.dump_html))
+
+    def shown(self, label: str = "") -> Shown:
+        """What a page shows of the compilation; raises `OptionError` where it went through no stage of those."""
+        graphs = {stage: graph for stage, graph in self.graphs.items() if stage in PAGE_STAGES}
+        if not graphs:
+            raise OptionError("the module did not go through a stage that the page shows")
+        return Shown(label, self.memory, graphs, self.log, self.times)

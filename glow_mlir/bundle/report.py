@@ -9,7 +9,7 @@ from typing import Any
 
 from glow_mlir.bundle.layout import BundleLayout
 from glow_mlir.pictures.memory import Buffer, Memory
-from glow_mlir.pictures.page import Page
+from glow_mlir.pictures.page import Page, Shown
 
 _MOST_BUFFERS = 12
 """How many buffers the text has of each entry."""
@@ -85,7 +85,7 @@ class MemoryReport:
     def html(self) -> str:
         """A page with the numbers, and the arena of the largest entry over time."""
         largest = max(self.entries.values(), key=lambda memory: memory.size, default=None)
-        return Page(f"{self.name}: flash {self.flash:,}, RAM {self.ram:,} bytes", largest).html()
+        return Page(f"{self.name}: flash {self.flash:,}, RAM {self.ram:,} bytes", [Shown(memory=largest)]).html()
 
     def text(self) -> str:
         """The report for people."""

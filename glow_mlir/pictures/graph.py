@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from io import StringIO
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr, Signedness
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.printer import Printer
@@ -22,6 +22,7 @@ from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp, Qualifier
 from glow_mlir.dialects.glow_low.control_flow import RegionOp as LowRegionOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp, WeightOp, root_of
+from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.shapes import bytes_of, element_of, sizes_of
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.traversal import inner_blocks, own_operations
@@ -100,9 +101,33 @@ class Graph:
 
 
 def shape_text(value: SSAValue) -> str:
-    """The type of a tensor or buffer for people: `1×64×56×56 f32`."""
-    sizes = "×".join(map(str, sizes_of(value)))
-    return f"{sizes} {element_of(value)}".strip()
+    """The type of a tensor or buffer for people: `1×64×56×56 f32`, and of codes in 8 bits `1×64 i8 codes`."""
+    element = element_of(value)
+    name = f"{stored(element)} codes" if isinstance(element, UniformQuantizedType) else str(element)
+    return f"{'×'.join(map(str, sizes_of(value)))} {name}".strip()
+
+
+def stored(element: UniformQuantizedType) -> str:
+    """The type of integers that codes are, as `i8` or `u8`."""
+    is_unsigned = element.storage.signedness.data == Signedness.UNSIGNED
+    return f"{'u' if is_unsigned else 'i'}{element.storage.width.data}"
+
+
+def codes_text(value: SSAValue) -> str:
+    """What the codes in a tensor or buffer stand for: `scale 0.02, zero point 3`; empty where there are none."""
+    element = element_of(value)
+    if not isinstance(element, UniformQuantizedType):
+        return ""
+    scales, points = zip(*element.quantization, strict=True)
+    if not element.is_per_axis:
+        return f"scale {scales[0]:.6g}, zero point {points[0]}"
+    spread = f"zero points {min(points)} to {max(points)}" if any(points) else "zero points 0"
+    return f"{len(scales)} scales {min(scales):.6g} to {max(scales):.6g} along axis {element.axis.data}, {spread}"
+
+
+def codes_details(values: Iterable[SSAValue]) -> tuple[str, ...]:
+    """What the codes in some values stand for, as details of a node."""
+    return tuple(f"codes: {text}" for text in dict.fromkeys(map(codes_text, values)) if text)
 
 
 def kind_of(op: Operation | type[Operation]) -> str:
@@ -248,7 +273,8 @@ class GraphBuilder:
 
     def _storage_node(self, name: str, family: str, op: Operation, value: SSAValue) -> Node:
         shape, size = shape_text(value), bytes_of(value)
-        return Node(family, family, name, location_names(op.location), shape, size, frame=self._frame(op))
+        details = codes_details([value])
+        return Node(family, family, name, location_names(op.location), shape, size, details, self._frame(op))
 
     def _buffer_node(self, root: SSAValue) -> Node:
         owner = root.owner
@@ -256,16 +282,19 @@ class GraphBuilder:
         shape, size, origins = shape_text(root), bytes_of(root), location_names(owner.location)
         if isinstance(owner, WeightOp):
             family = INPUT if owner.mutable is None else OUTPUT
-            return Node(family, family, owner.storage_name, origins, shape, size, frame=self._frame(owner))
+            details = codes_details([root])
+            return Node(family, family, owner.storage_name, origins, shape, size, details, self._frame(owner))
         offset = owner.properties.get("offset")
-        details = (f"offset: {offset.value.data}",) if isinstance(offset, IntegerAttr) else ()
+        details = codes_details([root])
+        if isinstance(offset, IntegerAttr):
+            details += (f"offset: {offset.value.data}",)
         return Node(BUFFER, BUFFER, root.name_hint or "", origins, shape, size, details, self._frame(owner))
 
     def _operator_node(self, op: IRDLOperation, size: int, results: Iterable[SSAValue]) -> Node:
         values = list(results)
         name = next((value.name_hint for value in values if value.name_hint), "")
         shape = ", ".join(map(shape_text, values))
-        details = tuple(self._details(op))
+        details = (*codes_details(values), *self._details(op))
         return Node(
             kind_of(op), family_of(op), name, location_names(op.location), shape, size, details, self._frame(op)
         )
@@ -280,7 +309,8 @@ class GraphBuilder:
         for label, group in operand_groups(op):
             for value in filter(None, group):
                 if root_of(value) not in self.made and qualifiers.get(label, Qualifier.IN) is Qualifier.IN:
-                    yield f"{label}: constant {shape_text(value)}"
+                    codes = codes_text(value)
+                    yield f"{label}: constant {shape_text(value)}{f' ({codes})' if codes else ''}"
                 elif qualifiers.get(label) is Qualifier.SCRATCH:
                     yield f"{label}: scratch {shape_text(value)}"
         for label, attribute in sorted(op.properties.items()):

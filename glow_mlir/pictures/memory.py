@@ -24,7 +24,7 @@ from glow_mlir.dialects.shapes import element_of
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import operations
-from glow_mlir.pictures.graph import family_of, kind_of, shape_text
+from glow_mlir.pictures.graph import codes_details, family_of, kind_of, shape_text
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class Buffer:
     begin: int
     end: int
     views: tuple[View, ...]
+    notes: tuple[str, ...] = ()
+    """What its codes stand for, if it holds some."""
 
 
 @dataclass(frozen=True)
@@ -127,9 +129,8 @@ def buffer_of(value: SSAValue, writer: Instruction | None, begin: int, end: int)
     offset = _number(allocation.offset)
     origins = location_names(allocation.location)
     views = tuple(sorted(map(view_of, all_views(value)), key=lambda view: (view.offset, view.size)))
-    return Buffer(
-        value.name_hint or "", kind, family, origins, shape_text(value), offset, byte_size(value), begin, end, views
-    )
+    shape, size, notes = shape_text(value), byte_size(value), codes_details([value])
+    return Buffer(value.name_hint or "", kind, family, origins, shape, offset, size, begin, end, views, notes)
 
 
 def all_views(value: SSAValue) -> list[ViewOp]:

@@ -4,48 +4,112 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
 from typing import Any
 
 from glow_mlir.driver.compilation_log import CompilationLog
-from glow_mlir.pictures.graph import Graph, Node
+from glow_mlir.pictures.colours import COLOURS, meaning_of
+from glow_mlir.pictures.graph import BUFFER, INPUT, OUTPUT, Graph, Node
 from glow_mlir.pictures.layout import layered
 from glow_mlir.pictures.memory import Memory
 
 PACKAGE = "glow_mlir.pictures"
 TEMPLATE = "page.html"
 STYLE = "page.css"
-SCRIPT = "page.js"
+SCRIPTS = ("page.base.js", "page.view.js", "page.memory.js", "page.graph.js", "page.js")
+"""The parts of the script, in order."""
+
+PASSIVE = (BUFFER, INPUT, OUTPUT)
+"""Families of nodes that do nothing."""
 
 
-@dataclass
+@dataclass(frozen=True)
+class StepTime:
+    """The median time of one instruction, branch or loop of the entry, and its kind."""
+
+    kind: str
+    microseconds: float
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a page shows of one compilation; any part may be missing. `label` tells several from each other."""
+
+    label: str = ""
+    memory: Memory | None = None
+    graphs: Mapping[str, Graph] = field(default_factory=dict[str, Graph])
+    """Stage → graph."""
+    log: CompilationLog = field(default_factory=CompilationLog)
+    times: Sequence[StepTime] = ()
+    """Of what the entry does, in order, where it was measured."""
+
+    def data(self) -> dict[str, Any]:
+        """What the script draws of it."""
+        times = {stage: node_times(graph, self.times) for stage, graph in self.graphs.items()}
+        graphs = {stage: graph_data(graph, times[stage]) for stage, graph in self.graphs.items()}
+        nodes = {origin for graph in self.graphs.values() for node in graph.nodes for origin in node.origins}
+        if self.memory is not None:
+            nodes |= {origin for step in self.memory.steps for origin in step.origins}
+        memory = None if self.memory is None else memory_data(self.memory, self.times)
+        return {"label": self.label, "memory": memory, "graphs": graphs, "log": log_data(self.log, nodes)}
+
+    def families(self) -> set[str]:
+        """The families of all that is drawn."""
+        found = {node.family for graph in self.graphs.values() for node in graph.nodes}
+        return found | {buffer.family for buffer in (self.memory.buffers if self.memory else ())}
+
+
+Row = tuple[str, str | None, str | None, str | None]
+"""A line of a comparison: what, of the one, of the other, and how they differ; a heading has `None` in all three."""
+
+
+@dataclass(frozen=True)
 class Page:
-    """What one page shows; any part may be missing."""
+    """A page about one compilation, or about several and what differs between them."""
 
     title: str
-    memory: Memory | None = None
-    graphs: dict[str, Graph] = field(default_factory=dict[str, Graph])
-    """Stage → graph."""
-    log: CompilationLog | None = None
+    compilations: Sequence[Shown]
+    comparison: Sequence[Row] = ()
 
     def html(self) -> str:
         """The page, complete in itself: it loads nothing."""
         # A `<` in the data could end the script; JSON may spell it otherwise.
         data = json.dumps(self._data(), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-        parts = {"TITLE": escape(self.title), "STYLE": part(STYLE), "SCRIPT": part(SCRIPT), "DATA": data}
+        script = "\n".join(map(part, SCRIPTS))
+        parts = {"TITLE": escape(self.title), "STYLE": part(STYLE), "SCRIPT": script, "DATA": data}
         return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: parts[found[1]], part(TEMPLATE))
 
     def _data(self) -> dict[str, Any]:
         """Everything that the script draws."""
-        graphs = {stage: graph_data(graph) for stage, graph in self.graphs.items()}
-        shown = {origin for graph in self.graphs.values() for node in graph.nodes for origin in node.origins}
-        if self.memory is not None:
-            shown |= {origin for step in self.memory.steps for origin in step.origins}
-        log = log_data(self.log or CompilationLog(), shown)
-        memory = None if self.memory is None else memory_data(self.memory)
-        return {"memory": memory, "graphs": graphs, "log": log}
+        families = sorted(set[str]().union(*(shown.families() for shown in self.compilations)))
+        return {
+            "colours": COLOURS,
+            "meanings": {family: meaning_of(family) for family in families},
+            "comparison": self.comparison,
+            "compilations": [shown.data() for shown in self.compilations],
+        }
+
+
+def node_times(graph: Graph, times: Sequence[StepTime]) -> list[float | None]:
+    """
+    The microseconds of each node of a graph of instructions: of those that are no part of a branch or loop, since only
+    these are stamped. All are `None` where the graph is not of what was measured.
+    """
+    found: list[float | None] = [None] * len(graph.nodes)
+    for frame, around in enumerate(graph.frames):
+        members = [
+            number
+            for number, node in enumerate(graph.nodes)
+            if around.around is None and node.frame == frame and node.family not in PASSIVE
+        ]
+        if times and [graph.nodes[number].kind for number in members] == [time.kind for time in times]:
+            for number, time in zip(members, times, strict=True):
+                found[number] = time.microseconds
+            break
+    return found
 
 
 def part(name: str) -> str:
@@ -53,12 +117,12 @@ def part(name: str) -> str:
     return files(PACKAGE).joinpath(name).read_text(encoding="utf-8")
 
 
-def graph_data(graph: Graph) -> dict[str, Any]:
+def graph_data(graph: Graph, times: Sequence[float | None] = ()) -> dict[str, Any]:
     """A graph with its layout; nodes and edges are lists, which the script reads by position."""
     layout = layered(graph)
     nodes = [
-        [node.kind, node.family, node.name, node.origins, node.shape, node.size, details_of(graph, node), *place]
-        for node, place in zip(graph.nodes, layout.places, strict=True)
+        [node.kind, node.family, node.name, node.origins, node.shape, node.size, details_of(graph, node), *place, time]
+        for node, place, time in zip(graph.nodes, layout.places, times or [None] * len(graph.nodes), strict=True)
     ]
     edges = [
         [edge.source, edge.target, edge.label, bends] for edge, bends in zip(graph.edges, layout.bends, strict=True)
@@ -73,19 +137,26 @@ def details_of(graph: Graph, node: Node) -> list[str]:
     return [*node.details, f"in: {' › '.join(path)}"] if path else list(node.details)
 
 
-def memory_data(memory: Memory) -> dict[str, Any]:
-    """The memory; buffers and steps are lists, which the script reads by position."""
+def memory_data(memory: Memory, times: Sequence[StepTime] = ()) -> dict[str, Any]:
+    """The memory, with times where each step has one; the script reads buffers and steps by position."""
+    is_timed = bool(times) and [step.kind for step in memory.steps] == [time.kind for time in times]
+    measured = [time.microseconds for time in times] if is_timed else [None] * len(memory.steps)
     buffers = [
         [
             *(buffer.name, buffer.kind, buffer.family, buffer.origins, buffer.shape),
             *(buffer.offset, buffer.size, buffer.begin, buffer.end),
             [[view.name, view.shape, view.offset, view.size] for view in buffer.views],
+            buffer.notes,
         ]
         for buffer in memory.buffers
     ]
-    steps = [[step.kind, step.family, step.kernel, step.moved, step.origins] for step in memory.steps]
+    steps = [
+        [step.kind, step.family, step.kernel, step.moved, step.origins, time]
+        for step, time in zip(memory.steps, measured, strict=True)
+    ]
     sizes = {"size": memory.size, "bound": memory.bound, "constants": memory.constants, "peak": memory.peak}
-    return {**sizes, "buffers": buffers, "steps": steps}
+    total = sum(time.microseconds for time in times) if times else None
+    return {**sizes, "time": total, "buffers": buffers, "steps": steps}
 
 
 def log_data(log: CompilationLog, shown: set[str]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from glow_mlir.pictures.dot import dot
 from glow_mlir.pictures.graph import BUFFER, INPUT, OUTPUT, Edge, Graph, Node, graph_of
 from glow_mlir.pictures.layout import BEND_GAP, NODE_GAP, layered
 from glow_mlir.pictures.memory import Memory, memory_of
-from glow_mlir.pictures.page import Page
+from glow_mlir.pictures.page import Page, Shown
 
 MODELS = {"bert": lambda: bert_encoder(layers=2, length=8), "squeezenet": lambda: model_named("squeezenet")}
 
@@ -189,9 +189,9 @@ def read_page(page: str) -> dict[str, Any]:
 
 def test_page_has_all_parts(compiled: Compiled) -> None:
     chosen = {stage: compiled.graphs[stage] for stage in ("imported", "optimized")}
-    page = Page("a <model> & {{DATA}}", compiled.memory, chosen, compiled.log).html()
+    page = Page("a <model> & {{DATA}}", [Shown("", compiled.memory, chosen, compiled.log)]).html()
     assert "<title>a &lt;model&gt; &amp; {{DATA}}</title>" in page
-    data = read_page(page.replace("{{DATA}}", ""))
+    (data,) = read_page(page.replace("{{DATA}}", ""))["compilations"]
     assert list(data["graphs"]) == ["imported", "optimized"]
     assert compiled.memory is not None
     assert len(data["memory"]["buffers"]) == len(compiled.memory.buffers)
@@ -203,7 +203,9 @@ def test_page_has_all_parts(compiled: Compiled) -> None:
 
 
 def test_page_without_parts_is_legal() -> None:
-    assert read_page(Page("nothing").html()) == {
+    (data,) = read_page(Page("nothing", [Shown()]).html())["compilations"]
+    assert data == {
+        "label": "",
         "memory": None,
         "graphs": {},
         "log": {"passes": [""], "texts": [], "nodes": {}},
@@ -212,7 +214,7 @@ def test_page_without_parts_is_legal() -> None:
 
 def test_names_cannot_end_the_script() -> None:
     graph = Graph([Node("relu", "f", "</script><b>", ("</script>",), "<!--", 16)], [])
-    data = read_page(Page("page", None, {"imported": graph}).html())
+    data = read_page(Page("page", [Shown("", None, {"imported": graph})]).html())["compilations"][0]
     assert data["graphs"]["imported"]["nodes"][0][2] == "</script><b>"
 
 

@@ -1,0 +1,51 @@
+"""What a colour means in all pictures: operators of one meaning have one colour, whatever the model."""
+
+from __future__ import annotations
+
+COLOURS: dict[str, str] = {
+    "input or output": "#99ddff",
+    "buffer": "#dddddd",
+    "convolution": "#77aadd",
+    "matrix product": "#ee8866",
+    "recurrence": "#aaaa00",
+    "elementwise": "#44bb99",
+    "reduction": "#ffaabb",
+    "pooling and sampling": "#bbcc33",
+    "data movement": "#eedd88",
+    "quantization": "#aa88cc",
+    "control flow": "#b09080",
+    "scratch": "#aab0ba",
+    "other": "#ffffff",
+}
+"""
+Meaning → colour. Most are the light scheme of Tol (https://personal.sron.nl/~pault/), which the colour-blind tell apart
+and on which dark letters can be read, on a light page and a dark one.
+"""
+
+OTHER = "other"
+
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "input or output": ("input", "output"),
+    "buffer": ("buffer",),
+    "convolution": ("convolution",),
+    "matrix product": ("attention", "blockwise", "einsum", "fourier", "linear", "linear_attention"),
+    "recurrence": ("recurrence", "recurrent"),
+    "elementwise": ("activation_functions", "activations", "elementwise_binary", "elementwise_math", "gated", "stack"),
+    "reduction": ("normalization", "reductions"),
+    "pooling and sampling": ("pooling", "resize", "sampling"),
+    "data movement": (
+        *("data_movement", "embedding", "indexing", "memory", "ngrams", "ranges", "samples", "selection"),
+        *("storage", "transposition", "windowed"),
+    ),
+    "quantization": ("quantization",),
+    "control flow": ("body", "control_flow", "loop", "sizes"),
+    "scratch": ("scratch",),
+}
+"""Meaning → the families of nodes that have it: modules that define operators, and what is no operator."""
+
+_MEANINGS = {family: meaning for meaning, families in FAMILIES.items() for family in families}
+
+
+def meaning_of(family: str) -> str:
+    """What nodes of a family are; operators of other packages have their module's family, and are `other`."""
+    return _MEANINGS.get(family, OTHER)

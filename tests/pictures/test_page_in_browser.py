@@ -1,0 +1,270 @@
+"""The page in a real browser: everything is on screen, legible and reachable by keys, on a desktop and on a phone."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+import pytest
+from browser import MISSING, browser_program, browsing
+from models import bert_encoder, model_named
+from vision_models import quantized_classifier
+
+from glow_mlir.driver.compilation_log import CompilationLog
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pass_runner import PassRunner
+from glow_mlir.driver.pipelines import Stage
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.ir.rewriting import functions
+from glow_mlir.pictures.graph import graph_of
+from glow_mlir.pictures.memory import Memory, memory_of
+from glow_mlir.pictures.page import PASSIVE, Page, Shown, StepTime
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+    from playwright.sync_api import Page as Tab
+    from xdsl.dialects.builtin import ModuleOp
+
+    from glow_mlir.pictures.graph import Graph
+
+pytestmark = pytest.mark.skipif(browser_program() is None, reason=MISSING)
+
+MODELS = {
+    "bert": lambda: bert_encoder(layers=1, length=8),
+    "squeezenet": lambda: model_named("squeezenet"),
+    "quantized": lambda: quantized_classifier().model,
+}
+STAGES = ("imported", "allocated")
+DESKTOP, PHONE = (1600, 1000), (390, 844)
+
+REFERENCES = Path(__file__).parent / "references"
+SMALL = (200, 125)
+MOST_DIFFERENCE = 6.0
+"""Of 255, on average over the pixels of a small grey picture: fonts differ between machines, places do not."""
+
+HELPERS = """
+const rect = (element) => element.getBoundingClientRect();
+const inside = (one, other) => one.left >= other.left - 1 && one.right <= other.right + 1
+    && one.top >= other.top - 1 && one.bottom <= other.bottom + 1;
+const meet = (one, other) => one.left < other.right - 1 && other.left < one.right - 1
+    && one.top < other.bottom - 1 && other.top < one.bottom - 1;
+const boxes = () => [...document.querySelectorAll("#canvas .box")];
+"""
+
+
+def shown(model: onnx.ModelProto) -> Shown:
+    """What a page shows of a model; the times are made up, one for each instruction."""
+    graphs: dict[str, Graph] = {}
+    memories: list[Memory | None] = []
+
+    def observe(stage: Stage, module: ModuleOp, seconds: float) -> None:
+        from glow_mlir.constants.storage import Storage
+
+        if stage.name in STAGES:
+            graphs[stage.name] = graph_of(functions(module), Storage(module))
+            memories.append(memory_of(module))
+
+    log = CompilationLog()
+    Compilation(import_model(model), runner=PassRunner(observers=[log]), observers=[observe]).run("allocated")
+    steps = [node.kind for node in graphs["allocated"].nodes if node.family not in PASSIVE]
+    times = [StepTime(kind, 1.5 + number) for number, kind in enumerate(steps)]
+    return Shown("", memories[-1], graphs, log, times)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with browsing() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("pages")
+    for name, model in MODELS.items():
+        (folder / f"{name}.html").write_text(Page(name, [shown(model())]).html())
+    return {name: (folder / f"{name}.html").as_uri() for name in MODELS}
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Tab]:
+    with browser.new_context(has_touch=True) as context:
+        found = context.new_page()
+        problems: list[str] = []
+        found.on("pageerror", lambda error: problems.append(str(error)))
+        found.on("request", lambda request: problems.append(request.url) if request.url[:5] != "file:" else None)
+        yield found
+        assert problems == []
+
+
+def visit(tab: Tab, address: str, size: tuple[int, int] = DESKTOP) -> None:
+    tab.set_viewport_size({"width": size[0], "height": size[1]})
+    tab.goto("about:blank")
+    tab.goto(address)
+
+
+def ask(tab: Tab, body: str) -> Any:
+    """What a piece of script returns."""
+    return tab.evaluate(f"() => {{ {HELPERS} {body} }}")
+
+
+@pytest.mark.parametrize(("name", "size"), [*((name, DESKTOP) for name in MODELS), ("bert", PHONE)])
+def test_fit_shows_everything(tab: Tab, pages: dict[str, str], name: str, size: tuple[int, int]) -> None:
+    for stage in ("memory", *STAGES):
+        visit(tab, f"{pages[name]}#{stage}", size)
+        begun = ask(tab, "return canvas.getAttribute('viewBox')")
+        tab.click("#fit")
+        assert ask(tab, "return boxes().length") != 0
+        assert ask(tab, "return boxes().filter((box) => !inside(rect(box), rect(canvas))).length") == 0, stage
+        if stage != "memory":
+            assert ask(tab, "return canvas.getAttribute('viewBox')") != begun, "it opens where it can be read"
+            assert ask(tab, "return !byId('map').hasAttribute('hidden') && rect(byId('map')).width > 0")
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_panels_cover_nothing_and_fit_the_width(tab: Tab, pages: dict[str, str], size: tuple[int, int]) -> None:
+    visit(tab, f"{pages['quantized']}#allocated", size)
+    panels = "['header', '#canvas', '#map', '#legend', 'aside'].map((name) => rect(document.querySelector(name)))"
+    assert ask(
+        tab, f"const all = {panels}; return all.some((one, i) => all.some((b, j) => i < j && meet(one, b)))"
+    ) is (False)
+    assert ask(tab, "return document.documentElement.scrollWidth <= innerWidth")
+    assert ask(tab, "return [...byId('legend').children].every((entry) => inside(rect(entry), rect(byId('legend'))))")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_text_is_inside_its_box_and_large_enough(tab: Tab, pages: dict[str, str], name: str) -> None:
+    for stage in STAGES:
+        visit(tab, f"{pages[name]}#{stage}")
+        assert ask(tab, "return canvas.getScreenCTM().a * 11 >= 8")
+        outside = """
+            return [...document.querySelectorAll('#canvas .node')].flatMap((node) => [...node.querySelectorAll('text')]
+                .filter((text) => !inside(rect(text), rect(node.querySelector('.box'))))
+                .map((text) => text.textContent))
+        """
+        assert ask(tab, outside) == []
+
+
+def test_edges_go_around_boxes(tab: Tab, pages: dict[str, str]) -> None:
+    crossed = """
+        const found = [];
+        for (const edge of edges) {
+            const length = edge.path.getTotalLength(), ends = [edge.source, edge.target];
+            const points = Array.from({ length: 60 }, (_, i) => edge.path.getPointAtLength((length * i) / 59));
+            for (const item of items) {
+                if (ends.includes(item)) continue;
+                const { x, y, width, height } = item.shape.getBBox();
+                const isIn = (p) => p.x > x && p.x < x + width && p.y > y && p.y < y + height;
+                if (points.some(isIn)) found.push(item.label);
+            }
+        }
+        return found;
+    """
+    for name in MODELS:
+        for stage in STAGES:
+            visit(tab, f"{pages[name]}#{stage}")
+            assert ask(tab, "return edges.length") != 0
+            assert ask(tab, crossed) == [], (name, stage)
+
+
+def test_boxes_carry_names_times_and_codes(tab: Tab, pages: dict[str, str]) -> None:
+    visit(tab, f"{pages['quantized']}#imported")
+    origins = ask(
+        tab, "return shown.graphs.imported.nodes.filter((node) => node[3].length === 1).map((node) => node[3][0])"
+    )
+    texts = ask(tab, "return [...document.querySelectorAll('#canvas text.name')].map((text) => text.textContent)")
+    assert set(origins) - set(texts) <= {name for name in origins if len(name) > 20}
+    visit(tab, f"{pages['quantized']}#allocated")
+    assert ask(tab, "return document.querySelectorAll('#canvas text.time').length") == ask(
+        tab, "return shown.graphs.allocated.nodes.filter((node) => node[9] !== null).length"
+    )
+    assert tab.locator("#canvas text.time").first.text_content() == "1.50 µs"
+    facts = ask(tab, "return items.flatMap((item) => item.facts).filter(([name]) => name === 'codes').map((f) => f[1])")
+    assert any("scale" in fact and "zero point" in fact for fact in facts)
+
+
+def test_search_moves_the_view(tab: Tab, pages: dict[str, str]) -> None:
+    visit(tab, f"{pages['squeezenet']}#imported")
+    tab.keyboard.press("/")
+    tab.keyboard.type("softmax")
+    count = ask(tab, "return hits.length")
+    assert count != 0
+    assert tab.text_content("#found") == f"{count} found"
+    tab.keyboard.press("Enter")
+    assert tab.text_content("#found") == f"1 of {count}"
+    assert ask(tab, "return inside(rect(chosen.shape), rect(canvas)) && chosen.words.includes('softmax')")
+    tab.fill("#search", "conv")
+    for number in (1, 2):
+        tab.click("#next")
+        assert str(tab.text_content("#found")).startswith(f"{number} of ")
+    tab.click("#previous")
+    assert str(tab.text_content("#found")).startswith("1 of ")
+    tab.keyboard.press("Escape")
+    assert ask(tab, "return byId('search').value === '' && chosen === null && document.activeElement === canvas")
+
+
+def test_keys_move_and_zoom(tab: Tab, pages: dict[str, str]) -> None:
+    visit(tab, f"{pages['squeezenet']}#imported")
+    top = ask(tab, "return covered()")
+    tab.keyboard.press("ArrowDown")
+    lower = ask(tab, "return covered()")
+    tab.keyboard.press("+")
+    nearer = ask(tab, "return covered()")
+    assert lower["y"] > top["y"]
+    assert nearer["width"] < lower["width"]
+    tab.keyboard.press("f")
+    assert ask(tab, "return boxes().every((box) => inside(rect(box), rect(canvas)))")
+    stops: list[object] = []
+    for _ in range(4):
+        tab.keyboard.press("Tab")
+        stops.append(ask(tab, "return document.activeElement.id || document.activeElement.textContent"))
+        assert ask(tab, "return getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert stops == ["imported", "search", "previous", "next"]
+
+
+def test_fingers_zoom(tab: Tab, pages: dict[str, str]) -> None:
+    visit(tab, f"{pages['squeezenet']}#imported", PHONE)
+    width = ask(tab, "return covered().width")
+    ask(
+        tab,
+        """
+        const send = (type, id, x, y) => canvas.dispatchEvent(new PointerEvent(type, {
+            pointerId: id, clientX: x, clientY: y, pointerType: "touch", bubbles: true }));
+        send("pointerdown", 1, 150, 400); send("pointerdown", 2, 250, 400);
+        send("pointermove", 1, 100, 400); send("pointermove", 2, 300, 400);
+        send("pointerup", 1, 100, 400); send("pointerup", 2, 300, 400);
+        """,
+    )
+    assert ask(tab, "return covered().width") == pytest.approx(width / 2)
+
+
+@pytest.mark.parametrize("name", ["bert_memory", "quantized_allocated"])
+def test_pictures_look_as_they_did(tab: Tab, pages: dict[str, str], name: str, tmp_path: Path) -> None:
+    model, stage = name.split("_")
+    visit(tab, f"{pages[model]}#{stage}")
+    tab.click("#fit")
+    expected = small_picture(tab, (REFERENCES / f"{name}.png").read_bytes())
+    found = tmp_path / f"{name}.png"
+    tab.screenshot(path=found)
+    difference = np.abs(small_picture(tab, found.read_bytes()) - expected).mean()
+    assert difference < MOST_DIFFERENCE, f"{found} is not as in {REFERENCES}"
+
+
+def small_picture(tab: Tab, png: bytes) -> np.ndarray:
+    """A picture of any size as a small grey one; the browser decodes it."""
+    pixels = tab.evaluate(
+        """async ([data, width, height]) => {
+            const image = new Image();
+            image.src = `data:image/png;base64,${data}`;
+            await image.decode();
+            const context = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d");
+            context.imageSmoothingQuality = "high";
+            context.drawImage(image, 0, 0, width, height);
+            return [...context.getImageData(0, 0, width, height).data];
+        }""",
+        [base64.b64encode(png).decode(), *SMALL],
+    )
+    return np.array(pixels, np.float64).reshape(SMALL[1], SMALL[0], 4)[..., :3].mean(axis=2)
