@@ -100,7 +100,7 @@ class Page:
         """Do what a block says; raises `SnippetError` where that is not what the page says."""
         if block.title == "output":
             check_output(block, self.printed)
-        elif block.title and (ROOT / block.title).is_file():
+        elif "/" in block.title and (ROOT / block.title).is_file():
             check_excerpt(block, (ROOT / block.title).read_text(encoding="utf-8"))
         elif block.title:
             path = self.folder / block.title
@@ -145,13 +145,15 @@ def _run_here(page: Page, program: str, *arguments: str) -> Finished:
 
 def _run_bash(page: Page, block: Block) -> str:
     command = ["bash", "-euo", "pipefail", "-c", block.text]
-    done = subprocess.run(command, cwd=page.folder, env=_environment(), capture_output=True, check=False)
+    environment = _environment() | {"PYTHONPATH": str(page.folder)}
+    done = subprocess.run(command, cwd=page.folder, env=environment, capture_output=True, check=False)
     return _checked(Finished(done.returncode, done.stdout, done.stderr))
 
 
 def _environment() -> dict[str, str]:
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
-    return {**os.environ, "PATH": path, "GLOW_MLIR": str(ROOT), "NO_COLOR": "1", "COLUMNS": "120"}
+    compiler = f"{sys.executable} -m ziglang cc"  # That of the tests, on any machine.
+    return {**os.environ, "PATH": path, "GLOW_MLIR": str(ROOT), "CC": compiler, "NO_COLOR": "1", "COLUMNS": "120"}
 
 
 def _checked(finished: Finished) -> str:
@@ -207,11 +209,9 @@ def check_excerpt(block: Block, source: str) -> None:
 
 def check_fragment(block: Block) -> None:
     """Find what a fragment names: operations of our dialects, types of the headers of bundles, targets of make."""
-    known = {name: find() for name, (_, find) in NAMED.items()}
-    for what, (pattern, _) in NAMED.items():
-        for name in pattern.findall(block.text):
-            if name not in known[what]:
-                raise SnippetError(f"there is no {what} {name}")
+    for what, (pattern, known) in NAMED.items():
+        if (names := pattern.findall(block.text)) and (unknown := set(names) - known()):
+            raise SnippetError(f"there is no {what} {min(unknown)}")
 
 
 def _operations() -> set[str]:
