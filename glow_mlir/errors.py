@@ -103,6 +103,10 @@ class PackageError(GlowError):
     """An operator package that cannot be loaded, or that contradicts another."""
 
 
+class ExtensionError(GlowError):
+    """A failure inside a pass, lowering, kernel or importer of another package; `file` is the place in its code."""
+
+
 class ParseFailure(GlowError):
     """Textual IR with a syntax error, or that does not verify."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from models import bert_encoder
+from pretended import as_ours
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
@@ -26,6 +27,7 @@ from glow_mlir.transforms.schedule import SchedulePass
 def test_crash_writes_a_reproducer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the pass and the file, and the file shows the crash again."""
 
+    @as_ours
     def crash(self: SchedulePass, ctx: Context, op: ModuleOp) -> None:
         raise RuntimeError("out of luck")
 
@@ -77,6 +79,7 @@ def test_instructions_that_a_pass_breaks_are_a_bug(tmp_path: Path, monkeypatch: 
 
 
 def test_failure_is_told_where_no_reproducer_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @as_ours
     def crash(self: SchedulePass, ctx: Context, op: ModuleOp) -> None:
         raise RuntimeError("out of luck")
 
@@ -91,6 +94,7 @@ def test_failure_is_told_where_no_reproducer_can_be_written(tmp_path: Path, monk
 
 
 def test_failure_of_the_last_stage_is_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    @as_ours
     def crash(self: GlowLowToLlvmPass, ctx: Context, op: ModuleOp) -> None:
         raise RuntimeError("out of luck")
 

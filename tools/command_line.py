@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from glow_mlir.errors import CompilerBugError, GlowError, OptionError, printable
+from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, OptionError, printable
 from glow_mlir.support.activity import warning_to
 from glow_mlir.tools.shell_completion import SHELLS, CompletionAction
+from glow_mlir.support.blame import foreign_place
 from glow_mlir.tools.source_lines import excerpt
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ ArgumentGroup = argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage]
 
 CLEAR_LINE = "\r\033[K"
 """What a terminal takes for an empty line in the place of the last."""
+
+_TRACEBACK = "--debug prints the traceback"
 
 _COLOURS = {"error": "\033[1;31m", "warning": "\033[1;35m", "note": "\033[1;36m"}
 _PLAIN = "\033[0m"
@@ -168,10 +171,13 @@ def report(program: str, error: Exception, *, debug: bool = False) -> int:
         hint = "check the sizes of inputs, and constants that say how large a value is"
         error = GlowError(f"the model does not fit into memory: {' '.join(str(error).split())}", hint=hint)
     if not isinstance(error, GlowError):
-        error = CompilerBugError(
-            f"internal error, a bug of ours: {type(error).__name__}: {' '.join(str(error).split())}",
-            hint="--debug prints the traceback",
-        )
+        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        if place := foreign_place(error):
+            error = ExtensionError(what, file=place)
+        else:
+            error = CompilerBugError(f"internal error, a bug of ours: {what}", hint=_TRACEBACK)
+    if isinstance(error, ExtensionError):
+        error.hint = error.hint or _TRACEBACK
     for severity, item in diagnostics(error):
         print(diagnostic_text(program, item, sys.stderr, severity), file=sys.stderr)
     return EXIT_BUG if isinstance(error, CompilerBugError) else EXIT_ERROR

@@ -18,10 +18,11 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.driver.given import check_given
 from glow_mlir.driver.pass_runner import PassRun, PassRunner
 from glow_mlir.driver.pipelines import ASSIGN, LLVM, SELECT, Pipeline, Stage
-from glow_mlir.errors import CompilerBugError, GlowError, OptionError
+from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, OptionError
 from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import one_line
+from glow_mlir.support.blame import foreign_place
 from glow_mlir.support.collector import without_collector
 from glow_mlir.transforms.assign_target import AssignTargetPass
 
@@ -91,7 +92,10 @@ class Compilation:
         except (GlowError, MemoryError):
             raise
         except Exception as error:
-            reason = f"stage '{last.name}' failed, a bug of ours: {type(error).__name__}: {one_line(error)}"
+            what = f"{type(error).__name__}: {one_line(error)}"
+            if place := foreign_place(error):
+                raise ExtensionError(f"stage '{last.name}' failed: {what}", file=place) from error
+            reason = f"stage '{last.name}' failed, a bug of ours: {what}"
             hint = "please report it with what 'glow-opt --stop-after allocated' writes of the module"
             raise CompilerBugError(reason, hint=hint) from error
         self.seconds["code"] = time.perf_counter() - start

@@ -13,13 +13,14 @@ from xdsl.utils.exceptions import DiagnosticException, ShrinkException, VerifyEx
 
 from glow_mlir.driver.pipelines import PassObserver
 from glow_mlir.driver.reproducer import write_reproducer
-from glow_mlir.errors import CompilerBugError, GlowError, ParseFailure
+from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, ParseFailure
 from glow_mlir.ir.checks import CheckFailed
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.locations import location_name, place_of, place_of_node
 from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.text import one_line, verify_module
+from glow_mlir.support.blame import foreign_place, place_of_class
 
 
 @dataclass
@@ -83,13 +84,16 @@ class PassRun:
             try:
                 verify_module(self.module)
             except ParseFailure as error:
-                raise CompilerBugError(f"it gives invalid IR: {error}") from error
+                raise _InvalidResult(error) from error
         for observer in runner.observers:
             observer.after(item, self.module)
 
     def _explained(self, item: ModulePass, error: Exception) -> GlowError:
         """The error to report for the failure of a pass, the last that ran."""
         hint, path = "", self.runner.reproducer
+        if (failure := _of_extension(item, error)) is not None:
+            failure.hint = self._reproduced(error, path) if path is not None else ""
+            return failure
         is_ours = self.is_checked and isinstance(error, VerifyException) and not isinstance(error, GlowError)
         is_bug = is_ours or is_compiler_bug(item, error)
         if is_bug or path is not None:
@@ -112,6 +116,33 @@ class PassRun:
         except GlowError as failure:
             return f"please report it; there is no reproducer, since {failure.file or path} {failure.reason}"
         return f"please report it with the reproducer {path}; 'glow-opt {path} --run-reproducer' shows it again"
+
+
+def _of_extension(item: ModulePass, error: Exception) -> GlowError | None:
+    """The error for the failure of a pass that code of another package is to blame for; `None` where it is not."""
+    if isinstance(error, _InvalidResult):
+        place = place_of_class(type(item))
+        note = ExtensionError(f"pass '{item.name}' is defined here", file=place)
+        reason = f"pass '{item.name}' gives invalid IR: {error.cause.reason}"
+        found = ExtensionError(reason, file=error.cause.file, node=error.cause.node)
+        return found.with_notes([note]) if place else None
+    says_itself = isinstance(error, GlowError | DiagnosticException) and not isinstance(error, VerifyException)
+    if says_itself or isinstance(error, CheckFailed):
+        return None
+    place = foreign_place(error)
+    return (
+        ExtensionError(f"pass '{item.name}' failed: {type(error).__name__}: {one_line(error)}", file=place)
+        if place
+        else None
+    )
+
+
+class _InvalidResult(CompilerBugError):
+    """A pass that leaves the module invalid, for the reason `cause`."""
+
+    def __init__(self, cause: ParseFailure) -> None:
+        super().__init__(f"it gives invalid IR: {cause}")
+        self.cause = cause
 
 
 def is_compiler_bug(item: ModulePass, error: Exception) -> bool:

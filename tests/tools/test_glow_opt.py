@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from checkout import run_python
 from in_process import Finished, run_tool
+from pretended import as_ours
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -38,10 +39,12 @@ def glow_opt(*arguments: str, stdin: str = "", directory: Path | None = None) ->
     return run_tool(main, arguments, program="glow-opt", stdin=stdin.encode(), directory=directory)
 
 
+@as_ours
 def fail_by_key(module: ModuleOp) -> None:
     raise KeyError("nothing here")
 
 
+@as_ours
 def fail_by_verification(module: ModuleOp) -> None:
     raise VerifyException("made something invalid")
 
@@ -60,9 +63,11 @@ def broken_pass(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[ModuleOp
         class BrokenPass(ModulePass):
             name = "broken"
 
+            @as_ours
             def apply(self, ctx: Context, op: ModuleOp) -> None:
                 body(op)
 
+        BrokenPass.__module__ = "glow_mlir.transforms.broken"
         known = pipelines.available_passes
         monkeypatch.setattr(pipelines, "available_passes", lambda: {**known(), "broken": lambda: BrokenPass})
 

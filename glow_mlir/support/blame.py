@@ -1,0 +1,76 @@
+"""Whose code failed: ours and that of the libraries below it, or that of another package which we called."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import CodeType, TracebackType
+
+LIBRARIES = ("numpy", "xdsl", "llvmlite", "onnx", "google")
+"""Packages that our own code calls: what they raise is the fault of whoever called them."""
+
+
+def foreign_place(error: BaseException) -> str:
+    """
+    The `file:line:column` in code of another package at which an error came up; empty where only ours was called.
+
+    It is the innermost place in the package that we called first.
+    """
+    found = [(module, place) for file, module, place in _places(error.__traceback__) if is_foreign(file)]
+    package = found[0][0].partition(".")[0] if found else ""
+    return next((place for module, place in reversed(found) if module.partition(".")[0] == package), "")
+
+
+def place_of_class(kind: type) -> str:
+    """The `file:line:column` at which a class of another package was defined; empty for one of ours."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    if file is None or not is_foreign(file):
+        return ""
+    lines = [code.co_firstlineno for code in map(_code_of, vars(kind).values()) if code and code.co_filename == file]
+    return f"{file}:{min(lines)}:1" if lines else file
+
+
+def is_foreign(file: str) -> bool:
+    """Whether a source file belongs neither to this package nor to what is below it."""
+    return not file.startswith(("<frozen", "<string>", "<__array")) and not _is_known(file)
+
+
+@cache
+def _is_known(file: str) -> bool:
+    path = Path(file)
+    if any(path.is_relative_to(folder) for folder in _folders()):
+        return True
+    return any(path.is_relative_to(folder) for folder in _standard()) and "site-packages" not in path.parts
+
+
+@cache
+def _folders() -> tuple[Path, ...]:
+    """Where this package and the libraries lie."""
+    own = Path(__file__).parents[1]
+    specs = [find_spec(name) for name in LIBRARIES]
+    known = [Path(place) for spec in specs if spec for place in spec.submodule_search_locations or ()]
+    return (own, (own / "tools").resolve(), (own / "dialects").resolve(), *known)
+
+
+@cache
+def _standard() -> tuple[Path, ...]:
+    """Where Python's own library lies."""
+    return tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+
+
+def _places(trace: TracebackType | None) -> Iterator[tuple[str, str, str]]:
+    """File, module and `file:line:column` of each frame, the outermost first."""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        position = list(code.co_positions())[trace.tb_lasti // 2]
+        place = f"{code.co_filename}:{trace.tb_lineno}:{(position[2] or 0) + 1}"
+        yield code.co_filename, trace.tb_frame.f_globals.get("__name__", ""), place
+        trace = trace.tb_next
+
+
+def _code_of(value: object) -> CodeType | None:
+    return getattr(value, "__code__", None)
