@@ -105,7 +105,8 @@ class GlowOpt(xDSLOptMain):
         self.log = wanted_log(self.args)
         runner = PassRunner(self.ctx, self._observers(timer), self._verifies, self._reproducer)
         try:
-            return self._run_pieces(text, runner, timer)
+            with timer.imports if self.args.mlir_timing else nullcontext():
+                return self._run_pieces(text, runner, timer)
         except ShrinkException:
             print("Success, can shrink")
             return EXIT_OK

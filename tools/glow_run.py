@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from glow_mlir.api.session import InferenceSession
+    from glow_mlir.driver.compile_times import CompileTimes
     from glow_mlir.driver.pipelines import Pipeline, Stage
     from glow_mlir.tools.latency import Budget
     from glow_mlir.tools.phase_dump import PhaseDump
@@ -74,6 +75,7 @@ class Run:
     sizes: Mapping[str, Dimension] = field(default_factory=dict[str, Dimension])
     """Free dimensions, as the inputs of the run have them."""
     pictures: Pictures | None = None
+    times: CompileTimes = field(init=False)
 
     def execute(self) -> int:
         """Do what the options say; the exit code."""
@@ -86,7 +88,7 @@ class Run:
         from glow_mlir.api.model_identity import model_backend
         from glow_mlir.api.models import accepted_model
         from glow_mlir.tools.run_inputs import largest, read_inputs
-        from glow_mlir.tools.run_report import OutputSummary, write_arrays, write_json
+        from glow_mlir.tools.run_report import CompileSummary, OutputSummary, write_arrays, write_json
 
         args = self.args
         model = self._model()
@@ -98,12 +100,14 @@ class Run:
         inputs = given.complete(largest(session.get_inputs(), dict(args.bind)), session.shape_inputs)
         self.progress.say("running")
         names = [argument.name for argument in session.get_outputs()]
-        with watching(self.progress.say):
-            outputs = self._without_values(dict(zip(names, session.run(None, inputs), strict=True)))
+        with watching(self.progress.say), self.times.measuring_run():
+            found = session.run(None, inputs)
+        outputs = self._without_values(dict(zip(names, found, strict=True)))
         values: Mapping[str, np.ndarray] = {}
         if session.specializations:
             self.sizes, values = session.specializations[-1].sizes, session.specializations[-1].values
         self.report |= {"model": args.model, "backend": args.backend, "target": args.target or HOST}
+        self._add(CompileSummary(self.times))
         self._add(OutputSummary(outputs))
         if args.outputs is not None:
             write_arrays(outputs, Path(args.outputs))
@@ -191,25 +195,27 @@ class Run:
     def _compiled(self, model: Any) -> InferenceSession:
         """The model, compiled under the eyes of those whom the options name."""
         from glow_mlir.api.session import InferenceSession
+        from glow_mlir.driver.compile_times import CompileTimes
 
         args = self.args
         dump, pictures = self._phase_dump(), self._pictures()
         self.pictures = pictures
         log = wanted_log(self.args)
         observers = [observer for observer in (dump, pictures) if observer is not None]
+        self.times = CompileTimes([self._tell, *observers])
         pass_observers = [observer for observer in (log, pictures and pictures.log) if observer is not None]
         # What is to be looked at has to happen: the cache would answer without a compilation, and without its warnings.
         is_seen = bool(observers or pass_observers) or args.stats is not None or args.dump_values is not None
         cache = args.cache and not is_seen
         self.progress.say("compiling")
         try:
-            with watching(self.progress.say):
+            with watching(self.progress.say), self.times.measuring():
                 session = InferenceSession(
                     model,
                     **self._compile_options,
                     profile=bool(args.profile or args.trace),
                     cache=cache,
-                    observers=[self._tell, *observers],
+                    observers=[self.times],
                     pass_observers=pass_observers,
                 )
         finally:

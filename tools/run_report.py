@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from glow_mlir.driver.compile_times import CompileTimes
 from glow_mlir.ir.text import write_text
 from glow_mlir.support.files import replaced
 from glow_mlir.tools.tables import Alignment, print_table
@@ -17,6 +18,9 @@ from glow_mlir.tools.tables import Alignment, print_table
 TOP = 5
 MOST_ROWS = 8
 """Vectors of a batch whose largest elements are listed."""
+
+SHORTEST = 0.01
+"""Seconds below which parts of a compilation are shown as one."""
 
 STDOUT = "-"
 
@@ -28,6 +32,25 @@ COLUMNS: dict[str, Alignment] = {
     "mean": "right",
     "not finite": "right",
 }
+
+
+@dataclass(frozen=True)
+class CompileSummary:
+    """How long it took until the model could run, by parts that sum to the whole."""
+
+    times: CompileTimes
+    key: str = "compilation"
+
+    def show(self) -> None:
+        """Print the whole, and the parts from the longest that are worth a number."""
+        parts = sorted(self.times.parts.items(), key=lambda part: -part[1])
+        shown = [f"{name} {seconds:.2f}" for name, seconds in parts if seconds >= SHORTEST]
+        rest = sum(seconds for _, seconds in parts if seconds < SHORTEST)
+        print(f"Compile time: {self.times.total:.2f} s = {' + '.join([*shown, f'others {rest:.2f}'])}")
+
+    def data(self) -> dict[str, object]:
+        """The seconds as JSON has them."""
+        return {"seconds": self.times.total, "parts": dict(self.times.parts)}
 
 
 @dataclass(frozen=True)
