@@ -294,7 +294,9 @@ class Run:
             self.pictures.times += profile.step_times()
             self.pictures.write(Path(self.args.model).name)
         if self.args.trace is not None:
-            write_text(chrome_trace(profile.events(), f"{PROGRAM} {self.args.model}"), Path(self.args.trace))
+            write_text(
+                chrome_trace(profile.events(), f"{PROGRAM} {self.args.model}", profile.tracks), Path(self.args.trace)
+            )
 
     def _compare(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from glow_mlir.runtime.artifact import Step
 from glow_mlir.runtime.machine_code import MachineEntry
-from glow_mlir.runtime.trace import Event
+from glow_mlir.runtime.trace import CALLER, Event
 from glow_mlir.tools.latency import Budget, Measurement, measure
 from glow_mlir.tools.tables import Alignment, print_table
 
@@ -57,9 +57,28 @@ class Anchor:
 def profiled_runs(run: Callable[[], object], entry: MachineEntry, budget: Budget) -> Profile:
     """The profile of as many runs as a budget says, of machine code that stamps its instructions."""
     stamps: list[np.ndarray] = []
+    spans: list[np.ndarray] = []
+
+    def keep() -> None:
+        stamps.append(entry.stamps.copy())
+        spans.append(entry.spans.copy())
+
     anchor = Anchor.after(run, entry.stamps)
-    measurement = measure(run, budget, lambda: stamps.append(entry.stamps.copy()))
-    return Profile(entry.entry.steps, np.array(stamps), measurement, anchor)
+    measurement = measure(run, budget, keep)
+    return Profile(entry.entry.steps, np.array(stamps), measurement, anchor, np.array(spans))
+
+
+@dataclass(frozen=True)
+class Call:
+    """The microseconds of one call, and the parts that sum to it."""
+
+    total: float
+    inside: float
+    """From the first instruction to behind the last one."""
+    around: float
+    """What the quickest call takes besides: the call from Python."""
+    waiting: float
+    """What this call takes besides that: other processes, and whatever else comes in between."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +94,8 @@ class Profile:
     stamps: np.ndarray
     measurement: Measurement
     anchor: Anchor
+    spans: np.ndarray
+    """By run, step and thread, the counter when the thread began its first part and ended its last; 0 for no part."""
     key: str = "profile"
 
     @cached_property
@@ -117,7 +138,7 @@ class Profile:
 
     def show(self) -> None:
         """Print the table by instruction, that by kind, and how much of the latency they explain."""
-        runs, total = len(self.stamps), float(self.medians.sum())
+        runs = len(self.stamps)
         measured = zip(self.steps, self.medians, self.times.min(axis=0), self.shares(), strict=True)
         rows = [
             [step.kind, step.kernel, step.location, f"{median:.2f}", f"{least:.2f}", f"{share:.1f}"]
@@ -128,8 +149,10 @@ class Profile:
             [kind, kernel, str(n), f"{time:.2f}", f"{share:.1f}"] for kind, kernel, n, time, share in self.by_kind()
         ]
         print_table("profile by kind", KIND_COLUMNS, kinds)
-        latency = float(np.median(self.measurement.milliseconds)) * 1e3
-        print(f"instructions take {total:.2f} µs of {latency:.2f} µs; the rest is the call from Python")
+        call = self.median_call()
+        parts = f"{call.inside:.2f} in instructions + {call.around:.2f} to call them from Python"
+        waiting = f"{call.waiting:.2f} waiting, which the quickest call does without"
+        print(f"the median call takes {call.total:.2f} µs = {parts} + {waiting}")
 
     def data(self) -> dict[str, object]:
         """The profile as JSON has it."""
@@ -149,7 +172,22 @@ class Profile:
                 for step, median, least, share in measured
             ],
             "kinds": [dict(zip(names, row, strict=True)) for row in self.by_kind()],
+            "median_call_us": asdict(self.median_call()),
         }
+
+    def median_call(self) -> Call:
+        """The call with the median latency; of an even number of calls, the quicker one of both in the middle."""
+        totals = self.measurement.milliseconds * 1e3
+        inside = self.times.sum(axis=1)
+        outside = totals - inside
+        run = int(np.argsort(totals, kind="stable")[(len(totals) - 1) // 2])
+        least = float(outside.min())
+        return Call(float(totals[run]), float(inside[run]), least, float(outside[run]) - least)
+
+    @property
+    def tracks(self) -> list[str]:
+        """The threads of a trace by name, the caller's first."""
+        return [CALLER, *(f"worker {thread}" for thread in range(1, self.spans.shape[2]))]
 
     def events(self) -> list[Event]:
         """The last runs as events of a trace, on the levels `request` and `operator`."""
@@ -162,6 +200,7 @@ class Profile:
             length = float(self.measurement.ends[run] - self.measurement.begins[run]) / 1e3
             events.append(Event("run", "request", begin, length, {"run": run}))
             events += self._operators(run, begin, length)
+            events += self._parts(run, begin, length)
         return events
 
     def _operators(self, run: int, begin: float, length: float) -> list[Event]:
@@ -170,8 +209,8 @@ class Profile:
 
         The two clocks have no common zero: what Python adds is taken to come half before and half behind.
         """
-        offsets = (self.stamps[run] - self.stamps[run, 0]) * self.microseconds_per_cycle
-        start = begin + max(0.0, length - float(offsets[-1])) / 2
+        offsets = self._offsets(run, self.stamps[run])
+        start = begin + self._lead(run, length)
         return [
             Event(
                 step.location or step.kind,
@@ -182,3 +221,25 @@ class Profile:
             )
             for index, step in enumerate(self.steps)
         ]
+
+    def _parts(self, run: int, begin: float, length: float) -> list[Event]:
+        """What the other threads do in one run: from the first to the last part of an instruction that each has."""
+        start = begin + self._lead(run, length)
+        events: list[Event] = []
+        for number, step in enumerate(self.steps):
+            # The first thread is that of the caller.
+            for thread, span in enumerate(self.spans[run, number, 1:], 1):
+                if span[0]:
+                    first, last = map(float, self._offsets(run, span))
+                    details: dict[str, object] = {"instruction": step.kind, "kernel": step.kernel, "run": run}
+                    name, track = step.location or step.kind, self.tracks[thread]
+                    events.append(Event(name, "part", start + first, last - first, details, track))
+        return events
+
+    def _offsets(self, run: int, cycles: np.ndarray) -> np.ndarray:
+        """Microseconds from the first instruction of a run to each of those values of the counter."""
+        return (cycles - self.stamps[run, 0]) * self.microseconds_per_cycle
+
+    def _lead(self, run: int, length: float) -> float:
+        """Microseconds in front of the first instruction of a run that took `length` in all."""
+        return max(0.0, length - float(self._offsets(run, self.stamps[run, -1:])[0])) / 2

@@ -157,6 +157,8 @@ class FunctionEmission:
     """What the symbols in sizes are, by name, that are known so far."""
     indices: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     """Number of the trip of each loop around."""
+    spans: int = 0
+    """Where the array that parts get has the address of their threads' spans, with `profile`."""
     status: Value | None = None
     """Where the entry keeps its status: that of the first instruction that failed; `None` where none may."""
 
@@ -177,7 +179,8 @@ class FunctionEmission:
         own = name if length is None else f"{name}.checked"
         with define_function(self.module, own, ENTRY, result=i32, internal=own != name) as (b, arguments):
             self._emit_pointers(b, *arguments[:3])
-            data = b.stack(ptr, most + 1) if most else b.null()
+            data = b.stack(ptr, most + 2) if most else b.null()
+            self.spans = most + 1
             self.slots = self._symbol_slots(b, arguments[1])
             if self.instrument:
                 self.instrumentation = self._instrumentation(b, arguments[1])
@@ -189,6 +192,9 @@ class FunctionEmission:
                 self.status.store(b.constant(0, i32))
             for position, op in enumerate(steps):
                 self._stamp(b, arguments[1], position)
+                if self.profile and most:
+                    spans = len(steps) + 1 + position * self.function.target.threads * 2
+                    data.at(self.spans, ptr).store(self._stamps(b, arguments[1]).at(spans, i64))
                 self._execute(b, op, data, arguments[3])
             self._stamp(b, arguments[1], len(steps))
             b.give_back(b.constant(0, i32) if self.status is None else self.status.load(i32))
@@ -312,7 +318,23 @@ class FunctionEmission:
                     if task.parts == 1:
                         b.call(task.function, [data, 0, 0])
                     else:
-                        b.call(PARALLEL_FOR, [parallel, b.symbol(task.function), data, task.parts])
+                        name = self._timed(task) if self.profile else task.function
+                        b.call(PARALLEL_FOR, [parallel, b.symbol(name), data, task.parts])
+
+    def _timed(self, task: Task) -> str:
+        """The function of a part, which keeps when its thread began the first of an instruction and ended the last."""
+
+        def build(name: str) -> None:
+            with define_function(self.module, name, [ptr, i64, i64], internal=True) as (b, (data, part, worker)):
+                spans = data.at(self.spans, ptr).load(ptr)
+                begin, end = spans.at(b.index(worker) * 2, i64), spans.at(b.index(worker) * 2 + 1, i64)
+                cycles = b.intrinsic("llvm.readcyclecounter", [], i64)
+                begin.store(b.select(begin.load(i64).eq(0), cycles, begin.load(i64)))
+                b.call(task.function, [data, part, worker])
+                end.store(b.intrinsic("llvm.readcyclecounter", [], i64))
+                b.give_back()
+
+        return self.module.shared(("timed", task.function, self.spans), build, f"{task.function}.timed")
 
     def _emit_pointers(self, b: Builder, constants: Value, bindings: Value, activations: Value) -> None:
         """Addresses of all allocations and weights, in front of the first call."""
@@ -361,10 +383,15 @@ class FunctionEmission:
 
     def _stamp(self, b: Builder, bindings: Value, position: int) -> None:
         if self.profile:
-            behind = len(self.function.binding_names) + bool(self.slots)
-            stamps = bindings.at(behind, ptr).load(ptr)
             cycles = b.intrinsic("llvm.readcyclecounter", [], i64)
-            stamps.at(position, i64).store(cycles)
+            self._stamps(b, bindings).at(position, i64).store(cycles)
+
+    def _stamps(self, b: Builder, bindings: Value) -> Value:
+        """
+        Where the cycle counter is kept: before each step and behind the last, and then, for each step and thread, when
+        it began its first part and ended its last.
+        """
+        return bindings.at(len(self.function.binding_names) + bool(self.slots), ptr).load(ptr)
 
     def _kernel_function(self, op: Instruction) -> str:
         """

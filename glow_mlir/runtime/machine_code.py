@@ -65,8 +65,12 @@ class MachineEntry(EntryPoint):
         self._local = threading.local()
         self._buffers = Buffers()
         self._sized = [(b.name, b.sizes) for b in entry.bindings if b.role == "input" and b.sizes]
-        self.stamps = np.zeros(len(entry.steps) + 1, np.int64)
+        count = len(entry.steps) + 1
+        self._cycles = np.zeros(count + 2 * len(entry.steps) * entry.threads, np.int64)
+        self.stamps = self._cycles[:count]
         """With `profile`: the cycle counter before each instruction of the last call, and behind the last one."""
+        self.spans = self._cycles[count:].reshape(len(entry.steps), entry.threads, 2)
+        """With `profile`: the counter when each thread began its first part of each instruction, and ended its last."""
 
     def bound(
         self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
@@ -142,7 +146,9 @@ class MachineEntry(EntryPoint):
 
         Raises `ExecutionError` where it says so.
         """
-        arrays = (*bound, self.stamps) if self.entry.profile else bound
+        if self.entry.profile:
+            self.spans[:] = 0  # Parts of no instruction keep when they began.
+        arrays = (*bound, self._cycles) if self.entry.profile else bound
         # Where the code has an observer, its address is behind these: null.
         self._perform((ctypes.c_void_p * (len(arrays) + self.entry.observed))(*map(address_of, arrays)))
 

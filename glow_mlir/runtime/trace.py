@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+
+CALLER = "caller"
+"""The track of the thread that calls the model."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that took time: its name, its level, when it began and how long it took in microseconds."""
+    """
+    Something that took time: its name, its level, when it began and how long it took in microseconds, and the track on
+    which it is shown, which is a thread.
+    """
 
     name: str
     level: str
     begin: float
     duration: float
     details: dict[str, object] = field(default_factory=dict[str, object])
+    track: str = CALLER
 
 
-def chrome_trace(events: Iterable[Event], process: str) -> str:
-    """The events of one thread as the text of a trace file; events that lie inside others are shown below them."""
+def chrome_trace(events: Iterable[Event], process: str, tracks: Sequence[str] = (CALLER,)) -> str:
+    """The events as the text of a trace file, with those tracks from above; events inside others are shown below."""
     number = os.getpid()
-    entries: list[dict[str, object]] = [
-        {"ph": "M", "name": "process_name", "pid": number, "tid": 1, "args": {"name": process}}
-    ]
+    places = {name: at for at, name in enumerate(tracks, 1)}
+    entries = [_named("process_name", number, 1, name=process)]
+    for name, at in places.items():
+        entries.append(_named("thread_name", number, at, name=name))
+        entries.append(_named("thread_sort_index", number, at, sort_index=at))
     for event in events:
         entries.append(
             {
@@ -34,8 +43,13 @@ def chrome_trace(events: Iterable[Event], process: str) -> str:
                 "ts": round(event.begin, 3),
                 "dur": round(event.duration, 3),
                 "pid": number,
-                "tid": 1,
+                "tid": places[event.track],
                 "args": event.details,
             }
         )
     return json.dumps({"traceEvents": entries, "displayTimeUnit": "ns"}, indent=1) + "\n"
+
+
+def _named(what: str, process: int, thread: int, **details: object) -> dict[str, object]:
+    """An entry that says something of a process or thread."""
+    return {"ph": "M", "name": what, "pid": process, "tid": thread, "args": details}
