@@ -48,8 +48,9 @@ from glow_mlir.tools.command_line import (
 from glow_mlir.tools.expected_diagnostics import expected_diagnostics, mismatches
 from glow_mlir.tools.ladder_arguments import chosen_pipeline, pipeline_list
 from glow_mlir.tools.log_output import wanted_log, write_log
-from glow_mlir.tools.opt_arguments import add_arguments
+from glow_mlir.tools.opt_arguments import REFUSED, add_arguments
 from glow_mlir.tools.pass_flags import with_pass_flags
+from glow_mlir.tools.pass_plugins import load_plugins
 from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
 from glow_mlir.tools.source_lines import STDIN, read_stdin
 
@@ -101,7 +102,7 @@ class GlowOpt(xDSLOptMain):
             self._take_options(reproducer_options(text, self.get_input_name()))
         self.pipeline = parse_pipeline(self.args.passes)
         chosen_pipeline(self.args)  # What is wrong with the options is told before the module is parsed.
-        timer = Timer()
+        timer = Timer(self.args.mlir_timing_display)
         self.log = wanted_log(self.args)
         runner = PassRunner(self.ctx, self._observers(timer), self._verifies, self._reproducer)
         try:
@@ -301,6 +302,9 @@ def known_passes(chosen: Sequence[str]) -> Sequence[str]:
 
 def refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
     """Raise the error for arguments that argparse refuses."""
+    unknown = message.partition("unrecognized arguments: ")[2].split("=")[0].split(" ")[0]
+    if unknown in REFUSED:
+        raise OptionError(f"there is no {unknown}", hint=REFUSED[unknown])
     passes = [f"--{name}" for name in available_passes()]
     raise option_error(PROGRAM, message.replace("-t/--target", "-t/--emit"), [*options_of(parser), *passes])
 
@@ -308,6 +312,7 @@ def refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
 def run(arguments: list[str]) -> int:
     """Run the tool on its arguments."""
     try:
+        load_plugins(arguments)  # First, since passes are options.
         return GlowOpt(args=with_pass_flags(arguments)).execute()
     except ArgSpecParseError as error:
         raise OptionError(one_line(error)) from error

@@ -11,6 +11,18 @@ from glow_mlir.tools.log_output import add_log_arguments
 
 DESCRIPTION = "Run passes over a module of any stage: MLIR's mlir-opt for the dialects glow_high, glow_low and llvm."
 
+REFUSED = {
+    "--emit-bytecode": "modules are written as text: there is no bytecode",
+    "--load-dialect-plugin": "packages bring dialects, by the entry point xdsl.universe",
+    "--mlir-print-stacktrace-on-diagnostic": "--debug prints the traceback behind an error",
+    "--output-split-marker": "pieces are divided by '// -----', in output as in input",
+    "--mlir-print-local-scope": "--print-op-generic prints without aliases",
+    "--mlir-pass-pipeline-local-reproducer": "a reproducer is local as it is: it starts where the ladder did",
+    "--pass-pipeline-crash-reproducer": "it is called --mlir-pass-pipeline-crash-reproducer",
+    "--run-pass": "passes are given by -p a,b or as --a --b",
+}
+"""Options of mlir-opt that are not here → what is instead."""
+
 EXAMPLES = """
 glow-opt model.mlir -p canonicalize,sink-transposes
 glow-opt model.mlir --assign-target='target=cortex-m4' --canonicalize
@@ -56,6 +68,13 @@ def _add_pipeline(group: ArgumentGroup) -> None:
         help="passes to run, as 'a,b{x=1}' or 'builtin.module(a,b{x=1})', after those of --pipeline; each pass is an "
         "option of its own as well: --a --b='x=1'",
     )
+    group.add_argument(
+        "--load-pass-plugin",
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="load the passes (classes derived from xdsl.passes.ModulePass) in a file of Python; may be repeated",
+    )
     group.add_argument("--list-passes", action="store_true", help="print all passes with their options, and stop")
     group.add_argument("--show-dialects", action="store_true", help="print the names of all dialects, and stop")
     add_ladder_arguments(group)
@@ -76,6 +95,16 @@ def _add_diagnostics(group: ArgumentGroup) -> None:
     )
     _add_dumps(group)
     group.add_argument("--mlir-timing", action="store_true", help="print a table of times to stderr")
+    group.add_argument(
+        "--mlir-timing-display",
+        choices=("list", "tree"),
+        default="tree",
+        help="each pass once, the longest first, with its sums; or each run, in order (default: tree)",
+    )
+    for name in ("--mlir-disable-threading", "--mlir-print-ir-module-scope"):
+        group.add_argument(
+            name, action="store_true", help="as it is anyway; accepted since scripts for mlir-opt say it"
+        )
     group.add_argument(
         "--mlir-pass-statistics", action="store_true", help="print what passes count, and numbers of ops, to stderr"
     )

@@ -82,6 +82,8 @@ class Timer(PassObserver):
     What Python imports meanwhile is a row of its own: it is loaded by whatever needs it first.
     """
 
+    display: str = "tree"
+    """As MLIR's: `tree` has each run of a pass, in order; `list` sums up all runs of each, the longest first."""
     seconds: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     _begin: float = field(default_factory=time.perf_counter)
     _started: float = field(default_factory=time.perf_counter)
@@ -113,9 +115,18 @@ class Timer(PassObserver):
         rest = total - imports - sum(seconds for _, seconds in self.seconds)
         lines = [_RULE, "... Execution time report ...".center(79).rstrip(), _RULE]
         lines += [f"  Total Execution Time: {total:.4f} seconds", "", "  ----Wall Time----  ----Name----"]
-        for name, seconds in [*self.seconds, ("Imports of Python", imports), ("Rest", rest), ("Total", total)]:
+        for name, seconds in [*self._rows(), ("Imports of Python", imports), ("Rest", rest), ("Total", total)]:
             lines.append(f"  {seconds:8.4f} ({100 * seconds / total:5.1f}%)  {name}")
         print("\n".join(lines), file=sys.stderr)
+
+    def _rows(self) -> list[tuple[str, float]]:
+        """What was measured, as it is displayed."""
+        if self.display == "tree":
+            return self.seconds
+        sums: dict[str, float] = {}
+        for name, seconds in self.seconds:
+            sums[name] = sums.get(name, 0.0) + seconds
+        return sorted(sums.items(), key=lambda row: -row[1])
 
 
 @dataclass

@@ -67,5 +67,8 @@ def import_any(
     module: ModuleOp = read_module(Path(model), new_context(), in_memory) if is_file else cloned(model)
     if not functions(module):
         file = str(model) if is_file else ""
-        raise ModelError("the module has no function of glow_high or glow_low", file=file)
+        kinds = dict.fromkeys(op.name for op in module.body.block.ops)
+        reason = "the module has no function of glow_high or glow_low"
+        hint = f"it has {', '.join(kinds)}; mlir-opt and mlir-runner take other dialects" if kinds else "it is empty"
+        raise ModelError(reason, file=file, hint=hint)
     return module

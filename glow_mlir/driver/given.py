@@ -80,7 +80,7 @@ def check_contents(module: ModuleOp) -> None:
     """Check that a module has storage and functions alone: the rest would be lost. Raises `ModelError`."""
     for op in module.body.block.ops:
         if not isinstance(op, StorageOp | FunctionOp):
-            hint = "the ladder starts from glow_high or glow_low, and ends with llvm"
+            hint = "the ladder starts from glow_high or glow_low, and ends with llvm; mlir-opt takes other dialects"
             reason = f"{op.name} is neither storage nor a function of them"
             raise ModelError(reason, file=place_of(op), node=location_name(op.location), hint=hint)
 

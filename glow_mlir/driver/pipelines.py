@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
@@ -18,6 +19,7 @@ from xdsl.utils.arg_spec import ArgSpec, ParameterListType, ParameterType
 from xdsl.utils.arg_spec import parse_pipeline as parse_specs
 from xdsl.utils.exceptions import ArgSpecParseError
 
+from glow_mlir.driver.nested_pipelines import flattened
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.universe import OWN_PASSES
 
@@ -225,14 +227,18 @@ class PassObserver:
 # ---- passes by name --------------------------------------------------------------------------------------------
 
 
+PLUGINS: dict[str, Callable[[], type[ModulePass]]] = {}
+"""Passes of this process alone, by name."""
+
+
 def available_passes() -> dict[str, Callable[[], type[ModulePass]]]:
-    """All passes by name: xDSL's, ours, and those of other packages with an entry point `xdsl.universe`."""
-    return {**Universe.get_multiverse().all_passes, **OWN_PASSES}
+    """All passes by name: xDSL's, ours, those of other packages with an entry point `xdsl.universe`, and plugins."""
+    return {**Universe.get_multiverse().all_passes, **OWN_PASSES, **PLUGINS}
 
 
 def pass_specs(passes: Iterable[str | ArgSpec]) -> tuple[ArgSpec, ...]:
     """
-    Passes from texts such as `a,b{x=1}` or `builtin.module(a,b{x=1})`, and from values, which stay.
+    Passes from texts such as `a,b{x=1}` or `builtin.module(a,func.func(b{x=1}))`, and from values, which stay.
 
     Raises `OptionError` for a syntax error.
     """
@@ -243,11 +249,8 @@ def pass_specs(passes: Iterable[str | ArgSpec]) -> tuple[ArgSpec, ...]:
 
 
 def _parsed(spec: str) -> tuple[ArgSpec, ...]:
-    text = spec.strip()
-    if text.startswith("builtin.module(") and text.endswith(")"):
-        text = text[len("builtin.module(") : -1]
     try:
-        return tuple(parse_specs(text))
+        return tuple(parse_specs(flattened(spec.strip())))
     except ArgSpecParseError as error:
         *_, mark, message = [line for line in str(error).splitlines() if line.strip()]
         raise OptionError(f"pass pipeline '{spec}': {message.strip()} (column {mark.index('^') + 1})") from error
@@ -266,7 +269,8 @@ def passes_of(specs: Sequence[ArgSpec], text: str = "") -> tuple[ModulePass, ...
             known = available_passes()
         try:
             if spec.name not in known:
-                raise ValueError(f"there is no pass '{spec.name}'")
+                near = get_close_matches(spec.name, known, n=1)
+                raise ValueError("; ".join([f"there is no pass '{spec.name}'", *(f"is it '{name}'?" for name in near)]))
             found.append(known[spec.name]().from_spec(spec))
         except (ValueError, TypeError) as error:
             reason = f"pass pipeline '{text or spec}': {error}"
@@ -278,7 +282,7 @@ def parse_pipeline(spec: str) -> PassPipeline:
     """
     The passes that `-p` or `--pass-pipeline` describes; raises `OptionError` for an unknown pass or option.
 
-    Accepts `a,b{x=1}` and `builtin.module(a,b{x=1})`.
+    Accepts `a,b{x=1}` and `builtin.module(a,func.func(b{x=1}))`.
     """
     return PassPipeline(passes_of(pass_specs([spec]), spec))
 

@@ -67,6 +67,11 @@ class LocatingParser(Parser):
         self._file = StringAttr(name)
         self._line_starts = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
 
+    @property
+    def is_at_end(self) -> bool:
+        """Whether nothing is left but comments."""
+        return self._current_token.kind == MLIRTokenKind.EOF
+
     def parse_operation(self) -> Operation:
         begin = self._begin = self.pos
         op = super().parse_operation()
@@ -190,11 +195,14 @@ def parse_unverified(text: str, context: Context, name: str = "<text>", *, impli
     try:
         from glow_mlir.ir.anonymous_storage import bind_arguments
 
-        module = parser.parse_module(implicit_module)
+        module = ModuleOp([]) if implicit_module and parser.is_at_end else parser.parse_module(implicit_module)
         keep_places(module, parser.places)
+        _refuse_nested(module)
         bind_arguments(module)
         keep_weights(module)
         return module
+    except ParseFailure:
+        raise
     except ParseError as error:
         raise _syntax_error(error) from error
     except RecursionError as error:
@@ -211,6 +219,16 @@ def parse_unverified(text: str, context: Context, name: str = "<text>", *, impli
         # xDSL's parser lets out whatever its attributes raise on nonsense: a failure while parsing is about the text.
         reason = one_line(error) or type(error).__name__
         raise ParseFailure(reason, file=position_of(parser.location_at(parser.pos))) from error
+
+
+def _refuse_nested(module: ModuleOp) -> None:
+    """Raise `ParseFailure` for functions of ours in a module inside the outermost one, where no pass looks for them."""
+    from glow_mlir.dialects.glow_high.storage import FunctionOp
+
+    for inner in module.body.block.ops:
+        if isinstance(inner, ModuleOp) and any(isinstance(op, FunctionOp) for op in inner.body.block.ops):
+            reason = "builtin.module: functions of glow_high and glow_low stand in the outermost module alone"
+            raise ParseFailure(reason, file=place_of(inner), hint="take the module around this one away")
 
 
 def _syntax_error(error: ParseError) -> ParseFailure:

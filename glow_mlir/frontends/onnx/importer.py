@@ -86,6 +86,8 @@ def _parsed(read: Callable[[memoryview], bytes], content: memoryview, path: Path
         else:
             reason, hint = f"is not an ONNX model, but {kind.name}", kind.hint
         raise ModelError(f"{subject}{reason}", file=file, hint=hint) from error
+    if not content:
+        raise ModelError(f"{subject}is empty", file=file, hint="check that the download is complete")
     if not model.HasField("graph") or not (model.opset_import or model.ir_version in WITHOUT_OPSETS):
         hint = "export it again, or check that the download is complete"
         raise ModelError(f"{subject}is not an ONNX model: it has no graph or no opset", file=file, hint=hint)

@@ -1,0 +1,59 @@
+"""Passes from files of Python that no package has, for the time in which they are written: `--load-pass-plugin`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from xdsl.passes import ModulePass
+
+from glow_mlir.driver import pipelines
+from glow_mlir.errors import ExtensionError, OptionError
+from glow_mlir.ir.text import one_line
+from glow_mlir.support.blame import foreign_place
+
+OPTION = "--load-pass-plugin"
+
+
+def load_plugins(arguments: Sequence[str]) -> None:
+    """
+    Register the passes in all files that the arguments name behind the option.
+
+    Raises `OptionError` for a file without passes, `ExtensionError` for one that fails.
+    """
+    pipelines.PLUGINS.clear()
+    for number, argument in enumerate(arguments):
+        option, sign, path = argument.partition("=")
+        if option == OPTION and (sign or number + 1 < len(arguments)):
+            pipelines.PLUGINS.update(_passes_in(Path(path if sign else arguments[number + 1])))
+
+
+def _passes_in(path: Path) -> dict[str, Callable[[], type[ModulePass]]]:
+    """The passes that a file defines, by name."""
+    module = _loaded(path)
+    kinds = [kind for kind in vars(module).values() if inspect.isclass(kind) and kind.__module__ == module.__name__]
+    found = {kind.name: kind for kind in kinds if issubclass(kind, ModulePass) and not inspect.isabstract(kind)}
+    if not found:
+        hint = "a pass is a class derived from xdsl.passes.ModulePass, with a name (docs/add-a-pass.md)"
+        raise OptionError("has no pass", file=str(path), hint=hint)
+    return {name: lambda kind=kind: kind for name, kind in found.items()}
+
+
+def _loaded(path: Path) -> ModuleType:
+    """The module that a file of Python is."""
+    spec = spec_from_file_location(path.stem, path)
+    if path.suffix != ".py" or spec is None or spec.loader is None:
+        raise OptionError("is no file of Python", file=str(path), hint="passes are written in Python, as FILE.py")
+    module = sys.modules[path.stem] = module_from_spec(spec)  # Dataclasses look their modules up.
+    try:
+        spec.loader.exec_module(module)
+    except OSError as error:
+        raise OptionError(f"cannot be read: {error.strerror}", file=str(path)) from error
+    except Exception as error:
+        reason = f"cannot be loaded: {type(error).__name__}: {one_line(error)}"
+        raise ExtensionError(reason, file=foreign_place(error) or str(path)) from error
+    return module
