@@ -30,7 +30,7 @@ _ARRAYS = "glow-run MODEL --inputs FILE.npz --input NAME=FILE.npy runs a model o
 _LINKED = "objects are linked into C programs (docs/bundles.md); glow_mlir.load_bundle runs a bundle"
 _EXPORT = "it has to be exported to ONNX first"
 
-ONNX = Kind(b"\x08", "an ONNX model", "glow-run takes it as it is, glow-import makes a .mlir file of it")
+ONNX = Kind(b"\x08", "an ONNX model", "glow-run FILE takes it as it is, glow-import FILE makes a .mlir file of it")
 TEXT = Kind(b"", "text", "a module as text is a file called .mlir, which glow-run and glow-opt take")
 
 KINDS = (

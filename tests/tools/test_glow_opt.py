@@ -323,7 +323,7 @@ def test_a_model_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(b"\x08\xff")
     found = glow_opt(str(tmp_path / "model.onnx"))
     assert (
-        b"is not text of a module, but an ONNX model (hint: glow-run takes it as it is, glow-import makes"
+        b"is not text of a module, but an ONNX model (hint: glow-run FILE takes it as it is"
         in found.stderr
     )
 
