@@ -8,16 +8,44 @@ operation with that location.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import cast
 from weakref import WeakKeyDictionary
 
 from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc, LocationAttr, ModuleOp, NameLoc
 from xdsl.ir import Operation
 
-_OF_OPS: WeakKeyDictionary[Operation, FileLineColLoc] = WeakKeyDictionary()
+
+class Lines:
+    """Where the lines of a text begin."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file = file
+        self._text = text
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *(index + 1 for index, character in enumerate(self._text) if character == "\n")]
+
+    def at(self, position: int) -> tuple[int, int]:
+        """Line and column, from 1, of the character at `position`."""
+        line = bisect_right(self._starts, position)
+        return line, position - self._starts[line - 1] + 1
+
+    def place(self, position: int) -> str:
+        """`file:line:column` of the character at `position`."""
+        line, column = self.at(position)
+        return f"{self.file}:{line}:{column}"
+
+
+Place = tuple[Lines, int]
+"""A text, and a position in it."""
+
+_OF_OPS: WeakKeyDictionary[Operation, Place] = WeakKeyDictionary()
 """Operation that was parsed with a location → its place in the text."""
-_OF_LOCATIONS: WeakKeyDictionary[Operation, dict[LocationAttr, FileLineColLoc]] = WeakKeyDictionary()
+_OF_LOCATIONS: WeakKeyDictionary[Operation, dict[LocationAttr, Place]] = WeakKeyDictionary()
 """Module → location → the place of the first operation with it."""
 
 
@@ -45,10 +73,10 @@ def position_of(location: LocationAttr) -> str:
             return next((place for place in places if place), "")
 
 
-def keep_places(module: ModuleOp, places: Mapping[Operation, FileLineColLoc]) -> None:
+def keep_places(module: ModuleOp, places: Mapping[Operation, Place]) -> None:
     """Remember where those operations of a module that was parsed stand in the text, besides their locations."""
     _OF_OPS.update(places)
-    first: dict[LocationAttr, FileLineColLoc] = {}
+    first: dict[LocationAttr, Place] = {}
     for op, place in places.items():
         first.setdefault(op.location, place)
     _OF_LOCATIONS[module] = first
@@ -65,24 +93,29 @@ def cloned(module: ModuleOp) -> ModuleOp:
 def place_of(op: Operation) -> str:
     """The `file:line:column` of an operation, or of the first from which a pass made it; empty where none is known."""
     if (own := _OF_OPS.get(op)) is not None:
-        return position_of(own)
+        return _text_of(own)
     module = op.get_toplevel_object()
     known = _OF_LOCATIONS.get(module, {}) if isinstance(module, Operation) else {}
     for part in (op.location, *_parts(op.location)):
         if (found := known.get(part)) is not None:
-            return position_of(found)
+            return _text_of(found)
     return position_of(op.location)
 
 
 def place_of_node(module: ModuleOp, node: str) -> str:
     """The `file:line:column` of the first operation in the text of a module that has that name; else empty."""
     named = ((location_name(location), place) for location, place in _OF_LOCATIONS.get(module, {}).items())
-    return next((position_of(place) for name, place in named if name == node), "")
+    return next((_text_of(place) for name, place in named if name == node), "")
 
 
 def described(op: Operation) -> str:
     """An operation for a message: the names in its location, or else its place in a file."""
     return location_name(op.location) or place_of(op)
+
+
+def _text_of(place: Place) -> str:
+    lines, position = place
+    return lines.place(position)
 
 
 def _parts(location: LocationAttr) -> Iterable[LocationAttr]:

@@ -9,7 +9,6 @@ where there are weights.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +37,7 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
 from glow_mlir.dialects.target import TargetAttr
 from glow_mlir.errors import GlowError, OptionError, OutOfMemoryError, ParseFailure, joined
-from glow_mlir.ir.locations import keep_places, location_name, place_of, position_of
+from glow_mlir.ir.locations import Lines, Place, keep_places, location_name, place_of, position_of
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.file_kinds import kind_of
 from glow_mlir.support.files import is_node, replaced
@@ -61,11 +60,11 @@ class LocatingParser(Parser):
     def __init__(self, context: Context, text: str, name: str) -> None:
         super().__init__(context, "", name)
         self._parser_state = ParserState(StringLexer(Input(text, name)))
-        self.places: dict[Operation, FileLineColLoc] = {}
+        self.places: dict[Operation, Place] = {}
         """Where operations stand that have a location of their own."""
         self._begin = 0
         self._file = StringAttr(name)
-        self._line_starts = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
+        self.lines = Lines(name, text)
 
     @property
     def is_at_end(self) -> bool:
@@ -79,7 +78,7 @@ class LocatingParser(Parser):
         if op.location is UNKNOWN_LOC:
             op.location = self.location_at(begin)
         else:
-            self.places[op] = self.location_at(begin)
+            self.places[op] = (self.lines, begin)
         return op
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
@@ -112,8 +111,8 @@ class LocatingParser(Parser):
 
     def location_at(self, position: int) -> FileLineColLoc:
         """The location of the character at `position`."""
-        line = bisect_right(self._line_starts, position)
-        return FileLineColLoc(self._file, IntAttr(line), IntAttr(position - self._line_starts[line - 1] + 1))
+        line, column = self.lines.at(position)
+        return FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
 
 
 _UNCLEAR = {"in block definition": "expected an operation, a block or '}'"}
