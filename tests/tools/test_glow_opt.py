@@ -322,10 +322,7 @@ def test_dialects_are_listed() -> None:
 def test_a_model_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(b"\x08\xff")
     found = glow_opt(str(tmp_path / "model.onnx"))
-    assert (
-        b"is not text of a module, but an ONNX model (hint: glow-run FILE takes it as it is"
-        in found.stderr
-    )
+    assert b"is not text of a module, but an ONNX model (hint: glow-run FILE takes it as it is" in found.stderr
 
 
 def test_passes_are_inserted_into_pipelines() -> None:
