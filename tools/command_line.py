@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, OptionError, printable
 from glow_mlir.support.activity import warning_to
-from glow_mlir.tools.shell_completion import SHELLS, CompletionAction
 from glow_mlir.support.blame import foreign_place
+from glow_mlir.tools.shell_completion import SHELLS, CompletionAction
 from glow_mlir.tools.source_lines import excerpt
 
 if TYPE_CHECKING:
