@@ -222,10 +222,10 @@ def parse_unverified(text: str, context: Context, name: str = "<text>", *, impli
 
 def _refuse_nested(module: ModuleOp) -> None:
     """Raise `ParseFailure` for functions of ours in a module inside the outermost one, where no pass looks for them."""
-    from glow_mlir.dialects.glow_high.storage import FunctionOp
+    from glow_mlir.ir.rewriting import functions
 
     for inner in module.body.block.ops:
-        if isinstance(inner, ModuleOp) and any(isinstance(op, FunctionOp) for op in inner.body.block.ops):
+        if isinstance(inner, ModuleOp) and functions(inner):
             reason = "builtin.module: functions of glow_high and glow_low stand in the outermost module alone"
             raise ParseFailure(reason, file=place_of(inner), hint="take the module around this one away")
 
