@@ -179,7 +179,7 @@ class FunctionEmission:
         own = name if length is None else f"{name}.checked"
         with define_function(self.module, own, ENTRY, result=i32, internal=own != name) as (b, arguments):
             self._emit_pointers(b, *arguments[:3])
-            data = b.stack(ptr, most + 2) if most else b.null()
+            data = b.stack(ptr, most + 1 + self.profile) if most else b.null()
             self.spans = most + 1
             self.slots = self._symbol_slots(b, arguments[1])
             if self.instrument:
