@@ -107,7 +107,7 @@ class Run:
         if session.specializations:
             self.sizes, values = session.specializations[-1].sizes, session.specializations[-1].values
         self.report |= {"model": args.model, "backend": args.backend, "target": args.target or HOST}
-        self._add(CompileSummary(self.times))
+        self._add(CompileSummary(self.times), is_shown=is_measured(args))
         self._add(OutputSummary(outputs))
         if args.outputs is not None:
             write_arrays(outputs, Path(args.outputs))
@@ -133,11 +133,11 @@ class Run:
 
             check_reference(self.args.check, "stdin.mlir" if self.args.model == STDIN else self.args.model)
 
-    def _add(self, section: Section) -> None:
-        """Print a part of the report and keep it."""
+    def _add(self, section: Section, is_shown: bool = True) -> None:
+        """Keep a part of the report, and print it."""
         self.progress.clear()
         self.report[section.key] = section.data()
-        if not is_silent(self.args):
+        if is_shown and not is_silent(self.args):
             section.show()
 
     def _model(self) -> Any:

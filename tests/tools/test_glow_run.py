@@ -404,8 +404,9 @@ def test_pictures_are_drawn(digits: Runner, tmp_path: Path) -> None:
     assert '[label="buffer ' in (tmp_path / "graph.dot").read_text()
     page = (tmp_path / "page.html").read_text()
     data = json.loads(page.split('<script id="data" type="application/json">')[1].split("</script>")[0])
-    assert list(data["graphs"]) == ["imported", "optimized", "allocated"]
-    assert data["memory"]["size"] > 0
+    (shown,) = data["compilations"]
+    assert list(shown["graphs"]) == ["imported", "optimized", "allocated"]
+    assert shown["memory"]["size"] > 0
     digits("--dump-html", "page.html", "--backend", "interpreter")
     assert '"memory":null' in (tmp_path / "page.html").read_text()
 
