@@ -34,10 +34,12 @@ if TYPE_CHECKING:
 
     from glow_mlir.api.session import InferenceSession
     from glow_mlir.driver.compile_times import CompileTimes
-    from glow_mlir.driver.pipelines import Pipeline, Stage
+    from glow_mlir.driver.pipelines import PassObserver, Pipeline, Stage
+    from glow_mlir.tools.compilation_comparison import Seen, Side
     from glow_mlir.tools.latency import Budget
     from glow_mlir.tools.phase_dump import PhaseDump
     from glow_mlir.tools.picture_output import Pictures
+    from glow_mlir.tools.run_inputs import Inputs
 
 STDIN = "-"
 
@@ -75,6 +77,12 @@ class Run:
     sizes: Mapping[str, Dimension] = field(default_factory=dict[str, Dimension])
     """Free dimensions, as the inputs of the run have them."""
     pictures: Pictures | None = None
+    seen: Seen | None = None
+    """What a comparison shows of the compilation."""
+    other: Namespace = field(default_factory=Namespace)
+    """The options of the second compilation of a comparison."""
+    is_other: bool = False
+    """Whether it is the second of a comparison, which writes no files."""
     times: CompileTimes = field(init=False)
 
     def execute(self) -> int:
@@ -87,6 +95,7 @@ class Run:
     def _execute(self) -> int:
         from glow_mlir.api.model_identity import model_backend
         from glow_mlir.api.models import accepted_model
+        from glow_mlir.tools.compilation_comparison import Side
         from glow_mlir.tools.run_inputs import largest, read_inputs
         from glow_mlir.tools.run_report import CompileSummary, OutputSummary, write_arrays, write_json
 
@@ -96,7 +105,7 @@ class Run:
             args.backend = model_backend(accepted_model(model))
         self._check_early()
         given = read_inputs(args)
-        session = self._compiled(model)
+        session = self._compiled(model, given)
         inputs = given.complete(largest(session.get_inputs(), dict(args.bind)), session.shape_inputs)
         self.progress.say("running")
         names = [argument.name for argument in session.get_outputs()]
@@ -117,7 +126,9 @@ class Run:
             self._add_quantization(model, inputs)
         if is_measured(args):
             self._measure(session, inputs)
-        is_right = args.check is None or self._compare(model, inputs, values, outputs)
+        if args.compare is not None:
+            self._compare(given, Side(session, self.seen, inputs, outputs))
+        is_right = args.check is None or self._check_layers(model, inputs, values, outputs)
         if args.json is not None:
             write_json(self.report, args.json)
         return EXIT_OK if is_right else EXIT_ERROR
@@ -128,6 +139,10 @@ class Run:
             check_machine_code(self.args.backend, wanted[0])
         if self.args.target is not None:
             check_runnable(self.args.backend, self.args.target)
+        if self.args.compare is not None:
+            from glow_mlir.tools.compilation_comparison import other_arguments
+
+            self.other = other_arguments(self.args.arguments, self.args.compare)
         if self.args.check is not None:
             from glow_mlir.tools.layer_check import check_reference
 
@@ -192,32 +207,32 @@ class Run:
         write_values(values, Path(self.args.dump_values), self.args.values_of or "*")
         return own
 
-    def _compiled(self, model: Any) -> InferenceSession:
+    def _compiled(self, model: Any, given: Inputs) -> InferenceSession:
         """The model, compiled under the eyes of those whom the options name."""
-        from glow_mlir.api.session import InferenceSession
         from glow_mlir.driver.compile_times import CompileTimes
 
         args = self.args
         dump, pictures = self._phase_dump(), self._pictures()
         self.pictures = pictures
         log = wanted_log(self.args)
-        observers = [observer for observer in (dump, pictures) if observer is not None]
+        if self.args.compare is not None or self.is_other:
+            from glow_mlir.tools.compilation_comparison import Seen
+
+            self.seen = Seen()
+        observers = [observer for observer in (dump, pictures, self.seen) if observer is not None]
         self.times = CompileTimes([self._tell, *observers])
-        pass_observers = [observer for observer in (log, pictures and pictures.log) if observer is not None]
+        logs = (log, pictures and pictures.log, self.seen and self.seen.log)
+        pass_observers = [observer for observer in logs if observer is not None]
         # What is to be looked at has to happen: the cache would answer without a compilation, and without its warnings.
         is_seen = bool(observers or pass_observers) or args.stats is not None or args.dump_values is not None
         cache = args.cache and not is_seen
         self.progress.say("compiling")
         try:
             with watching(self.progress.say), self.times.measuring():
-                session = InferenceSession(
-                    model,
-                    **self._compile_options,
-                    profile=bool(args.profile or args.trace),
-                    cache=cache,
-                    observers=[self.times],
-                    pass_observers=pass_observers,
-                )
+                session = self._opened(model, cache, pass_observers)
+                if (is_seen or self.seen) and (sizes := self._missing_sizes(session, given)):
+                    self.sizes = sizes
+                    session = self._opened(model, cache, pass_observers)
         finally:
             if dump is not None:
                 dump.finish()
@@ -226,9 +241,60 @@ class Run:
             session.require_sizes()
         if log is not None:
             write_log(log, args)
-        if pictures is not None and not args.profile:
+        if pictures is not None and not args.profile and args.compare is None and not self.is_other:
             pictures.write(Path(args.model).name)
         return session
+
+    def _opened(self, model: Any, cache: bool, pass_observers: Sequence[PassObserver]) -> InferenceSession:
+        """A session with the model, which compiles nothing yet where sizes are free."""
+        from glow_mlir.api.session import InferenceSession
+
+        return InferenceSession(
+            model,
+            **self._compile_options,
+            profile=bool(self.args.profile or self.args.trace),
+            cache=cache,
+            observers=[self.times],
+            pass_observers=pass_observers,
+        )
+
+    def _missing_sizes(self, session: InferenceSession, given: Inputs) -> dict[str, Dimension]:
+        """The sizes that are free, as the inputs of the run have them: what is to be watched has to be compiled now."""
+        from glow_mlir.tools.run_inputs import labels, largest
+
+        arguments = largest(session.get_inputs(), dict(self.args.bind))
+        if not any(isinstance(label, str) for argument in arguments for label in labels(argument)):
+            return {}
+        inputs = given.complete(arguments, session.shape_inputs)
+        pairs = [pair for argument in arguments for pair in zip(labels(argument), inputs[argument.name].shape)]
+        return {label: size for label, size in pairs if isinstance(label, str)}
+
+    def _compare(self, given: Inputs, one: Side) -> None:
+        """Compile and run the other one, and report both side by side."""
+        from glow_mlir.ir.text import write_text
+        from glow_mlir.pictures.page import Page
+        from glow_mlir.tools.compilation_comparison import (
+            CompilationComparison,
+            Side,
+            measured_in_turns,
+        )
+        from glow_mlir.tools.run_inputs import largest
+
+        args = self.other
+        run = Run(args, self.progress, is_other=True)
+        args.backend = args.backend or self.args.backend
+        session = run._compiled(run._model(), given)
+        inputs = given.complete(largest(session.get_inputs(), dict(args.bind)), session.shape_inputs)
+        names = [argument.name for argument in session.get_outputs()]
+        other = Side(session, run.seen, inputs, dict(zip(names, session.run(None, inputs), strict=True)))
+        self.progress.say("measuring")
+        times = measured_in_turns([one.run, other.run], self._budget)
+        found = CompilationComparison(one, other, (times[0], times[1]))
+        self._add(found)
+        if self.pictures is not None and run.pictures is not None and self.args.dump_html is not None:
+            shown = [self.pictures.shown("one"), run.pictures.shown("other")]
+            title = f"{Path(self.args.model).name} and {self.args.compare}"
+            write_text(Page(title, shown, list(found.rows())).html(), Path(self.args.dump_html))
 
     def _pictures(self) -> Pictures | None:
         """The observer that draws, if a picture is wanted."""
@@ -269,16 +335,24 @@ class Run:
 
     def _measure(self, session: InferenceSession, inputs: dict[str, np.ndarray]) -> None:
         """Run as often as the options say; report latency and profile."""
-        from glow_mlir.tools.latency import Budget, measure
+        from glow_mlir.tools.latency import measure
 
         args = self.args
         self.progress.say("measuring")
-        warmup = DEFAULT_WARMUP if args.warmup is None else args.warmup
-        budget = Budget(args.iterations or DEFAULT_ITERATIONS, args.duration or 0.0, warmup)
+        budget = self._budget
         if not (args.profile or args.trace):
             self._add(measure(lambda: session.run(None, inputs), budget))
         else:
             self._profile(session, inputs, budget)
+
+    @property
+    def _budget(self) -> Budget:
+        """How often to run, as the options say."""
+        from glow_mlir.tools.latency import Budget
+
+        args = self.args
+        warmup = DEFAULT_WARMUP if args.warmup is None else args.warmup
+        return Budget(args.iterations or DEFAULT_ITERATIONS, args.duration or 0.0, warmup)
 
     def _profile(self, session: InferenceSession, inputs: dict[str, np.ndarray], budget: Budget) -> None:
         """Measure, and report where the time went."""
@@ -298,7 +372,7 @@ class Run:
                 chrome_trace(profile.events(), f"{PROGRAM} {self.args.model}", profile.tracks), Path(self.args.trace)
             )
 
-    def _compare(
+    def _check_layers(
         self,
         model: Any,
         inputs: dict[str, np.ndarray],
@@ -309,7 +383,7 @@ class Run:
         from glow_mlir.tools.layer_check import Comparison, Tolerance
 
         args = self.args
-        self.progress.say("comparing")
+        self.progress.say("checking")
         tolerance = Tolerance(args.rtol, args.atol)
         found = Comparison(model, self._options, inputs, args.check, tolerance, values).run(outputs)
         self._add(found)

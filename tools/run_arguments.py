@@ -27,6 +27,7 @@ glow-run model.onnx --bind N=1
 glow-run model.onnx --input x=x.npy --outputs results.npz
 glow-run resnet50.onnx --image cat.png --mean 0.485,0.456,0.406 --stddev 0.229,0.224,0.225
 glow-run model.onnx --check onnxruntime
+glow-run model.onnx --compare='--precision bf16' --dump-html both.html
 glow-run model.onnx --iterations 100 --profile --trace trace.json
 glow-run allocated.mlir --backend interpreter
 """
@@ -136,6 +137,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     _add_measurement(parser.add_argument_group("measurement"))
     _add_files(parser.add_argument_group("files (- is stdout, which then has nothing else)"))
     args = parser.parse_args(arguments)
+    args.arguments = tuple(arguments)
     _check(args)
     return args
 
@@ -265,6 +267,12 @@ def _add_check(group: ArgumentGroup) -> None:
         "--check",
         choices=(REFERENCE_BACKEND, "onnxruntime"),
         help="compare every layer with a reference; exit code 1 if one is wrong",
+    )
+    group.add_argument(
+        "--compare",
+        metavar="OTHER",
+        help="compile a second time, another model or with other options, and print both side by side: "
+        "--compare other.onnx, --compare='--precision bf16'",
     )
     default = "(default: by element type, for f32 1e-3, and 1e-3 of the layer's largest value)"
     group.add_argument("--rtol", type=amount, metavar="X", help=f"relative tolerance {default}")
