@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test lint pytest fuzz filecheck format mlir-tools emulators browser node-tests-on-targets docs dist clean distclean
+.PHONY: help run test lint pytest fuzz filecheck format mlir-tools emulators browser node-tests-on-targets docs pictures dist clean distclean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -55,6 +55,9 @@ browser: ## Unpack Debian's Chromium into .browser, for the tests of pages
 
 docs: $(FOR_TEST) ## Build the site of the documentation into build/site, with warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+pictures: $(FOR_TEST) ## Draw the pictures of the documentation from the figures on its pages
+	$(BIN)/python benchmarks/draw.py
 
 dist: $(FOR_TEST) ## Build wheel and source distribution into dist/
 	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from contest.engines import ENGINES, OURS, REFERENCE
 from contest.environments import FOLDER, EnvironmentFailure, environment
 from contest.machine import cores_from, machine
-from contest.picture import draw
+from contest.picture import pictures_of
 from contest.probe import Probe
 from contest.report import Run, document
 from contest.turns import Measurement, Settings, Turns
@@ -113,10 +113,10 @@ def write(options: argparse.Namespace, run: Run) -> None:
     if options.json is not None:
         write_text(json.dumps(run.as_data(), indent=1) + "\n", options.json)
     if options.write is not None:
-        picture = options.write.with_suffix(".svg")
-        fewest = min(measurement.threads for measurement in run.measurements)
-        write_text(draw([m for m in run.measurements if m.threads == fewest]), picture)
-        write_text(document(run, picture.name), options.write)
+        page = document(run, options.write.stem)
+        for name, text in pictures_of(page, options.write.stem).items():
+            write_text(text, options.write.with_name(name))
+        write_text(page, options.write)
 
 
 def leave(number: int, _: FrameType | None) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from contest.engines import ENGINES, OURS, REFERENCE, STRICT
 from contest.figures import Comparison, best_peer, geometric_mean
+from contest.picture import picture_file
 from contest.turns import Measurement, Result
 
 ACCURATE = 1e-3
@@ -174,10 +175,12 @@ def failures(measurements: Sequence[Measurement]) -> str:
     return "\n".join(lines) or "Every engine ran every model."
 
 
-def section(measurements: Sequence[Measurement]) -> str:
-    """All tables of one number of threads."""
+def section(measurements: Sequence[Measurement], name: str | None) -> str:
+    """All tables of one number of threads, behind the picture of a page of that `name`, if there is one."""
     threads = measurements[0].threads
-    parts = [f"## {'One thread' if threads == 1 else f'{threads} threads'}", ratio_table(measurements)]
+    heading = "One thread" if threads == 1 else f"{threads} threads"
+    picture = [] if name is None else [f"![{heading}: over the best engine]({picture_file(name, heading)})"]
+    parts = [f"## {heading}", *picture, ratio_table(measurements)]
     for heading, cell in DETAILS.items():
         parts += [f"### {heading}", details(measurements, cell)]
     parts += ["### What did not run", failures(measurements)]
@@ -215,8 +218,8 @@ products may exceed.
 """
 
 
-def document(run: Run, picture: str | None) -> str:
-    """The whole of `docs/benchmarks.md`; `picture` is the picture's file, relative to it."""
+def document(run: Run, name: str | None) -> str:
+    """The whole of `docs/benchmarks.md`, whose pictures are in files that begin with `name`."""
     used = {name for measurement in run.measurements for name in measurement.results}
     packages = "Versions: " + "; ".join(
         ", ".join(engine.packages[:2] if name == "iree" else engine.packages[:1]).replace("==", " ")
@@ -224,8 +227,6 @@ def document(run: Run, picture: str | None) -> str:
         if name in used and engine.packages
     )
     parts = [HEAD.format(machine=run.machine, rounds=run.rounds, accurate=ACCURATE, packages=f"{packages}.")]
-    if picture is not None:
-        parts.append(f"![Ratios over the best peers]({picture})\n")
     for threads in sorted({measurement.threads for measurement in run.measurements}):
-        parts.append(section([m for m in run.measurements if m.threads == threads]) + "\n")
+        parts.append(section([m for m in run.measurements if m.threads == threads], name) + "\n")
     return "\n".join(parts)

@@ -6,8 +6,10 @@ import json
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from draw import main
 
-from contest.picture import draw
+from contest.figures import Spread
+from contest.picture import Bar, draw, pictures_of
 from contest.report import Run, compare, document, failures, ratio_table, table
 from contest.turns import Measurement, Result
 
@@ -67,17 +69,46 @@ def test_who_does_not_run_is_named_with_the_reason():
 
 def test_document_and_data_hold_all_parts():
     run = Run("a machine", 2, [measurement()])
-    text = document(run, "benchmarks.svg")
-    for part in ("a machine: 2 rounds", "## One thread", "](benchmarks.svg)", "has no operator", "onnxruntime 1."):
+    text = document(run, "benchmarks")
+    for part in (
+        "a machine: 2 rounds",
+        "## One thread",
+        "](benchmarks-one-thread.svg)",
+        "has no operator",
+        "onnxruntime 1.",
+    ):
         assert part in text
     data = json.loads(json.dumps(run.as_data()))
     assert data["measurements"][0]["over_every"]["peer"] == "mnn"
     assert Run.from_data(data) == run
 
 
-def test_picture_is_well_formed():
-    bars = [e for e in ElementTree.fromstring(draw([measurement()])).iter() if e.tag.endswith("rect")]
-    assert len(bars) == 3  # The ground and two bars.
+def parts(picture: str, tag: str) -> list[ElementTree.Element]:
+    """The elements of one kind in a picture."""
+    return [element for element in ElementTree.fromstring(picture).iter() if element.tag.endswith(f"}}{tag}")]
+
+
+def test_picture_is_sorted_and_says_where_we_are_slower():
+    bars = [Bar("slow", Spread(0.7, 0.8, 0.9), "a < b"), Bar("fast", Spread(1.9, 2.0, 2.1), "other")]
+    picture = draw("A title", "a note", bars)
+    names = [text.text for text in parts(picture, "text") if text.get("class") == "name"]
+    assert names == ["fast", "slow"]
+    kinds = [(bar.get("class"), float(bar.get("width", ""))) for bar in parts(picture, "rect")[1:]]
+    assert [kind for kind, _ in kinds] == ["faster", "slower"]
+    assert kinds[0][1] == pytest.approx(2.5 * kinds[1][1], rel=0.01)
+    (line,) = (line for line in parts(picture, "line") if line.get("class") == "equal")
+    assert float(line.get("x1", "")) == pytest.approx(190 + kinds[0][1] / 2, abs=0.2)
+
+
+def test_pictures_of_a_page_are_those_of_its_tables():
+    page = document(Run("a machine", 2, [measurement()]), "page")
+    ((name, picture),) = pictures_of(page, "page").items()
+    assert f"]({name})" in page
+    assert "2.00 × ONNX Runtime" in picture
+
+
+def test_pictures_of_the_documentation_are_fresh():
+    assert main(["--check"]) == 0
 
 
 def test_table_is_markdown():
