@@ -95,7 +95,6 @@ class Run:
     def _execute(self) -> int:
         from glow_mlir.api.model_identity import model_backend
         from glow_mlir.api.models import accepted_model
-        from glow_mlir.tools.compilation_comparison import Side
         from glow_mlir.tools.run_inputs import largest, read_inputs
         from glow_mlir.tools.run_report import CompileSummary, OutputSummary, write_arrays, write_json
 
@@ -127,7 +126,7 @@ class Run:
         if is_measured(args):
             self._measure(session, inputs)
         if args.compare is not None:
-            self._compare(given, Side(session, self.seen, inputs, outputs))
+            self._compare(given, self._side(session, inputs, outputs))
         is_right = args.check is None or self._check_layers(model, inputs, values, outputs)
         if args.json is not None:
             write_json(self.report, args.json)
@@ -269,15 +268,18 @@ class Run:
         pairs = [pair for argument in arguments for pair in zip(labels(argument), inputs[argument.name].shape)]
         return {label: size for label, size in pairs if isinstance(label, str)}
 
+    def _side(self, session: InferenceSession, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> Side:
+        """This run as one side of a comparison."""
+        from glow_mlir.tools.compilation_comparison import Side
+
+        assert self.seen is not None
+        return Side(session, self.seen, inputs, outputs)
+
     def _compare(self, given: Inputs, one: Side) -> None:
         """Compile and run the other one, and report both side by side."""
         from glow_mlir.ir.text import write_text
         from glow_mlir.pictures.page import Page
-        from glow_mlir.tools.compilation_comparison import (
-            CompilationComparison,
-            Side,
-            measured_in_turns,
-        )
+        from glow_mlir.tools.compilation_comparison import CompilationComparison, measured_in_turns
         from glow_mlir.tools.run_inputs import largest
 
         args = self.other
@@ -286,7 +288,7 @@ class Run:
         session = run._compiled(run._model(), given)
         inputs = given.complete(largest(session.get_inputs(), dict(args.bind)), session.shape_inputs)
         names = [argument.name for argument in session.get_outputs()]
-        other = Side(session, run.seen, inputs, dict(zip(names, session.run(None, inputs), strict=True)))
+        other = run._side(session, inputs, dict(zip(names, session.run(None, inputs), strict=True)))
         self.progress.say("measuring")
         times = measured_in_turns([one.run, other.run], self._budget)
         found = CompilationComparison(one, other, (times[0], times[1]))
