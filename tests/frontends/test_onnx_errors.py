@@ -306,7 +306,7 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
     assert refusal(path, ModelError).startswith(f"{path}: cannot be read: No such file or directory (hint: ")
 
 
-@pytest.mark.parametrize("size", [0, 1, 10, -1, -20])
+@pytest.mark.parametrize("size", [1, 10, -1, -20])
 def test_truncated_file_is_named(tmp_path: Path, size: int) -> None:
     path = tmp_path / "cut.onnx"
     data = model_of([RELU], initializers=[weight("w", *range(100))]).SerializeToString()
@@ -314,9 +314,15 @@ def test_truncated_file_is_named(tmp_path: Path, size: int) -> None:
     assert refusal(path, ModelError).startswith(f"{path}: is not an ONNX model")
 
 
-@pytest.mark.parametrize("data", [b"", b"abc"])
-def test_bytes_of_something_else_are_told_as_a_model(data: bytes) -> None:
-    assert refusal(data, ModelError).startswith("the model is not an ONNX model")
+def test_empty_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "cut.onnx"
+    path.touch()
+    assert refusal(path, ModelError) == f"{path}: is empty (hint: check that the download is complete)"
+
+
+@pytest.mark.parametrize(("data", "fault"), [(b"", "is empty"), (b"abc", "is not an ONNX model")])
+def test_bytes_of_something_else_are_told_as_a_model(data: bytes, fault: str) -> None:
+    assert refusal(data, ModelError).startswith(f"the model {fault}")
 
 
 def test_node_without_an_operator_is_refused() -> None:
