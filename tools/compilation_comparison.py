@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -105,8 +106,12 @@ class CompilationComparison:
     times: tuple[np.ndarray, np.ndarray]
     key: str = "comparison"
 
-    def rows(self) -> Iterator[Row]:
+    @cached_property
+    def rows(self) -> list[Row]:
         """All lines, each section behind its heading."""
+        return list(self._rows())
+
+    def _rows(self) -> Iterator[Row]:
         one, other = self.one, self.other
         yield from _counts("operations at the stage", one.seen.operations, other.seen.operations)
         yield from _counts("changes by the pass", one.seen.passes(), other.seen.passes())
@@ -136,7 +141,7 @@ class CompilationComparison:
 
     def show(self) -> None:
         """Print a table for each section that has lines."""
-        rows = list(self.rows())
+        rows = self.rows
         headings = [number for number, row in enumerate(rows) if row[1] is None]
         for begin, end in zip(headings, [*headings[1:], len(rows)], strict=True):
             cells = [[cell or "" for cell in row] for row in rows[begin + 1 : end]]
@@ -145,7 +150,7 @@ class CompilationComparison:
 
     def data(self) -> list[Row]:
         """The lines as JSON has them."""
-        return list(self.rows())
+        return self.rows
 
 
 def measured_in_turns(runs: Sequence[Callable[[], object]], budget: Budget) -> tuple[np.ndarray, ...]:

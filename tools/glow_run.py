@@ -95,7 +95,7 @@ class Run:
     def _execute(self) -> int:
         from glow_mlir.api.model_identity import model_backend
         from glow_mlir.api.models import accepted_model
-        from glow_mlir.tools.run_inputs import largest, read_inputs
+        from glow_mlir.tools.run_inputs import read_inputs
         from glow_mlir.tools.run_report import CompileSummary, OutputSummary, write_arrays, write_json
 
         args = self.args
@@ -105,12 +105,11 @@ class Run:
         self._check_early()
         given = read_inputs(args)
         session = self._compiled(model, given)
-        inputs = given.complete(largest(session.get_inputs(), dict(args.bind)), session.shape_inputs)
+        inputs = self._inputs_of(session, given)
         self.progress.say("running")
-        names = [argument.name for argument in session.get_outputs()]
         with watching(self.progress.say), self.times.measuring_run():
-            found = session.run(None, inputs)
-        outputs = self._without_values(dict(zip(names, found, strict=True)))
+            found = outputs_of(session, inputs)
+        outputs = self._without_values(found)
         values: Mapping[str, np.ndarray] = {}
         if session.specializations:
             self.sizes, values = session.specializations[-1].sizes, session.specializations[-1].values
@@ -211,32 +210,34 @@ class Run:
         from glow_mlir.driver.compile_times import CompileTimes
 
         args = self.args
-        dump, pictures = self._phase_dump(), self._pictures()
-        self.pictures = pictures
-        log = wanted_log(self.args)
-        if self.args.compare is not None or self.is_other:
+        dump, log = self._phase_dump(), wanted_log(args)
+        pictures = self.pictures = self._pictures()
+        if args.compare is not None or self.is_other:
             from glow_mlir.tools.compilation_comparison import Seen
 
             self.seen = Seen()
         observers = [observer for observer in (dump, pictures, self.seen) if observer is not None]
         self.times = CompileTimes([self._tell, *observers])
-        logs = (log, pictures and pictures.log, self.seen and self.seen.log)
-        pass_observers = [observer for observer in logs if observer is not None]
+        # One log serves all who read it: to follow a pass costs as much as many a pass.
+        readers = [reader for reader in (pictures, self.seen) if reader is not None]
+        logs = [kept for kept in (log, *(reader.log for reader in readers)) if kept is not None][:1]
+        for reader in readers:
+            (reader.log,) = logs
         # What is to be looked at has to happen: the cache would answer without a compilation, and without its warnings.
-        is_seen = bool(observers or pass_observers) or args.stats is not None or args.dump_values is not None
+        is_seen = bool(observers or logs) or args.stats is not None or args.dump_values is not None
         cache = args.cache and not is_seen
         self.progress.say("compiling")
         try:
             with watching(self.progress.say), self.times.measuring():
-                session = self._opened(model, cache, pass_observers)
-                if (is_seen or self.seen) and (sizes := self._missing_sizes(session, given)):
+                session = self._opened(model, cache, logs)
+                if is_seen and (sizes := self._missing_sizes(session, given)):
                     self.sizes = sizes
-                    session = self._opened(model, cache, pass_observers)
+                    session = self._opened(model, cache, logs)
         finally:
             if dump is not None:
                 dump.finish()
         self.progress.clear()
-        if observers or pass_observers or args.dump_values is not None:
+        if observers or logs or args.dump_values is not None:
             session.require_sizes()
         if log is not None:
             write_log(log, args)
@@ -257,6 +258,12 @@ class Run:
             pass_observers=pass_observers,
         )
 
+    def _inputs_of(self, session: InferenceSession, given: Inputs) -> dict[str, np.ndarray]:
+        """The inputs of a run; those that nothing gives are as large as bounds of free dimensions let them be."""
+        from glow_mlir.tools.run_inputs import largest
+
+        return given.complete(largest(session.get_inputs(), dict(self.args.bind)), session.shape_inputs)
+
     def _missing_sizes(self, session: InferenceSession, given: Inputs) -> dict[str, Dimension]:
         """The sizes that are free, as the inputs of the run have them: what is to be watched has to be compiled now."""
         from glow_mlir.tools.run_inputs import labels, largest
@@ -264,7 +271,7 @@ class Run:
         arguments = largest(session.get_inputs(), dict(self.args.bind))
         if not any(isinstance(label, str) for argument in arguments for label in labels(argument)):
             return {}
-        inputs = given.complete(arguments, session.shape_inputs)
+        inputs = self._inputs_of(session, given)
         pairs = [pair for argument in arguments for pair in zip(labels(argument), inputs[argument.name].shape)]
         return {label: size for label, size in pairs if isinstance(label, str)}
 
@@ -280,15 +287,12 @@ class Run:
         from glow_mlir.ir.text import write_text
         from glow_mlir.pictures.page import Page
         from glow_mlir.tools.compilation_comparison import CompilationComparison, measured_in_turns
-        from glow_mlir.tools.run_inputs import largest
 
-        args = self.other
-        run = Run(args, self.progress, is_other=True)
-        args.backend = args.backend or self.args.backend
+        self.other.backend = self.other.backend or self.args.backend
+        run = Run(self.other, self.progress, is_other=True)
         session = run._compiled(run._model(), given)
-        inputs = given.complete(largest(session.get_inputs(), dict(args.bind)), session.shape_inputs)
-        names = [argument.name for argument in session.get_outputs()]
-        other = run._side(session, inputs, dict(zip(names, session.run(None, inputs), strict=True)))
+        inputs = run._inputs_of(session, given)
+        other = run._side(session, inputs, outputs_of(session, inputs))
         self.progress.say("measuring")
         times = measured_in_turns([one.run, other.run], self._budget)
         found = CompilationComparison(one, other, (times[0], times[1]))
@@ -296,7 +300,7 @@ class Run:
         if self.pictures is not None and run.pictures is not None and self.args.dump_html is not None:
             shown = [self.pictures.shown("one"), run.pictures.shown("other")]
             title = f"{Path(self.args.model).name} and {self.args.compare}"
-            write_text(Page(title, shown, list(found.rows())).html(), Path(self.args.dump_html))
+            write_text(Page(title, shown, found.rows).html(), Path(self.args.dump_html))
 
     def _pictures(self) -> Pictures | None:
         """The observer that draws, if a picture is wanted."""
@@ -390,6 +394,12 @@ class Run:
         found = Comparison(model, self._options, inputs, args.check, tolerance, values).run(outputs)
         self._add(found)
         return found.is_right
+
+
+def outputs_of(session: InferenceSession, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The outputs of a run by name."""
+    names = [argument.name for argument in session.get_outputs()]
+    return dict(zip(names, session.run(None, inputs), strict=True))
 
 
 def check_machine_code(backend: str, option: str) -> None:
