@@ -13,7 +13,7 @@ import numpy as np
 
 from glow_mlir.runtime.artifact import Step
 from glow_mlir.runtime.machine_code import MachineEntry
-from glow_mlir.runtime.trace import CALLER, Event
+from glow_mlir.runtime.trace import CALLER, Event, lead
 from glow_mlir.tools.latency import Budget, Measurement, measure
 from glow_mlir.tools.tables import Alignment, print_table
 
@@ -242,4 +242,4 @@ class Profile:
 
     def _lead(self, run: int, length: float) -> float:
         """Microseconds in front of the first instruction of a run that took `length` in all."""
-        return max(0.0, length - float(self._offsets(run, self.stamps[run, -1:])[0])) / 2
+        return lead(length, float(self._offsets(run, self.stamps[run, -1:])[0]))

@@ -86,19 +86,17 @@ class Timer(PassObserver):
     """As MLIR's: `tree` has each run of a pass, in order; `list` sums up all runs of each, the longest first."""
     seconds: list[tuple[str, float]] = field(default_factory=list[tuple[str, float]])
     _begin: float = field(default_factory=time.perf_counter)
-    _started: float = field(default_factory=time.perf_counter)
     imports: ImportClock = field(default_factory=ImportClock)
     """What is to be entered around what is measured."""
-    _imported: float = 0.0
+    _started: tuple[float, float] = (0.0, 0.0)
 
     def start(self) -> None:
         """Begin to measure something that is no pass."""
-        self._started, self._imported = time.perf_counter(), self.imports.seconds
+        self._started = self.imports.mark()
 
     def stop(self, name: str) -> None:
         """End it under that name."""
-        taken = time.perf_counter() - self._started
-        self.seconds.append((name, taken - (self.imports.seconds - self._imported)))
+        self.seconds.append((name, self.imports.since(self._started)[0]))
 
     def before(self, item: ModulePass, module: ModuleOp) -> None:
         self.start()

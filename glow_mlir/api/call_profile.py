@@ -15,6 +15,7 @@ import numpy as np
 
 from glow_mlir.runtime.artifact import Step
 from glow_mlir.runtime.machine_code import MachineEntry
+from glow_mlir.runtime.trace import lead
 from glow_mlir.support.files import replaced
 
 Result = TypeVar("Result")
@@ -74,8 +75,7 @@ class CallProfile:
             length = (call.end - call.begin) / 1e3
             events.append(_event("model_run", "Session", begin, length))
             offsets = (call.stamps - call.stamps[0]) * scale
-            # The clocks have no common zero: half of what Python adds is before the first instruction.
-            first = begin + max(0.0, length - float(offsets[-1])) / 2
+            first = begin + lead(length, float(offsets[-1]))
             for number, step in enumerate(call.steps):
                 duration = float(offsets[number + 1] - offsets[number])
                 details = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -36,12 +35,12 @@ class CompileTimes:
         self.parts: dict[str, float] = {}
         self._others = others
         self._imports = ImportClock()
-        self._mark = (0.0, 0.0)
+        self._mark = self._imports.mark()
 
     @contextmanager
     def measuring(self, last: str = LOAD) -> Generator[None]:
         """Measure what is inside the `with` statement; `last` is the part behind the last stage."""
-        self._mark = (time.perf_counter(), self._imports.seconds)
+        self._mark = self._imports.mark()
         with self._imports:
             yield
         self._end(last)
@@ -64,16 +63,14 @@ class CompileTimes:
         taken = self._end(NAMES.get(stage.name, stage.name))
         for observer in self._others:
             observer(stage, module, taken)
-        self._mark = (time.perf_counter(), self._imports.seconds)
+        self._mark = self._imports.mark()
 
     def _end(self, name: str) -> float:
         """End a part, and give its time without that of imports."""
-        now, imports = time.perf_counter(), self._imports.seconds
-        begun, imported = self._mark
-        taken = now - begun - (imports - imported)
-        self.parts[PYTHON] = self.parts.get(PYTHON, 0.0) + imports - imported
+        taken, imports = self._imports.since(self._mark)
+        self._mark = self._imports.mark()
+        self.parts[PYTHON] = self.parts.get(PYTHON, 0.0) + imports
         self.parts[name] = self.parts.get(name, 0.0) + taken
-        self._mark = (now, imports)
         return taken
 
     def lines(self) -> list[str]:

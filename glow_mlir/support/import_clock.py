@@ -30,6 +30,15 @@ class ImportClock:
     def __exit__(self, *_: object) -> None:
         sys.meta_path.remove(self)
 
+    def mark(self) -> tuple[float, float]:
+        """This moment: the clock, and the seconds of imports so far."""
+        return time.perf_counter(), self.seconds
+
+    def since(self, mark: tuple[float, float]) -> tuple[float, float]:
+        """The seconds since a moment, those of imports left out, and those of imports."""
+        now, imports = self.mark()
+        return now - mark[0] - (imports - mark[1]), imports - mark[1]
+
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
