@@ -210,9 +210,14 @@ def error_line(program: str, error: GlowError, stream: IO[str], severity: str = 
     The `severity` is `error`, `warning` or `note`.
     """
     label = f"{_COLOURS[severity]}{severity}:{_PLAIN}" if has_colour(stream) else f"{severity}:"
+    return f"{printable(error.file or program)}: {label} {printable(message(error))}"
+
+
+def message(error: GlowError) -> str:
+    """What an error says, without its place: the node, the reason and the hint."""
     node = f"node '{error.node}': " if error.node else ""
     hint = f" (hint: {error.hint})" if error.hint else ""
-    return f"{printable(error.file or program)}: {label} {printable(f'{node}{error.reason}{hint}')}"
+    return f"{node}{error.reason}{hint}"
 
 
 def check_files(inputs: Sequence[str], outputs: Sequence[str]) -> None:

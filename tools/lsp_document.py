@@ -16,7 +16,7 @@ from glow_mlir.errors import GlowError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.locations import place_of
 from glow_mlir.ir.text import parse_unverified, verify_module
-from glow_mlir.tools.command_line import diagnostics
+from glow_mlir.tools.command_line import diagnostics, message
 from glow_mlir.tools.lsp_documentation import (
     attribute_names,
     defines_symbol,
@@ -26,6 +26,7 @@ from glow_mlir.tools.lsp_documentation import (
 )
 from glow_mlir.tools.lsp_index import SEPARATOR, Definition, Index, Statement, Token, indexes, key
 from glow_mlir.tools.operation_documents import operation_document
+from glow_mlir.tools.source_lines import position
 
 NAME = "<document>"
 """What parsers take for the document's file."""
@@ -36,7 +37,6 @@ OFFERED = ("glow_high", "glow_low", "llvm", "arith", "builtin")
 QUALIFIERS = ("@in", "@inout", "@out", "@scratch")
 """What operands of `glow_low` are marked with; they look as symbols do."""
 
-_PLACE = re.compile(r":(\d+):(\d+)$")
 _UNDEFINED = re.compile(r"used but not defined: \[(%[\w$.-]+)")
 _TYPED = re.compile(r"[%@^#!]?[\w$.-]*$")
 
@@ -108,11 +108,10 @@ class Document:
 
     def _offset(self, place: str) -> int | None:
         """The offset of `file:line:column`; `None` where it names no place in the text."""
-        found = _PLACE.search(place)
-        if found is None or not place.startswith(NAME):
+        found = position(place)
+        if found is None or found.file != NAME or found.line > len(self.lines):
             return None
-        line = int(found[1]) - 1
-        return min(self._line_starts[line] + int(found[2]) - 1, len(self.text)) if line < len(self.lines) else None
+        return min(self._line_starts[found.line - 1] + found.column - 1, len(self.text))
 
     @cached_property
     def lines(self) -> list[str]:
@@ -151,9 +150,7 @@ class Document:
     def _problem(self, error: GlowError) -> Problem:
         """An error, at the name of the operation or at the token which it is about; else at the first line."""
         start = self._undefined(error) or self._offset(error.file)
-        hint = f" (hint: {error.hint})" if error.hint else ""
-        node = f"node '{error.node}': " if error.node else ""
-        text = f"{node}{error.reason}{hint}"
+        text = message(error)
         if start is None:
             return Problem(0, self.offset(0, len(self.text)), text)
         index = self.index_at(start)

@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 STDIN = "<stdin>"
 
@@ -28,15 +29,29 @@ def excerpt(place: str, coloured: bool) -> list[str]:
 
     Empty where no text has that line: an error whose place cannot be shown is told all the same.
     """
-    found = _PLACE.match(place)
-    text = _line_of(found["file"], int(found["line"])) if found else None
+    found = position(place)
+    text = _line_of(found.file, found.line) if found else None
     if found is None or text is None:
         return []
-    width, column = shutil.get_terminal_size().columns - 1, int(found["column"]) - 1
+    width, column = shutil.get_terminal_size().columns - 1, found.column - 1
     start = max(0, min(column - width // 2, len(text) - width))
     shown = "".join(char if char.isprintable() else " " for char in text[start : start + width])
     caret = f"{_CARET}^{_PLAIN}" if coloured else "^"
     return [shown, " " * (column - start) + caret]
+
+
+class Position(NamedTuple):
+    """A file, and a line and column in it, from 1."""
+
+    file: str
+    line: int
+    column: int
+
+
+def position(place: str) -> Position | None:
+    """What `file:line:column` names; `None` for another text."""
+    found = _PLACE.match(place)
+    return Position(found["file"], int(found["line"]), int(found["column"])) if found else None
 
 
 def _line_of(file: str, number: int) -> str | None:
