@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from glow_mlir.support.arguments import truth
 from glow_mlir.tools.bounded_numbers import natural
 from glow_mlir.tools.command_line import ArgumentGroup, add_common_arguments, examples_epilog
 from glow_mlir.tools.ladder_arguments import add_ladder_arguments, names
@@ -37,12 +38,11 @@ cat model.mlir | glow-opt -p cse -o -
 """
 
 
-def truth(text: str) -> bool:
-    """A Boolean option in one of the spellings of LLVM's command-line library."""
-    known = {"1": True, "true": True, "0": False, "false": False}
-    if text.lower() not in known:
+def switch(text: str) -> bool:
+    """A Boolean option."""
+    if (found := truth(text)) is None:
         raise argparse.ArgumentTypeError(f"expected 0 or 1, got '{text}'")
-    return known[text.lower()]
+    return found
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +85,7 @@ def _add_pipeline(group: ArgumentGroup) -> None:
 
 def _add_diagnostics(group: ArgumentGroup) -> None:
     group.add_argument(
-        "--verify-each", type=truth, default=True, metavar="0|1", help="verify the module after each pass (default: 1)"
+        "--verify-each", type=switch, default=True, metavar="0|1", help="verify the module after each pass (default: 1)"
     )
     group.add_argument(
         "--verify-diagnostics",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from glow_mlir.errors import OptionError
+from glow_mlir.support.arguments import truth
 
 GLOW = "GlowExecutionProvider"
 CPU = "CPUExecutionProvider"
@@ -15,23 +16,21 @@ AVAILABLE = (GLOW, CPU)
 Providers = Sequence[str | tuple[str, Mapping[str, Any]]]
 
 
-def _truth(value: str) -> bool:
-    """The truth value that a text is."""
-    return {"1": True, "true": True, "0": False, "false": False}[value.lower()]
-
-
 PROVIDER_OPTIONS: Mapping[str, Callable[[str], Any]] = {
     "accuracy": str,
     "backend": str,
-    "cache": _truth,
+    "cache": truth,
     "optimize": str,
     "precision": str,
     "target": str,
     "threads": int,
-    "tune": _truth,
+    "tune": truth,
     "weights": str,
 }
-"""The options of our provider, which are keywords of `InferenceSession` → what reads their texts."""
+"""
+The options of our provider, which are keywords of `InferenceSession` → what reads their texts; it gives `None`, or
+raises `ValueError`, for what makes no sense.
+"""
 
 
 def get_available_providers() -> list[str]:
@@ -74,8 +73,10 @@ def session_keywords(providers: Mapping[str, Mapping[str, str]]) -> dict[str, An
     for name, value in providers.get(GLOW, {}).items():
         try:
             found[name] = PROVIDER_OPTIONS[name](value)
-        except (KeyError, ValueError) as error:
-            raise OptionError(f"{name}='{value}' makes no sense as an option of '{GLOW}'") from error
+        except ValueError:
+            found[name] = None
+        if found[name] is None:
+            raise OptionError(f"{name}='{value}' makes no sense as an option of '{GLOW}'")
     return found
 
 

@@ -16,6 +16,11 @@ def whole_number(value: object) -> int | None:
         return None
 
 
+def truth(text: str) -> bool | None:
+    """The truth value that a text is, in one of the spellings of LLVM's command-line library; `None` for all else."""
+    return {"1": True, "true": True, "0": False, "false": False}.get(text.lower())
+
+
 def plain_numbers(value: Any) -> Any:
     """A whole number, or a tuple of some, in numbers of Python, where numpy's are given; anything else as it is."""
     if isinstance(value, tuple):
