@@ -13,12 +13,12 @@ from importlib import import_module
 from pathlib import Path
 
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass, get_pass_option_infos
+from xdsl.passes import ModulePass
 
 import glow_mlir
-from glow_mlir.ir.patterns import PatternPass
 from glow_mlir.ir.universe import PASSES, dialect, pass_class
 from glow_mlir.tools.operation_documents import operation_document, summary
+from glow_mlir.tools.pass_list import first_paragraph, options_of, patterns_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -84,20 +84,12 @@ def passes_page() -> str:
 def _pass_parts(kind: type[ModulePass]) -> Iterator[str]:
     yield f"### `{kind.name}` {{ #{kind.name} }}"
     yield inspect.getdoc(kind) or ""
-    if infos := get_pass_option_infos(kind):
-        rows = (
-            (f"`{info.name}`", f"`{str(info.expected_type).strip(chr(39))}`", f"`{info.default_value}`")
-            for info in infos
-        )
-        yield _table(("option", "type", "default"), rows)
-    if issubclass(kind, PatternPass) and not kind.required_fields():
-        patterns = [pattern for walk in kind().walks() for pattern in walk.patterns]
-        rows = ((f"`{pattern.name}`", _first_sentence(type(pattern))) for pattern in patterns)
+    if options := options_of(kind):
+        cells = ((name, str(info.expected_type).strip("'"), info.default_value) for name, info in options)
+        yield _table(("option", "type", "default"), (tuple(f"`{cell}`" for cell in row) for row in cells))
+    if patterns := patterns_of(kind):
+        rows = ((f"`{pattern.name}`", first_paragraph(type(pattern))) for pattern in patterns)
         yield _table(("pattern", "what it does"), rows)
-
-
-def _first_sentence(kind: type) -> str:
-    return " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())
 
 
 def tools_page() -> str:

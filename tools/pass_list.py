@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 
-from xdsl.passes import ModulePass, get_pass_option_infos
+from xdsl.passes import ModulePass, PassOptionInfo, get_pass_option_infos
 from xdsl.transforms import get_all_passes
 
 from glow_mlir.driver.pipelines import available_passes
-from glow_mlir.ir.patterns import PatternPass
+from glow_mlir.ir.patterns import Pattern, PatternPass
 from glow_mlir.ir.universe import PASSES
 
 
@@ -28,14 +28,26 @@ def pass_list() -> str:
 
 def described(kind: type[ModulePass]) -> Iterator[str]:
     """The lines about one pass."""
-    infos = get_pass_option_infos(kind)
-    spelled: Mapping[str, str] = kind.SPELLED if issubclass(kind, PatternPass) else {}
-    options = " ".join(
-        f"{spelled.get(info.name, info.name)}={info.default_value or f'<{info.expected_type}>'}" for info in infos
-    )
+    options = " ".join(f"{name}={info.default_value or f'<{info.expected_type}>'}" for name, info in options_of(kind))
     yield f"{kind.name}{f'{{{options}}}' if options else ''}"
-    paragraph = (inspect.getdoc(kind) or "").partition("\n\n")[0]
-    yield f"  {' '.join(paragraph.split())}"
-    if issubclass(kind, PatternPass) and not kind.required_fields():
-        names = [pattern.name for walk in kind().walks() for pattern in walk.patterns]
-        yield f"  patterns: {', '.join(names)}"
+    yield f"  {first_paragraph(kind)}"
+    if patterns := patterns_of(kind):
+        yield f"  patterns: {', '.join(pattern.name for pattern in patterns)}"
+
+
+def options_of(kind: type[ModulePass]) -> list[tuple[str, PassOptionInfo]]:
+    """The options of a pass, by the names that users write."""
+    spelled: Mapping[str, str] = kind.SPELLED if issubclass(kind, PatternPass) else {}
+    return [(spelled.get(info.name, info.name), info) for info in get_pass_option_infos(kind)]
+
+
+def patterns_of(kind: type[ModulePass]) -> list[Pattern]:
+    """The patterns that a pass is a list of, where it is one that needs no options."""
+    if not issubclass(kind, PatternPass) or kind.required_fields():
+        return []
+    return [pattern for walk in kind().walks() for pattern in walk.patterns]
+
+
+def first_paragraph(kind: type) -> str:
+    """The first paragraph of what a class says of itself, in one line."""
+    return " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())
