@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 SEPARATOR = re.compile(r"^// -----[ \t\r]*$", re.MULTILINE)
 """What divides a file into modules of their own."""
@@ -105,10 +106,13 @@ class Index:
     definitions: dict[int, Definition]
     """Offset of a name → what it defines."""
 
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [token.start for token in self.tokens]
+
     def token_at(self, offset: int) -> Token | None:
         """The token at an offset, or ending there."""
-        starts = [token.start for token in self.tokens]
-        number = bisect_right(starts, offset) - 1
+        number = bisect_right(self._starts, offset) - 1
         if number >= 0 and offset <= self.tokens[number].end:
             # Between two tokens, a name counts rather than a mark.
             before = self.tokens[number - 1] if number > 0 else None

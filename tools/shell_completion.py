@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
+from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import OptionError
 
 SHELLS = ("bash", "zsh", "fish")
 
-STAGES = ("imported", "optimized", "lowered", "scheduled", "instructions", "stacked", "selected", "allocated", "llvm")
 FORMATS = ("mlir", "llvm")
 
 MODELS = ("*.onnx", "*.mlir")
@@ -109,8 +109,8 @@ def _names(action: argparse.Action) -> tuple[Sequence[str], bool] | None:
 
         return sorted(available_passes()), True
     options = {
-        "--stop-after": lambda: STAGES,
-        "--dot-stage": lambda: STAGES,
+        "--stop-after": _stages,
+        "--dot-stage": _stages,
         "--emit": lambda: FORMATS,
         "--verify-each": lambda: ("0", "1"),
         "--target": _targets,
@@ -119,6 +119,12 @@ def _names(action: argparse.Action) -> tuple[Sequence[str], bool] | None:
     }
     found = next((options[name] for name in action.option_strings if name in options), None)
     return None if found is None else (found(), False)
+
+
+def _stages() -> Sequence[str]:
+    from glow_mlir.backends.interface import get_backend
+
+    return get_backend(DEFAULT_BACKEND).pipeline().stage_names
 
 
 def _targets() -> list[str]:
