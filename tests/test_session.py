@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from small_models import counter, with_weight
 
 from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.session import InferenceSession
@@ -41,14 +42,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArtifactCache:
 
 def adding(shape: tuple[int, ...] = (2, 3), weight: float | Sequence[float] = 1.0) -> onnx.ModelProto:
     """y = x + w."""
-    graph = helper.make_graph(
-        [helper.make_node("Add", ["x", "w"], ["y"])],
-        "graph",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
-        [numpy_helper.from_array(np.full(shape, weight, np.float32), "w")],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    return with_weight(weight, shape)
 
 
 def result(session: InferenceSession, x: Any) -> np.ndarray:
@@ -332,24 +326,9 @@ def test_named_targets_of_this_machine_run() -> None:
         assert result(InferenceSession(adding(), target=target), np.ones((2, 3), np.float32))[0, 0] == 2
 
 
-COUNTER = """
-glow_high.placeholder @s : tensor<1000000xf32> {state}
-glow_high.placeholder @x : tensor<1000000xf32> {input}
-glow_high.placeholder @y : tensor<1000000xf32> {output}
-glow_high.func @main(@s, @x, @y) {
-  %x = glow_high.get @x : tensor<1000000xf32>
-  %old = glow_high.get @s {mutable} : tensor<1000000xf32>
-  %sum = glow_high.add %old, %x : tensor<1000000xf32>
-  glow_high.save %sum, @s
-  glow_high.save %sum, @y
-}
-"""
-"""A model whose state is the sum of its inputs."""
-
-
 def test_threads_take_turns_on_state(tmp_path: Path) -> None:
     path = tmp_path / "counter.mlir"
-    path.write_text(COUNTER)
+    path.write_text(counter(1000000))
     session = InferenceSession(path)
     x = np.ones(1_000_000, np.float32)
     with ThreadPoolExecutor(4) as pool:
@@ -363,7 +342,7 @@ def test_threads_take_turns_on_state(tmp_path: Path) -> None:
 def test_fork_while_another_thread_has_the_turn(tmp_path: Path) -> None:
     """In a process of its own, whose children must not wait for a thread that they do not have."""
     path = tmp_path / "counter.mlir"
-    path.write_text(COUNTER)
+    path.write_text(counter(1000000))
     script = f"""
 import os, threading
 import numpy as np

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from small_models import COUNTER, adding, with_weight
+from small_models import adding, counter, with_weight
 
 from glow_mlir import InferenceSession, OrtValue, SessionOptions, load_bundle
 from glow_mlir.api.models import import_any
@@ -54,7 +54,7 @@ def test_copies_are_of_the_same_model_and_options(model: Any, tmp_path: Path, mo
 
 def test_copies_begin_with_the_state_of_the_moment(tmp_path: Path) -> None:
     path = tmp_path / "counter.mlir"
-    path.write_text(COUNTER)
+    path.write_text(counter())
     session, x = InferenceSession(path), {"x": np.ones(4, np.float32)}
     session.run(None, x)
     others = copies(session)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_models import COUNTER, adding, two_inputs
+from small_models import adding, counter, two_inputs
 
 from glow_mlir import InferenceSession, InvalidArgument, IOBinding, OrtValue
 from glow_mlir.errors import OptionError
@@ -126,7 +126,7 @@ def test_misaligned_memory_is_written() -> None:
 
 def test_calls_with_state_follow_one_another(tmp_path: Path) -> None:
     path = tmp_path / "counter.mlir"
-    path.write_text(COUNTER)
+    path.write_text(counter())
     session = InferenceSession(path)
     y = np.empty(4, np.float32)
     binding = bind(session, {"x": np.ones(4, np.float32)}, {"y": y})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -47,6 +48,11 @@ def packages_on_disk() -> list[str]:
         top, *rest = path.parent.relative_to(ROOT).parts
         names.append(".".join((_ROOMS_ON_TOP.get(top, top), *rest)))
     return sorted(names)
+
+
+def make_targets() -> set[str]:
+    """Return the targets of the Makefile."""
+    return set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def pyproject() -> dict[str, Any]:

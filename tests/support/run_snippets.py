@@ -37,7 +37,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from checkout import ROOT
+from checkout import ROOT, make_targets
 from in_process import Finished, find_tool, run_tool
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
@@ -226,14 +226,10 @@ def _words_of_bundles() -> set[str]:
     return {word for source in sources for word in re.findall(r"glow_\w+", source)}
 
 
-def _make_targets() -> set[str]:
-    return set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-
-
 NAMED: dict[str, tuple[re.Pattern[str], Callable[[], set[str]]]] = {
     "operation": (re.compile(r"\bglow_(?:high|low)\.\w+"), _operations),
     "C type": (re.compile(r"\bglow_[a-z_]+\b(?![.])"), _words_of_bundles),
-    "target of make": (re.compile(r"^make ([\w-]+)", re.MULTILINE), _make_targets),
+    "target of make": (re.compile(r"^make ([\w-]+)", re.MULTILINE), make_targets),
 }
 """What fragments name → how it looks, and what there is."""
 

@@ -28,24 +28,25 @@ def two_inputs() -> bytes:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9).SerializeToString()
 
 
-def with_weight(weight: float, size: int = 3) -> onnx.ModelProto:
-    """y = x + w, of `size` elements."""
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]) for name in "xy"]
-    constant = numpy_helper.from_array(np.full(size, weight, np.float32), "w")
+def with_weight(weight: float | Sequence[float] = 1.0, shape: Sequence[int] = (3,)) -> onnx.ModelProto:
+    """y = x + w."""
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in "xy"]
+    constant = numpy_helper.from_array(np.full(tuple(shape), weight, np.float32), "w")
     graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "graph", values[:1], values[1:], [constant])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
-COUNTER = """
-glow_high.placeholder @s : tensor<4xf32> {state}
-glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.placeholder @y : tensor<4xf32> {output}
-glow_high.func @main(@s, @x, @y) {
-  %x = glow_high.get @x : tensor<4xf32>
-  %old = glow_high.get @s {mutable} : tensor<4xf32>
-  %sum = glow_high.add %old, %x : tensor<4xf32>
+def counter(size: int = 4) -> str:
+    """A module whose state is the sum of its inputs, of `size` elements."""
+    return f"""
+glow_high.placeholder @s : tensor<{size}xf32> {{state}}
+glow_high.placeholder @x : tensor<{size}xf32> {{input}}
+glow_high.placeholder @y : tensor<{size}xf32> {{output}}
+glow_high.func @main(@s, @x, @y) {{
+  %x = glow_high.get @x : tensor<{size}xf32>
+  %old = glow_high.get @s {{mutable}} : tensor<{size}xf32>
+  %sum = glow_high.add %old, %x : tensor<{size}xf32>
   glow_high.save %sum, @s
   glow_high.save %sum, @y
-}
+}}
 """
-"""A model whose state is the sum of its inputs."""
