@@ -30,6 +30,9 @@ COLUMNS: dict[str, Alignment] = {"": "left", "one": "right", "other": "right", "
 IMPORT = "(import)"
 """What stands for the pass where operations were there from the beginning."""
 
+ALONE = ("compare", "compilation_log", "log_nodes", "dump_phases", "dump_values", "values_of")
+"""Options that are for the first compilation alone: the second would write over its files."""
+
 
 @dataclass
 class Seen:
@@ -93,7 +96,9 @@ def other_arguments(arguments: Sequence[str], compared: str) -> Namespace:
         raise OptionError("--compare says nothing", hint="a model, or options as in --compare='--precision bf16'")
     model = None if words[0].startswith("-") else words.pop(0)
     args = parse_arguments([*arguments, *words])
-    args.model, args.compare = model or args.model, None
+    args.model = model or args.model
+    for name in ALONE:
+        setattr(args, name, None)
     return args
 
 

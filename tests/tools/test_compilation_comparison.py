@@ -70,6 +70,13 @@ def test_free_sizes_are_those_of_the_run(tmp_path: Path) -> None:
     assert line.startswith("glow-run: warning: nothing says the size of 'N' of input 'image': taken to be 1")
 
 
+def test_files_are_those_of_the_first_compilation(tmp_path: Path) -> None:
+    files = ("--compilation-log", "log.txt", "--dump-phases", "phases")
+    assert compared(tmp_path, "--bind", "N=1", "--compare=--precision bf16", *files, *FAST).code == 0
+    assert "convert-precision" not in (tmp_path / "log.txt").read_text()
+    assert "xbf16>" not in (tmp_path / "phases" / "07-allocated.mlir").read_text()
+
+
 @pytest.mark.parametrize(
     ("other", "message"),
     [
