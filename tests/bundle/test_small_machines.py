@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from checkout import ROOT
 from embedded_models import compiled, inputs_of, network
 from emulators import machine_for
 from models import GraphBuilder, he
@@ -49,6 +50,13 @@ def test_lines_matter_more_than_the_fastest_kernel_and_leave_room_for_the_stack(
     plain = report(None)
     assert report(plain.ram - plain.stack // 2).activations < plain.activations
     assert report(plain.ram * 3 // 4).ram <= plain.ram * 3 // 4
+
+
+@pytest.mark.parametrize("kilobytes", [16, 30])
+def test_kernels_without_scratch_are_taken_where_that_of_others_has_no_room(kilobytes: int) -> None:
+    """Filters that are packed when they are written take none, though they would if they were packed in each call."""
+    options = CompileOptions("cpu", target="cortex-m4", dimensions={"N": 1}, ram_bytes=kilobytes * 1024)
+    assert bundle_of({"": ROOT / "examples" / "digits.onnx"}, "digits", options).report.ram <= kilobytes * 1024
 
 
 def test_size_mode_has_less_code() -> None:

@@ -130,7 +130,7 @@ class CpuBackend(Backend):
         ways = self.candidates(op, storage, target)
         if room is not None:
             every = list(ways)
-            ways = iter([way for way in every if way.scratch_bytes(op, target) <= room] or every)
+            ways = iter([way for way in every if way.scratch_bytes(op, storage, target) <= room] or every)
         if tune:
             tuner, alone = self._tuner_of(storage), dataclasses.replace(target, threads=1)
             found = tuner.fastest(op, alone, list(self.candidates(op, storage, alone)))

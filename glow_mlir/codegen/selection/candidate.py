@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 
 from glow_mlir.codegen.selection.kernel import Kernel, Tiles, add_scratch
-from glow_mlir.codegen.selection.pack_operands import pack_operand
+from glow_mlir.codegen.selection.pack_operands import pack_operand, packable
 from glow_mlir.codegen.selection.partitions import partition
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import to_attribute
@@ -33,11 +33,18 @@ class Candidate:
         """What candidates have in common whose results have the same bits."""
         return (self.kernel.name, *(f"{name}={self.tiles.get(name, 0)}" for name in self.kernel.SUMMING))
 
-    def scratch_bytes(self, op: Instruction, target: Target) -> int:
-        """The bytes of scratch that the choice takes, for one worker."""
+    def scratch_bytes(self, op: Instruction, storage: Storage, target: Target) -> int:
+        """The bytes of scratch that the choice takes, for one worker, once its operands are packed."""
         trial = op.clone()
         try:
             self._name(trial)
+            if isinstance(op, DerivedInstruction):
+                forms = self.kernel.packed(trial, target)
+                packed = {
+                    n: form.described() for n, form in forms.items() if packable(op, n, storage, form) is not None
+                }
+                if packed:
+                    trial.properties["packing"] = DictionaryAttr(packed)
             return sum(byte_size(buffer_type(*buffer)) for buffer in self.kernel.scratch(trial, target))
         finally:
             trial.drop_all_references()

@@ -39,9 +39,8 @@ def pack_operand(op: DerivedInstruction, name: str, storage: Storage, form: Pack
     A constant is packed by the compiler, state by a function that is added to the module. Operands that were packed
     alike share what is packed.
     """
-    (value,) = [v for n, group in operand_groups(op) if n == name for v in group if v is not None]
-    source = whole_storage(value, storage)
-    if source is None or (isinstance(source, PlaceholderOp) and form.moves is None):
+    value, source = _operand(op, name), packable(op, name, storage, form)
+    if source is None:
         return False
     shape, function = shape_of(value), function_of(op)
     # State is packed by code for one machine.
@@ -61,6 +60,17 @@ def pack_operand(op: DerivedInstruction, name: str, storage: Storage, form: Pack
     entries = dict(op.packing.data) if op.packing is not None else {}
     op.packing = DictionaryAttr({**entries, name: form.described()})
     return True
+
+
+def packable(op: DerivedInstruction, name: str, storage: Storage, form: PackedForm) -> ContentOp | None:
+    """The constant or state behind an operand that `pack_operand` packs; None where it leaves the operand as it is."""
+    source = whole_storage(_operand(op, name), storage)
+    return None if isinstance(source, PlaceholderOp) and form.moves is None else source
+
+
+def _operand(op: DerivedInstruction, name: str) -> SSAValue:
+    (value,) = [v for n, group in operand_groups(op) if n == name for v in group if v is not None]
+    return value
 
 
 def _packed_constant(
