@@ -20,7 +20,8 @@ _KEYWORDS = frozenset(
 
 _MACROS = re.compile(
     r"NULL|NAN|I|BUFSIZ|TRUE|FALSE|stdin|stdout|stderr|errno|assert|offsetof|linux|unix"
-    r"|E[A-Z0-9]+|(SIG|LC_|SEEK_|CLOCKS_|EXIT_|FE_|FLT_|DBL_|LDBL_|PRI|SCN|FP_|ATOMIC_|HUGE_VAL|INFINIT)\w*"
+    r"|complex|imaginary|noreturn|math_errhandling"
+    r"|E[A-Z0-9]+|(M_|SIG|LC_|SEEK_|CLOCKS_|EXIT_|FE_|FLT_|DBL_|LDBL_|PRI|SCN|FP_|ATOMIC_|HUGE_VAL|INFINIT)\w*"
     r"|[A-Z0-9_]+_(MAX|MIN|C|BIT|WIDTH)"
 )
 """What headers of C and of the systems define as macros, and names that they keep (C11, 7.31)."""

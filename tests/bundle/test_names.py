@@ -42,7 +42,22 @@ glow_high.func @main({names}, @result) {{
 }}
 """
 INPUT = 'glow_high.placeholder @x{} : tensor<2xf32> {{input, label = "{}"}}'
-NAMES = ("sizes", "observer", "nothing", "uint8_t", "EOF", "int", "I", "*/", "??/", "input_x", "X", "x")
+NAMES = (
+    "sizes",
+    "observer",
+    "nothing",
+    "uint8_t",
+    "EOF",
+    "int",
+    "I",
+    "*/",
+    "??/",
+    "input_x",
+    "X",
+    "x",
+    "complex",
+    "M_PI",
+)
 
 
 def compiled(folder: Path, *arguments: object) -> None:
@@ -95,7 +110,9 @@ def test_headers_compile_whatever_things_are_called(awkward: Path, flags: tuple[
         "several.debug.h",
         "string_model.debug.h",
     ]
-    whole.write_text("".join(f'#include "{name}"\n' for name in headers) + "#include <string.h>\n#include <stdio.h>\n")
+    lines = ["#ifndef _GNU_SOURCE", "#define _GNU_SOURCE", "#endif", "#include <complex.h>", "#include <math.h>"]
+    lines += [f'#include "{name}"' for name in headers] + ["#include <string.h>", "#include <stdio.h>", ""]
+    whole.write_text("\n".join(lines))
     checked(whole, *flags, f"-I{awkward}")
 
 
