@@ -44,14 +44,16 @@ helps by not making tensors at all.
 ## Limits
 
 `--ram-limit BYTES` (256K, 1M; `ram_bytes` of sessions and targets) is what activations, inputs, outputs and state may
-take together; in a bundle, the stack as well, and `--flash-limit` is for code and constants. `tile-lines` then cuts
-chains of convolutions into blocks of lines until most that lives at once is within the limit, and no further: each
-time the chain that leaves least beyond it, at the end with the largest blocks that there is room for. Each line is
-computed once; a convolution that is cut is computed by a kernel that can do lines, also where one that cannot
-(Winograd's) would be faster. `select` gives a kernel only scratch that fits beside the buffers that live where it runs.
-A bundle whose stack alone is too much is compiled again with activations that make room for it. Whatever does not fit
-is an error in one line, which names the layer at which most is live. No region may be larger than pointers of the
-target span (2 GB of 32 bits).
+take together; in a bundle, the stack as well, and `--flash-limit` is for code and constants. The functions of a module
+share that memory: each leaves room for the state of all, and for inputs and outputs of the one that has most.
+
+`tile-lines` then cuts chains of convolutions into blocks of lines until most that lives at once is within the limit,
+and no further: each time the chain that leaves least beyond it, at the end with the largest blocks that there is room
+for. Each line is computed once; a convolution that is cut is computed by a kernel that can do lines, also where one
+that cannot (Winograd's) would be faster. `select` gives a kernel only scratch that fits beside the buffers that live
+where it runs. A bundle whose stack alone is too much is compiled again with activations that make room for it. Whatever
+does not fit is an error in one line, which names the layer at which most is live. No region may be larger than pointers
+of the target span (2 GB of 32 bits).
 
 ## Bytes by model
 

@@ -72,9 +72,26 @@ def allocate_activations(function: FuncOp) -> None:
 
 
 def bound_bytes(function: FuncOp) -> int:
-    """The bytes of inputs, outputs and state that a function is bound to."""
-    types = (op.tensor_type for op in placeholders_of(function))
-    return sum(rounded(prod(largest_shape(type_)) * byte_width(type_.element_type)) for type_ in types)
+    """
+    The bytes of inputs, outputs and state that are there while a function runs: the state of all functions of its
+    module, which lives on between calls, and inputs and outputs of the one that has most, whose memory they share.
+    """
+    module = function.parent_op()
+    assert isinstance(module, ModuleOp)
+    state: dict[str, int] = {}
+    largest = 0
+    for other in low_functions(module):
+        if other.assigned != function.assigned:
+            continue
+        exchanged = 0
+        for op in placeholders_of(other):
+            size = rounded(prod(largest_shape(op.tensor_type)) * byte_width(op.tensor_type.element_type))
+            if op.role in {"input", "output"}:
+                exchanged += size
+            else:
+                state[op.sym_name.data] = size
+        largest = max(largest, exchanged)
+    return largest + sum(state.values())
 
 
 def room_of(function: FuncOp) -> int:
@@ -112,7 +129,7 @@ def _beyond_limit(function: FuncOp, lives: list[Lifetime], size: int) -> OutOfMe
     bound, limit = bound_bytes(function), function.target.ram_bytes
     # Where most lives, the buffer that was declared last is that of the instruction.
     largest = max(lives, key=lambda at: sum(rounded(life.size) for life in lives if life.begin <= at.begin < life.end))
-    needed = f"{size:,} bytes of activations and {bound:,} of inputs, outputs and state"
+    needed = f"{size:,} bytes of activations beside {bound:,} of inputs, outputs and state"
     hint = "what takes most is here: smaller inputs, codes of 8 bits, or fewer channels"
     if bound >= limit:
         hint = "smaller inputs and outputs, or of fewer bits"

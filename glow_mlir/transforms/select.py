@@ -56,8 +56,8 @@ class SelectPass(ModulePass):
         ]
         rooms: dict[Operation, int] = {}
         if function.target.ram_bytes:
-            lives = live_bytes(function, waiting, ALIGNMENT)
-            rooms = {instruction: max(0, room_of(function) - live) for instruction, live in lives.items()}
+            room, lives = room_of(function), live_bytes(function, waiting, ALIGNMENT)
+            rooms = {instruction: max(0, room - live) for instruction, live in lives.items()}
         for number, instruction in enumerate(waiting, 1):
             if self.tune:
                 say(f"tuning instruction {number} of {len(waiting)}")

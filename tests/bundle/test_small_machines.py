@@ -59,6 +59,20 @@ def test_kernels_without_scratch_are_taken_where_that_of_others_has_no_room(kilo
     assert bundle_of({"": ROOT / "examples" / "digits.onnx"}, "digits", options).report.ram <= kilobytes * 1024
 
 
+def test_entries_leave_room_for_the_inputs_and_outputs_of_all() -> None:
+    """The convolutions need few, and have to make room for the other entry, as both regions are those of all."""
+    g = GraphBuilder(0)
+    y = g.node("Relu", "x")
+    relu = g.model({"x": (TensorProto.FLOAT, [4000])}, {y: [4000]}, opset=13)
+    models = {"one": convolutions(), "other": relu}
+
+    def report(limit: int | None) -> MemoryReport:
+        return bundle_of(models, "a", CompileOptions("cpu", target="cortex-m4", ram_bytes=limit)).report
+
+    limit = report(None).ram * 3 // 4
+    assert report(limit).ram <= limit
+
+
 def test_size_mode_has_less_code() -> None:
     sizes: list[int] = []
     for options in ("", ",optimize=size"):

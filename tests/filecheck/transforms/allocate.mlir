@@ -5,7 +5,7 @@
 
 // RUN: not glow-opt %s -p 'assign-target{target=cortex-m4},allocate' --split-input-file 2>&1 | filecheck %s --check-prefix=SPAN
 
-// LIMIT: @share takes 256 bytes of activations and 256 of inputs, outputs and state, 212 more than its limit of 300 (hint: {{.*}})
+// LIMIT: @share takes 256 bytes of activations beside 256 of inputs, outputs and state, 212 more than its limit of 300 (hint: {{.*}})
 
 // %c takes the place of %a, which is dead; 80 bytes take 128, since offsets are multiples of 64.
 
