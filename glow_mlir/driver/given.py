@@ -104,7 +104,7 @@ def check_constants(module: ModuleOp) -> None:
             continue
         digest, place = op.weights.data, place_of(op)
         if (known := known_digest(digest)) is None:
-            hint = "the weight file belongs beside the .mlir file, under its name; text on stdin has none"
+            hint = "the weight file belongs beside the .mlir file, under its name; stdin and bundles have none"
             raise ModelError(f"weights {digest} are not loaded", file=place, hint=hint)
         dtype, shape = numpy_dtype(op.tensor_type.element_type), shape_of(op.tensor_type)
         if reason := type_fault(digest, known.weights, dtype, shape):

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 from in_process import Finished, run_tool
 
 from glow_mlir.api.bundles import bundle_of
@@ -102,3 +103,14 @@ def test_objects_for_windows_and_apple_say_what_their_linkers_want(folder: Path)
 def test_a_bundle_has_an_entry() -> None:
     with pytest.raises(OptionError, match="there is no function to call"):
         bundle_of({}, "none", CompileOptions("cpu"))
+
+
+def test_the_module_of_a_bundle_is_to_be_read_alone(folder: Path) -> None:
+    """Its weights are in the constants, as kernels read them."""
+    model = str(ROOT / "examples" / "digits.onnx")
+    assert compiled(folder, model, "--bind", "N=1", "--target", "sse2", "-o", "made").code == 0
+    done = compiled(folder, "made/digits.mlir", "-o", "again")
+    assert done.code == 1
+    assert b"are not loaded (hint: " in done.stderr
+    assert b"bundles have none" in done.stderr
+    assert not (folder / "again").exists()
