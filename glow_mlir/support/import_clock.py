@@ -15,20 +15,22 @@ class ImportClock:
     """
     Counts the seconds that imports take inside its `with` statement, in the thread that entered it.
 
-    Modules that are imported by others are counted once, as parts of these.
+    Modules that are imported by others are counted once, as parts of these. Several clocks may run at once, also in
+    one thread.
     """
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._depth = 0
-        self._thread = threading.get_ident()
+        self._thread = 0
 
     def __enter__(self) -> Self:
-        sys.meta_path.insert(0, self)
+        self._thread = threading.get_ident()
+        _FINDER.start(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        sys.meta_path.remove(self)
+        _FINDER.stop(self)
 
     def mark(self) -> tuple[float, float]:
         """This moment: the clock, and the seconds of imports so far."""
@@ -39,11 +41,53 @@ class ImportClock:
         now, imports = self.mark()
         return now - mark[0] - (imports - mark[1]), imports - mark[1]
 
+    def measures(self, thread: int) -> bool:
+        """Whether it counts the imports of a thread."""
+        return self._thread == thread
+
+    def entered(self) -> bool:
+        """Count one import more that has begun; whether it is inside no other."""
+        self._depth += 1
+        return self._depth == 1
+
+    def left(self, seconds: float) -> None:
+        """Count the end of an import, and its time where it was inside no other."""
+        self._depth -= 1
+        self.seconds += seconds
+
+
+class _Finder:
+    """What Python asks for modules first, as long as a clock runs: one for all clocks, or they would ask each other."""
+
+    def __init__(self) -> None:
+        self._clocks: list[ImportClock] = []
+        self._turn = threading.Lock()
+
+    def start(self, clock: ImportClock) -> None:
+        """Let a clock count."""
+        with self._turn:
+            self._clocks = [*self._clocks, clock]
+            if self not in sys.meta_path:
+                sys.meta_path.insert(0, self)
+
+    def stop(self, clock: ImportClock) -> None:
+        """Let a clock count no more; one that was started twice, once less."""
+        with self._turn:
+            place = self._clocks.index(clock)
+            self._clocks = [*self._clocks[:place], *self._clocks[place + 1 :]]
+            if not self._clocks:
+                sys.meta_path.remove(self)
+
+    def running(self) -> list[ImportClock]:
+        """The clocks that count the imports of this thread."""
+        thread = threading.get_ident()
+        return [clock for clock in self._clocks if clock.measures(thread)]
+
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """What the other finders find, with a loader that is measured."""
-        with _Span(self):
+        with _Span(self.running()):
             others = [finder for finder in sys.meta_path if finder is not self]
             found = (finder.find_spec(name, path, target) for finder in others if hasattr(finder, "find_spec"))
             spec = next((spec for spec in found if spec is not None), None)
@@ -58,35 +102,27 @@ class ImportClock:
             return
 
         def measured(module: ModuleType) -> None:
-            del loader.exec_module
-            with _Span(self):
+            vars(loader).pop("exec_module", None)
+            with _Span(self.running()):
                 execute(module)
 
         loader.exec_module = measured
 
-    def entered(self) -> bool:
-        """Count one import more that has begun; whether it is inside no other, and of the thread that is measured."""
-        if threading.get_ident() != self._thread:
-            return False
-        self._depth += 1
-        return self._depth == 1
 
-    def left(self, seconds: float) -> None:
-        """Count the end of an import, and its time where it was inside no other."""
-        if threading.get_ident() == self._thread:
-            self._depth -= 1
-            self.seconds += seconds
+_FINDER = _Finder()
 
 
 class _Span:
-    """The time of one import."""
+    """The time of one import, for some clocks."""
 
-    def __init__(self, clock: ImportClock) -> None:
-        self._clock = clock
+    def __init__(self, clocks: Sequence[ImportClock]) -> None:
+        self._clocks = clocks
 
     def __enter__(self) -> None:
-        self._counts = self._clock.entered()
+        self._counted = [clock.entered() for clock in self._clocks]
         self._start = time.perf_counter()
 
     def __exit__(self, *_: object) -> None:
-        self._clock.left(time.perf_counter() - self._start if self._counts else 0.0)
+        seconds = time.perf_counter() - self._start
+        for clock, counts in zip(self._clocks, self._counted, strict=True):
+            clock.left(seconds if counts else 0.0)

@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 import sys
+import threading
 import time
 from collections import Counter
 from dataclasses import replace
@@ -55,6 +56,46 @@ def test_imports_are_counted_once(slow_module: str) -> None:
     counted = clock.seconds
     importlib.reload(sys.modules["slow_inner"])
     assert clock.seconds == counted
+
+
+def test_clocks_run_beside_each_other(slow_module: str) -> None:
+    """Each counts what its own thread imports."""
+    before = list(sys.meta_path)
+    ready, done = threading.Event(), threading.Event()
+    others: list[float] = []
+
+    def measure() -> None:
+        with ImportClock() as clock:
+            ready.set()
+            done.wait()
+        others.append(clock.seconds)
+
+    other = threading.Thread(target=measure)
+    other.start()
+    ready.wait()
+    with ImportClock() as outer, ImportClock() as inner:
+        importlib.import_module(slow_module)
+        with pytest.raises(ModuleNotFoundError):
+            importlib.import_module("no_such_module_anywhere")
+    done.set()
+    other.join()
+    assert outer.seconds >= inner.seconds - 1e-3
+    assert inner.seconds >= 0.05
+    assert others == [0.0]
+    assert sys.meta_path == before
+
+
+def test_a_clock_counts_the_thread_that_enters_it(slow_module: str) -> None:
+    clock = ImportClock()
+
+    def measure() -> None:
+        with clock:
+            importlib.import_module(slow_module)
+
+    thread = threading.Thread(target=measure)
+    thread.start()
+    thread.join()
+    assert clock.seconds >= 0.05
 
 
 def test_a_failing_import_is_none_of_the_next(slow_module: str, tmp_path: Path) -> None:
