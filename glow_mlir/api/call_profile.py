@@ -24,6 +24,10 @@ MOST_EVENTS = 1_000_000
 """How many events are kept at most; calls behind them are not."""
 
 
+_NAMING = Lock()
+"""Held from the choice of a name until there is a file of that name."""
+
+
 @dataclass(frozen=True)
 class _Call:
     """A call: when it began and ended in ns, and the cycle counter before each of its steps and behind the last."""
@@ -59,11 +63,13 @@ class CallProfile:
 
     def write(self) -> str:
         """Write the trace to a new file, and give its name; raises `OptionError` where that is not possible."""
-        moment = time.time()
-        stamp = time.strftime("%Y-%m-%d_%H-%M-%S", time.localtime(moment))
-        path = f"{self._prefix}_{stamp}_{int(moment * 1000) % 1000}.json"
-        with replaced(Path(path)) as file:
-            file.write((json.dumps(self._trace(), indent=1) + "\n").encode())
+        trace = (json.dumps(self._trace(), indent=1) + "\n").encode()
+        with _NAMING:
+            moment = time.time()
+            while os.path.lexists(path := _named(self._prefix, moment)):
+                moment += 0.001
+            with replaced(Path(path)) as file:
+                file.write(trace)
         return path
 
     def _trace(self) -> list[dict[str, object]]:
@@ -97,6 +103,12 @@ class CallProfile:
         if one is other:
             return (one.end - one.begin) / 1e3 / max(float(one.stamps[-1] - one.stamps[0]), 1.0)
         return (other.end - one.end) / 1e3 / max(float(other.stamps[-1] - one.stamps[-1]), 1.0)
+
+
+def _named(prefix: str, moment: float) -> str:
+    """The name of a file that is written at a moment, to the millisecond."""
+    stamp = time.strftime("%Y-%m-%d_%H-%M-%S", time.localtime(moment))
+    return f"{prefix}_{stamp}_{int(moment * 1000) % 1000:03}.json"
 
 
 def _event(

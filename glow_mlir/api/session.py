@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +116,10 @@ class InferenceSession(EntrySession):
         given = {name: value for name, value in locals().items() if name not in ("self", "start", "__class__")}
         self._source = kept_model(given.pop("path_or_bytes"))
         self._given = given
-        settings = settings_of(sess_options)
+        # A copy: the caller may use the object for other sessions, and change it in between.
+        settings = copy(settings_of(sess_options))
+        given["sess_options"] = settings
+        given["configuration"] = None if configuration is None else Path(configuration).absolute()
         self._providers = providers_of(settings, providers, provider_options)
         with telling(settings):
             self._model = model_of(path_or_bytes, settings)
@@ -265,7 +269,7 @@ class InferenceSession(EntrySession):
 
     def get_session_options(self) -> SessionOptions:
         """The options that the session began with."""
-        return settings_of(self._settings)
+        return copy(settings_of(self._settings))
 
     def get_providers(self) -> list[str]:
         """The providers that the session was asked to run on, and does."""
@@ -299,7 +303,13 @@ class InferenceSession(EntrySession):
         `OptionError` where it cannot be written.
         """
         profile, self._profile = self._profile, None
-        return "" if profile is None else profile.write()
+        if profile is None:
+            return ""
+        try:
+            return profile.write()
+        except BaseException:
+            self._profile = profile  # A second attempt finds the times of the first.
+            raise
 
     def get_profiling_start_time_ns(self) -> int:
         """The moment on the clock of `time.monotonic_ns` from which on a profile counts; 0 where there is none."""

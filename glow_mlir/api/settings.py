@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, TypeVar, cast, overload
+from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from glow_mlir.errors import OptionError
 from glow_mlir.support.arguments import whole_number
@@ -87,6 +88,14 @@ class Settings:
     def __init__(self) -> None:
         self.given: dict[str, Any] = {}
         self.entries: dict[str, str] = {}
+
+    def __copy__(self) -> Self:
+        """Another object with the same settings, each of which changes for itself."""
+        found = type(self).__new__(type(self))
+        slots = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
+        for name in (*slots, *getattr(self, "__dict__", ())):
+            setattr(found, name, copy(getattr(self, name)))
+        return found
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.startswith("_")]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from enum import EnumType
 from importlib import import_module
 from pathlib import Path
@@ -217,8 +219,48 @@ def test_profiles_need_a_backend_that_keeps_times() -> None:
 
 def test_a_profile_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     told = options(enable_profiling=True, profile_file_prefix=str(tmp_path / "nowhere" / "p"))
+    session = InferenceSession(adding(), told)
+    session.run(None, {"x": np.ones((2, 3), np.float32)})
     with pytest.raises(OptionError, match="cannot be written"):
-        InferenceSession(adding(), told).end_profiling()
+        session.end_profiling()
+    (tmp_path / "nowhere").mkdir()
+    events = json.loads(Path(session.end_profiling()).read_text())
+    assert sum(event["name"] == "model_run" for event in events) == 1
+
+
+def test_no_profile_takes_the_place_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of sessions that end in the same millisecond."""
+    monkeypatch.setattr("glow_mlir.api.call_profile.time.time", lambda: 1e9)
+    sessions = [
+        InferenceSession(adding(), options(enable_profiling=True, profile_file_prefix=str(tmp_path / "p")))
+        for _ in range(3)
+    ]
+    with ThreadPoolExecutor(3) as pool:
+        names = set(pool.map(InferenceSession.end_profiling, sessions))
+    assert {str(path) for path in tmp_path.glob("p_*.json")} == names
+    assert len(names) == 3
+
+
+def test_a_session_keeps_the_options_that_it_began_with() -> None:
+    """The same object often serves for several sessions, with changes in between; so it does in onnxruntime."""
+    told = options(intra_op_num_threads=1)
+    session = InferenceSession(adding(), told)
+    told.intra_op_num_threads = 2
+    told.add_free_dimension_override_by_name("N", 7)
+    session.get_session_options().intra_op_num_threads = 3
+    assert session.get_session_options().intra_op_num_threads == 1
+    for other in (copy.copy(session), pickle.loads(pickle.dumps(session))):
+        assert (other.options, other.get_inputs()) == (session.options, session.get_inputs())
+
+
+def test_copies_of_options_change_for_themselves() -> None:
+    told = options(intra_op_num_threads=1)
+    other = copy.copy(told)
+    other.intra_op_num_threads = 2
+    other.add_session_config_entry("session.inter_op.allow_spinning", "1")
+    other.add_free_dimension_override_by_name("N", 7)
+    other.add_provider("CPUExecutionProvider")
+    assert (told.intra_op_num_threads, told.entries, told.dimensions, told.providers) == (1, {}, {}, [])
 
 
 def test_messages_go_to_stderr_as_far_as_options_ask(capsys: pytest.CaptureFixture[str]) -> None:
@@ -391,6 +433,15 @@ def test_arguments_of_another_type_are_refused() -> None:
     wrong: Any = {"terminate": True}
     with pytest.raises(InputError, match="run_options cannot be of the type 'dict'"):
         session.run(None, x, wrong)
+    with pytest.raises(InputError, match="run_options cannot be of the type 'dict'"):
+        session.run_async(None, x, print, None, wrong)
+    for feed in (None, ["x"], 5):
+        with pytest.raises(InputError, match="inputs cannot be of the type"):
+            session.run_async(None, cast("Any", feed), print)
+    with pytest.raises(InputError, match="values of the state cannot be of the type 'int'"):
+        session.set_state(cast("Any", 5))
+    with pytest.raises(InputError, match="5 is no list of outputs"):
+        session.run(cast("Any", 5), x)
     with pytest.raises(InputError, match="a callback cannot be of the type 'NoneType'"):
         session.run_async(None, x, cast("Any", None))
 
