@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from glow_mlir.api.devices import CPU, check_device
-from glow_mlir.api.ort_value import OrtValue, element_dtype
+from glow_mlir.api.ort_value import OrtValue, element_dtype, sizes_of
 from glow_mlir.api.refused_names import Explained
 from glow_mlir.errors import InputError
 from glow_mlir.support.addresses import array_at
 from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.dtypes import is_plain
 
 if TYPE_CHECKING:
     from glow_mlir.api.session_entry import EntrySession
@@ -44,9 +47,14 @@ class IOBinding(Explained):
     # ---- inputs ----
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
-        """Read an input from an array; raises `InputError` for one that does not fit it."""
-        self.entry.check_input(name, arr_on_cpu)
-        self._inputs[name] = arr_on_cpu
+        """
+        Read an input from an array; raises `InputError` for one that does not fit it.
+
+        Numbers and lists count as they are now.
+        """
+        found = self.entry.check_input(name, arr_on_cpu)
+        # The memory of another library's tensor, which calls follow even where they need a copy.
+        self._inputs[name] = found if is_plain(arr_on_cpu) else np.asarray(arr_on_cpu)
         self._call = None
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
@@ -111,7 +119,7 @@ class IOBinding(Explained):
 
     def get_outputs(self) -> list[OrtValue]:
         """The outputs of the last call, in the order in which they were bound, in the memory of that."""
-        return [OrtValue(self._results[name]) for name in self._outputs if name in self._results]
+        return [OrtValue.ortvalue_from_numpy(self._results[name]) for name in self._outputs if name in self._results]
 
     def copy_outputs_to_cpu(self) -> list[np.ndarray]:
         """The outputs of the last call, in the order in which they were bound, as arrays of their own."""
@@ -145,10 +153,9 @@ def _of(value: object) -> OrtValue:
 
 def _memory(element_type: Any, shape: Sequence[int], address: object) -> np.ndarray:
     """The array at an address; raises `InputError` for what is none, or an element type or shape that is none."""
-    found = whole_number(address)
-    sizes = [whole_number(size) for size in shape]
-    if any(size is None or size < 0 for size in sizes):
-        raise InputError(f"{list(shape)} is no shape", hint="a list of whole numbers")
-    if found is None or found < 0 or (found == 0 and all(sizes)):
-        raise InputError(f"{address!r} is no address of memory", hint="data_ptr() of a tensor, or array.ctypes.data")
-    return array_at(found, element_dtype(element_type), [size or 0 for size in sizes])
+    found, sizes, dtype = whole_number(address), sizes_of(shape), element_dtype(element_type)
+    size = math.prod(sizes) * dtype.itemsize
+    if found is None or found < 0 or (found == 0 and size) or found + size > sys.maxsize:
+        reason = f"{address!r} is no address of {size:,} bytes of memory"
+        raise InputError(reason, hint="data_ptr() of a tensor, or array.ctypes.data")
+    return array_at(found, dtype, sizes)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from glow_mlir.api.devices import CPU, check_device
 from glow_mlir.api.refused_names import Explained
-from glow_mlir.errors import InputError
+from glow_mlir.errors import InputError, OutOfMemoryError
 from glow_mlir.support import dlpack
 from glow_mlir.support.addresses import address_of
+from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.dtypes import ONNX_NUMBERS, named_dtype, onnx_word
 
 
@@ -23,9 +24,12 @@ class OrtValue(Explained):
     """
 
     def __init__(self, array: np.ndarray) -> None:
-        """The tensor in a C-contiguous array of a dtype that ONNX has; raises `InputError` for another dtype."""
-        if array.dtype.name not in ONNX_NUMBERS:
-            raise InputError(f"ONNX has no tensors of {array.dtype.name}", hint="convert the array")
+        """The tensor in a C-contiguous array of a dtype that ONNX has; raises `InputError` for any other array."""
+        _check_array(array)
+        _check_element(array.dtype)
+        if not (array.flags.c_contiguous and array.dtype.isnative):
+            wrong = "of another order of bytes" if array.flags.c_contiguous else "not C-contiguous"
+            raise InputError(f"an array is {wrong}", hint="OrtValue.ortvalue_from_numpy makes a copy that is")
         self._array = array
 
     # ---- constructors ----
@@ -65,7 +69,11 @@ class OrtValue(Explained):
     ) -> OrtValue:
         """A new tensor, uninitialised; its type is a dtype, or the number of one in ONNX."""
         check_device(device_type, device_id)
-        return cls(np.empty(tuple(shape), element_dtype(element_type)))
+        dtype, sizes = element_dtype(element_type), sizes_of(shape)
+        try:
+            return cls(np.empty(sizes, dtype))
+        except (MemoryError, ValueError) as error:  # Of more bytes than there are, and than can be counted.
+            raise OutOfMemoryError(f"there is too little memory for {dtype.name}{sizes}") from error
 
     @classmethod
     def from_dlpack(cls, data: Any, /) -> OrtValue:
@@ -156,9 +164,20 @@ def element_dtype(element_type: Any) -> np.dtype[Any]:
             raise InputError(f"there are no arrays of the data type {element_type} of ONNX")
         return named_dtype(names[element_type])
     try:
-        return np.dtype(cast("Any", element_type))
+        found = np.dtype(cast("Any", element_type))
     except TypeError as error:
         raise InputError(f"{element_type!r} is no element type", hint="give numpy.float32, for example") from error
+    _check_element(found)
+    return found
+
+
+def sizes_of(shape: object) -> list[int]:
+    """The sizes of the axes of a tensor; raises `InputError` for what are none."""
+    found = [whole_number(size) for size in cast("Sequence[object]", shape)] if isinstance(shape, Iterable) else [None]
+    sizes = [size for size in found if size is not None and size >= 0]
+    if len(sizes) < len(found):
+        raise InputError(f"{shape!r} is no shape", hint="a list of whole numbers from 0 on")
+    return sizes
 
 
 def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue]) -> None:
@@ -167,6 +186,12 @@ def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue]) -> None:
         raise InputError(f"{len(src)} tensors are not copied to {len(dst)}", hint="one for each")
     for source, target in zip(src, dst, strict=True):
         target.update_inplace(source)
+
+
+def _check_element(dtype: np.dtype[Any]) -> None:
+    """Raise `InputError` for an element type that ONNX does not have."""
+    if dtype.name not in ONNX_NUMBERS:
+        raise InputError(f"ONNX has no tensors of {dtype.name}", hint="convert the array")
 
 
 def _check_array(value: object) -> None:

@@ -20,7 +20,7 @@ from glow_mlir.api.settings import Settings
 from glow_mlir.errors import InputError
 from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.signature import Argument
-from glow_mlir.support.dtypes import is_float_dtype, onnx_word
+from glow_mlir.support.dtypes import is_float_dtype, is_plain, onnx_word
 
 Result = TypeVar("Result")
 
@@ -75,21 +75,21 @@ class SessionEntry:
         """The outputs of those names, or all, in new arrays; raises `InputError` and `ExecutionError`."""
         if isinstance(output_names, str):
             raise InputError(f"'{output_names}' is no list of outputs", hint=f"['{output_names}']")
+        if output_names is not None and not isinstance(cast("object", output_names), Iterable):
+            raise InputError(f"{output_names!r} is no list of outputs", hint="None for all")
         for name in output_names or ():
             self.check_output(name)
         results = self._point.run(self._checked(inputs))
         return [results[name] for name in output_names or self._outputs]
 
     def bound(
-        self, inputs: Mapping[str, Any], outputs: Mapping[str, np.ndarray]
+        self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
     ) -> Callable[[], dict[str, np.ndarray]]:
         """A call on these inputs, with `outputs` in their places; raises `InputError` for missing inputs."""
         checked = self._checked(inputs)
         call = self._point.bound(checked, outputs)
         copies = [
-            (checked[name], cast("np.ndarray", value))
-            for name, value in inputs.items()
-            if isinstance(value, np.ndarray) and not np.may_share_memory(checked[name], cast("np.ndarray", value))
+            (checked[name], value) for name, value in inputs.items() if not np.may_share_memory(checked[name], value)
         ]
         if not copies:
             return call
@@ -149,9 +149,8 @@ class SessionEntry:
 
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
         # A caller without types may give anything; to ask for the class of a dict takes less time.
-        if type(cast("object", inputs)) is not dict and not isinstance(cast("object", inputs), Mapping):
-            hint = "a dict of arrays by their names"
-            raise InputError(f"inputs cannot be of the type '{type(inputs).__name__}'", hint=hint)
+        if type(cast("object", inputs)) is not dict:
+            _check_named(inputs, "inputs")
         if inputs.keys() != self._inputs.keys():
             self.check_names(inputs)
         return {name: self.check_input(name, inputs[name]) for name in self._inputs}
@@ -232,7 +231,8 @@ class EntrySession(Explained, ABC):
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
         """`run` on tensors, which gives tensors."""
-        return [OrtValue(array) for array in self.run(output_names, input_dict_ort_values, run_options)]
+        results = self.run(output_names, input_dict_ort_values, run_options)
+        return [OrtValue.ortvalue_from_numpy(array) for array in results]
 
     def run_async(
         self,
@@ -247,8 +247,11 @@ class EntrySession(Explained, ABC):
 
         The arrays of inputs have to stay as they are until then. Raises `InputError` for missing or unknown inputs.
         """
+        _check_named(input_feed, "inputs")
         self._entry.check_names(input_feed)
         feed = dict(input_feed)
+        if run_options is not None:
+            _options_of(run_options)
         call_beside(lambda: self.run(output_names, feed, run_options), callback, user_data)
 
     def io_binding(self, entry: str | None = None) -> IOBinding:
@@ -257,6 +260,8 @@ class EntrySession(Explained, ABC):
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """Call an entry on what is bound; raises as `run`, and `InputError` where an input, or all outputs, are not."""
+        if not isinstance(cast("object", iobinding), IOBinding):
+            raise InputError(f"a '{type(iobinding).__name__}' is no binding", hint="io_binding() makes one")
         if iobinding.session is not self:
             raise InputError("a binding belongs to another session", hint="io_binding() of this one makes its own")
         if run_options is None and not self._is_watched:
@@ -279,6 +284,7 @@ class EntrySession(Explained, ABC):
 
     def set_state(self, values: Mapping[str, Any]) -> None:
         """Overwrite the state of those names; raises `InputError` for an unknown name or a misshapen array."""
+        _check_named(values, "values of the state")
         self._executable.state.set({name: as_array(f"state '{name}'", value) for name, value in values.items()})
 
     def reset_state(self, names: Sequence[str] | None = None) -> None:
@@ -302,7 +308,7 @@ def as_typed(what: str, value: Any, dtype: np.dtype) -> np.ndarray:
     of floats; anything else as it is. Raises `InputError` as `as_array`.
     """
     array = as_array(what, value)
-    if array is value or array.dtype == dtype or not isinstance(value, bool | int | float | list | tuple | np.generic):
+    if array is value or array.dtype == dtype or not is_plain(value):
         return array
     is_float = is_float_dtype(dtype)
     if array.size and (array.dtype.kind not in ("iuf" if is_float else "iu") or dtype.kind == "b"):
@@ -318,6 +324,13 @@ def as_array(what: str, value: Any) -> np.ndarray:
         return np.asarray(value)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what} is no array: {error}", hint="convert it with numpy.asarray") from error
+
+
+def _check_named(given: object, what: str) -> None:
+    """Raise `InputError` for what has no names."""
+    if not isinstance(given, Mapping):
+        hint = "a dict of arrays by their names"
+        raise InputError(f"{what} cannot be of the type '{type(given).__name__}'", hint=hint)
 
 
 def _options_of(given: object) -> RunOptions:

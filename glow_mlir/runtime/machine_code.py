@@ -306,7 +306,9 @@ def _is_element_aligned(array: np.ndarray) -> bool:
 
 def _overlap(inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]) -> bool:
     """Whether an output may have memory in common with an input or another output."""
-    others = (*inputs.values(), *outputs.values())
+    arrays = [*outputs.values(), *inputs.values()]
     return any(
-        one is not other and np.may_share_memory(one, other) for one in outputs.values() for other in others
-    ) or len({id(array) for array in outputs.values()}) < len(outputs)
+        np.may_share_memory(one, other)
+        for number, one in enumerate(arrays[: len(outputs)])
+        for other in arrays[number + 1 :]
+    )

@@ -65,14 +65,14 @@ def to_capsule(array: np.ndarray, **options: Any) -> object:
     Raises `InputError` for a dtype that DLPack has no code for.
     """
     name = array.dtype.name
-    if name not in FOREIGN:
-        try:
-            return array.__dlpack__(**options)
-        except (BufferError, TypeError, ValueError) as error:
-            raise InputError(f"an array of {name} cannot be given by DLPack: {error}") from error
-    code, bits = FOREIGN[name]
-    capsule = array.view(f"uint{bits}").__dlpack__(**options)
-    _tensor_in(capsule).code = code
+    code, bits = FOREIGN.get(name, (None, 0))
+    known = array if code is None else array.view(f"uint{bits}")
+    try:
+        capsule = known.__dlpack__(**options)
+    except (BufferError, TypeError, ValueError) as error:
+        raise InputError(f"an array of {name} cannot be given by DLPack: {error}") from error
+    if code is not None:
+        _tensor_in(capsule).code = code
     return capsule
 
 
@@ -90,12 +90,15 @@ def from_capsule(source: Any) -> np.ndarray:
         raise InputError(reason, hint="copy it to the CPU first")
     is_old = _name_of(capsule) == OLD
     kinds = {kind: name for name, kind in FOREIGN.items()}
-    name = kinds.get((tensor.code, tensor.bits))
+    code = tensor.code
+    name = kinds.get((code, tensor.bits))
     if name is not None:
         tensor.code = _UNSIGNED
     try:
         array = np.from_dlpack(_Given(capsule))
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        if _name_of(capsule) in _OFFSETS:  # Nobody has taken it, and another one may.
+            tensor.code = code
         raise InputError(f"a tensor of DLPack cannot be taken: {error}", hint="convert it to an array first") from error
     if is_old and not array.flags.writeable and array.flags.c_contiguous:
         array = array_at(array.ctypes.data, array.dtype, array.shape, array)

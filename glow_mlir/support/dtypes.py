@@ -116,3 +116,8 @@ def float_limits(dtype: np.dtype[Any]) -> tuple[float, float, float]:
         return 2.0**-7, 2.0**-126, float.fromhex("0x1.fep127")
     limits = np.finfo(dtype)
     return float(limits.eps), float(limits.tiny), float(limits.max)
+
+
+def is_plain(value: object) -> bool:
+    """Whether a value is a number, or a list of some, whose element type is for the reader to choose."""
+    return isinstance(value, bool | int | float | list | tuple | np.generic)

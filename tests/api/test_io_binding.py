@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import TensorProto, helper
 from small_models import adding, counter, two_inputs
 
 from glow_mlir import InferenceSession, InvalidArgument, IOBinding, OrtValue
@@ -142,6 +143,51 @@ def test_threads_write_to_bound_memory() -> None:
     assert (y == 2).all()
 
 
+@BACKENDS
+def test_an_output_may_be_in_the_place_of_an_input(backend: str) -> None:
+    """The one array is both: a transposition in place would read what it has written."""
+    node = helper.make_node("Transpose", ["x"], ["y"])
+    arguments = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [64, 64]) for name in ("x", "y")]
+    graph = helper.make_graph([node], "transposing", arguments[:1], arguments[1:])
+    session = InferenceSession(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), backend=backend)
+    value = OrtValue(np.arange(64 * 64, dtype=np.float32).reshape(64, 64))
+    expected = value.numpy().T.copy()
+    binding = session.io_binding()
+    binding.bind_ortvalue_input("x", value)
+    binding.bind_ortvalue_output("y", value)
+    session.run_with_iobinding(binding)
+    assert (value.numpy() == expected).all()
+
+
+class Lent:
+    """The tensor of another library, which gives its memory as an array."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self._array
+
+
+@BACKENDS
+def test_calls_follow_the_memory_of_other_libraries(backend: str) -> None:
+    """Also where the call needs a copy, of another layout."""
+    session = InferenceSession(adding(), backend=backend)
+    memory, y = np.ones((3, 2), np.float32), np.empty((2, 3), np.float32)
+    binding = bind(session, {"x": cast("Any", Lent(memory.T))}, {"y": y})
+    for number in (1, 5):
+        memory[...] = number
+        session.run_with_iobinding(binding)
+        assert (y == 2 * number).all()
+
+
+def test_lists_are_bound_as_numbers_of_the_input() -> None:
+    session = InferenceSession(adding())
+    y = np.empty((2, 3), np.float32)
+    session.run_with_iobinding(bind(session, {"x": cast("Any", [[1, 2, 3], [4, 5, 6]])}, {"y": y}))
+    assert y.tolist() == [[2, 4, 6], [8, 10, 12]]
+
+
 def refusals() -> dict[str, tuple[type[Exception], str, Callable[[IOBinding], object]]]:
     """What is wrong, and what a binding is asked."""
     x, read_only = np.ones((2, 3), np.float32), np.ones((2, 3), np.float32)
@@ -165,6 +211,19 @@ def refusals() -> dict[str, tuple[type[Exception], str, Callable[[IOBinding], ob
             lambda b: b.bind_ortvalue_output("y", OrtValue.ortvalue_from_numpy(read_only)),
         ),
         "no value": (InvalidArgument, "is no OrtValue", lambda b: b.bind_ortvalue_input("x", cast("Any", x))),
+        "endless": (InvalidArgument, "no address", lambda b: b.bind_output("y", "cpu", 0, "f4", [2**40, 2**40], 64)),
+        "far": (InvalidArgument, "no address", lambda b: b.bind_output("y", "cpu", 0, "f4", [2, 3], 2**70)),
+        "objects": (
+            InvalidArgument,
+            "no tensors of object",
+            lambda b: b.bind_output("y", "cpu", 0, object, [2, 3], 64),
+        ),
+        "no shape": (
+            InvalidArgument,
+            "None is no shape",
+            lambda b: b.bind_input("x", "cpu", 0, np.float32, cast("Any", None), 64),
+        ),
+        "no binding": (InvalidArgument, "is no binding", lambda b: b.session.run_with_iobinding(cast("Any", None))),
         "no output": (InvalidArgument, "no output is bound", lambda b: b.call()),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from importlib import import_module
 from typing import Any
 
@@ -15,6 +16,7 @@ from onnx import TensorProto
 from small_models import adding
 
 from glow_mlir import InferenceSession, InvalidArgument, OrtValue, copy_tensors
+from glow_mlir.errors import OutOfMemoryError
 from glow_mlir.support.dlpack import FOREIGN
 from glow_mlir.support.dtypes import ONNX_NUMBERS, named_dtype
 
@@ -158,3 +160,48 @@ def test_a_tensor_on_another_device_is_refused() -> None:
 
     with pytest.raises(InvalidArgument, match="device 2:0"):
         OrtValue.from_dlpack(OnGpu())
+
+
+@pytest.mark.parametrize("array", [np.zeros((2, 3), np.float32).T, np.zeros(2, ">f4"), [1.0], np.zeros(1, object)])
+def test_memory_of_another_form_is_no_value(array: Any) -> None:
+    """What is written through its address would be lost."""
+    with pytest.raises(InvalidArgument):
+        OrtValue(array)
+
+
+@pytest.mark.parametrize("shape", [[-1], [1.5], None, "ab", 3])
+def test_what_is_no_shape_is_refused(shape: Any) -> None:
+    with pytest.raises(InvalidArgument, match="is no shape"):
+        OrtValue.ortvalue_from_shape_and_type(shape)
+
+
+@pytest.mark.parametrize("shape", [[1 << 55], [1 << 40, 1 << 40], [1 << 70]])
+def test_a_value_larger_than_memory_is_refused(shape: list[int]) -> None:
+    with pytest.raises(OutOfMemoryError, match="too little memory for float32"):
+        OrtValue.ortvalue_from_shape_and_type(shape)
+
+
+@pytest.mark.parametrize("name", ["float32", *FOREIGN])
+def test_what_dlpack_cannot_give_is_told_in_one_line(name: str) -> None:
+    array = np.zeros(3, named_dtype(name))
+    with pytest.raises(InvalidArgument, match=f"{name} cannot be given by DLPack"):
+        OrtValue(array).__dlpack__(dl_device=(2, 0))
+    array.flags.writeable = False
+    with pytest.raises(InvalidArgument, match=f"{name} cannot be given by DLPack"):
+        OrtValue(array).__dlpack__()
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_capsule_that_is_refused_stays_as_it_is(is_new: bool) -> None:
+    options = {"max_version": (1, 0)} if is_new else {}
+    capsule = OrtValue(np.zeros(3, ml_dtypes.bfloat16)).__dlpack__(**options)
+    place = ctypes.pythonapi.PyCapsule_GetPointer
+    place.argtypes, place.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
+    address = place(capsule, b"dltensor_versioned" if is_new else b"dltensor") + (32 if is_new else 0)
+    element = (ctypes.c_uint8 * 4).from_address(address + 20)  # Code, bits, and two bytes of lanes.
+    element[2] = 2
+    with pytest.raises(InvalidArgument, match="cannot be taken"):
+        OrtValue.from_dlpack(capsule)
+    assert list(element) == [*FOREIGN["bfloat16"], 2, 0]
+    element[2] = 1
+    assert OrtValue.from_dlpack(capsule).data_type() == "tensor(bfloat16)"
