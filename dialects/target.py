@@ -16,6 +16,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from glow_mlir.dialects.element_types import bit_width
+from glow_mlir.dialects.feature_levels import short_features
 from glow_mlir.errors import OptionError
 
 ACCURACIES = ("default", "strict")
@@ -221,6 +222,11 @@ class Target:
     def family(self) -> str:
         """The family that the architecture belongs to: x86, aarch64, arm, riscv, wasm, or empty for any other."""
         return next((of for start, of in _FAMILIES.items() if self.architecture.startswith(start)), "")
+
+    @property
+    def machine(self) -> str:
+        """The processor in few words: triple, name, and features as `short_features` gives them."""
+        return ", ".join(filter(None, (self.triple, self.cpu, short_features(self.features))))
 
     @property
     def is_x86(self) -> bool:

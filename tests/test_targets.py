@@ -16,6 +16,7 @@ from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.backends.interface import costs_of, get_backend, runnable_targets
 from glow_mlir.backends.interpreter.executable import InterpretedModule
 from glow_mlir.codegen.llvm.processor import Answer, ask
+from glow_mlir.dialects.feature_levels import short_features
 from glow_mlir.dialects.target import FIELDS, LEAST, Target, TargetAttr, named_fields, str_of
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.driver.pipelines import available_passes
@@ -23,6 +24,7 @@ from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import module_text, parse_module
+from glow_mlir.tools.glow_compile import main as glow_compile
 
 RELU = """
 glow_high.placeholder @x : tensor<64xf32> {input}
@@ -236,3 +238,34 @@ def test_floats_that_a_processor_lacks_are_required_of_a_library(target: str, re
     assert {name for name in found if name in ("__aeabi_fadd", "__aeabi_fmul")} == required
     assert all(name.startswith("__aeabi_") for name in found)
     assert bool(found) == bool(required)
+
+
+V3 = "+popcnt,+sse2,+sse4.1,+sse4.2,+ssse3,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"
+"""What a processor of the third level has, as LLVM lists it: the second level, too."""
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        ("", ""),
+        (PRESETS["avx2"].features, PRESETS["avx2"].features),
+        (V3 + "," + ",".join(f"-off{number}" for number in range(20)), "x86-64-v3"),
+        (V3 + ",+aes,+adx," + ",".join(f"-off{number}" for number in range(20)), "x86-64-v3 and 2 more features"),
+        (",".join(f"+on{number}" for number in range(40)), "40 features"),
+    ],
+)
+def test_long_lists_of_features_are_said_in_few_words(features: str, expected: str) -> None:
+    assert short_features(features) == expected
+
+
+def test_a_header_counts_features_and_its_manifest_lists_them(tmp_path: Path) -> None:
+    path = tmp_path / "m.mlir"
+    path.write_text(RELU + FUNCTION.replace("NAME", "main"))
+    off = ",".join(f"-{name}" for name in ("adx", "aes", "avx512vp2intersect", "sha", "vaes", "gfni", "pku", "rtm"))
+    features = f"{V3},{off}"
+    target = f"avx2,features={features}"
+    assert glow_compile([str(path), "-o", str(tmp_path / "bundle"), "--target", target]) == 0
+    about = (tmp_path / "bundle" / "m.h").read_text().splitlines()[0]
+    assert "x86-64-v3 (m.json has them all)" in about
+    assert "sse4.1" not in about
+    assert features in (tmp_path / "bundle" / "m.json").read_text()

@@ -20,6 +20,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.traversal import operations
 from glow_mlir.pictures.page import Row
+from glow_mlir.runtime.code_sizes import sizes_in_words
 from glow_mlir.runtime.machine_code import MachineCode
 from glow_mlir.tools.latency import Budget
 from glow_mlir.tools.run_arguments import parse_arguments
@@ -72,8 +73,7 @@ class Side:
         code = self.session.executable
         if not isinstance(code, MachineCode):
             return {}
-        entry = self.session.machine_entry.entry
-        return {"arena": entry.activations, "constants": code.manifest.constants, "machine code": code.code_bytes}
+        return sizes_in_words(code, self.session.machine_entry)
 
     def kernels(self) -> Counter[str]:
         """The instructions by kernel; empty where there is no machine code."""

@@ -422,13 +422,13 @@ def check_runnable(backend: str, target: str) -> None:
 
 def statistics(session: InferenceSession) -> dict[str, object]:
     """Sizes in bytes, instructions by kind, and seconds by stage of a compiled model; efficiency is bound by size."""
-    code, entry = session.machine_code, session.machine_entry.entry
+    from glow_mlir.runtime.code_sizes import code_sizes
+
+    entry = session.machine_entry.entry
     return {
-        "arena_bytes": entry.activations,
+        **code_sizes(session.machine_code, session.machine_entry),
         "arena_lower_bound": entry.activations_bound,
         "arena_efficiency": entry.activations_bound / entry.activations if entry.activations else 1.0,
-        "constant_bytes": code.manifest.constants,
-        "code_bytes": code.code_bytes,
         "instructions": dict(sorted(Counter(step.kind for step in entry.steps).items())),
         "compile_seconds": session.compile_seconds,
     }

@@ -78,7 +78,8 @@ class InferenceSession(EntrySession):
 
     `sess_options`, `providers` and `provider_options` are those of onnxruntime (docs/api.md says what becomes of each);
     what they say and the keywords say, too, has to agree. Copies and pickles are made of model, options and state: a
-    path is read, and a model compiled or found in the cache, where the copy is made.
+    path is read, and a model compiled or found in the cache, where the copy is made; a `ModelProto` that was changed in
+    between gives another model.
     """
 
     def __init__(

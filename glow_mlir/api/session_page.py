@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glow_mlir.errors import printable
+from glow_mlir.runtime.artifact import Entry
+from glow_mlir.runtime.code_sizes import sizes_in_words
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.machine_code import MachineCode
 from glow_mlir.support.symbols import Dimension
@@ -27,6 +29,7 @@ def session_page(session: InferenceSession) -> str:
         f"<p><b>{_text(type(session).__name__)}</b> of {_text(name)}</p>",
         _table(("", "name", "type", "shape"), _arguments(session.get_inputs(), session.get_outputs())),
         _table(("compiled for", ""), _compilation(session)),
+        _folded("all of the target", sorted({entry.target for entry in _entries(session)})),
         _table(("memory", ""), _memory(session)),
         _table(("stage", "seconds"), _stages(session)),
     ]
@@ -47,12 +50,12 @@ def _size(size: object) -> str:
 def _compilation(session: InferenceSession) -> list[tuple[str, ...]]:
     """Backend, target, threads and precision, and what is kept for other sizes."""
     options, loaded = session.options, _loaded(session)
-    targets = {entry.target for entry in loaded.manifest.entries} if isinstance(loaded, MachineCode) else set[str]()
+    machines = {entry.machine or entry.target for entry in _entries(session)}
     kept = session.specializations
     rows = [
         ("backend", options.backend),
         ("target", options.target or ""),
-        ("machine", "; ".join(sorted(targets))),
+        ("machine", "; ".join(sorted(machines))),
         ("threads", str(options.threads or 1)),
         ("precision", options.precision),
         ("sizes", "; ".join(_sizes(item.sizes) for item in kept) if kept else "" if loaded else "compiled when called"),
@@ -66,16 +69,11 @@ def _sizes(sizes: Mapping[str, Dimension]) -> str:
 
 
 def _memory(session: InferenceSession) -> list[tuple[str, ...]]:
-    """Bytes of code, constants and activations, where they are known."""
+    """How large code, constants and arena are, where that is known."""
     loaded = _loaded(session)
     if not isinstance(loaded, MachineCode):
         return []
-    activations = max((entry.activations for entry in loaded.manifest.entries), default=0)
-    return [
-        ("code", _bytes(loaded.code_bytes)),
-        ("constants", _bytes(loaded.constants.nbytes)),
-        ("activations of a thread", _bytes(activations)),
-    ]
+    return [(words, _bytes(size)) for words, size in sizes_in_words(loaded, session.machine_entry).items()]
 
 
 def _stages(session: InferenceSession) -> list[tuple[str, ...]]:
@@ -89,6 +87,18 @@ def _stages(session: InferenceSession) -> list[tuple[str, ...]]:
 def _loaded(session: InferenceSession) -> Executable | None:
     """What runs; `None` where the model is compiled when it is called, and never was."""
     return session.executable if session.specializations or not session.is_deferred else None
+
+
+def _entries(session: InferenceSession) -> tuple[Entry, ...]:
+    """The entries of what runs, where that is machine code."""
+    loaded = _loaded(session)
+    return loaded.manifest.entries if isinstance(loaded, MachineCode) else ()
+
+
+def _folded(title: str, lines: Iterable[str]) -> str:
+    """Lines that show when the title is clicked; nothing where there are none."""
+    body = "".join(f"<p><code>{_text(line)}</code></p>" for line in lines)
+    return f"<details><summary>{_text(title)}</summary>{body}</details>" if body else ""
 
 
 def _bytes(count: int) -> str:

@@ -47,9 +47,10 @@ def header(bundle: Bundle) -> str:
 
 
 def _about(layout: BundleLayout) -> str:
+    """For what the bundle is, in a line; its manifest has all features where the line says how many there are."""
     target = layout.target
-    words = filter(None, (target.triple, target.cpu, target.features))
-    return f"The bundle '{layout.name}' for {comment(', '.join(words))}. Written by glow-compile."
+    where = "" if target.features in target.machine else f" ({layout.name}.json has them all)"
+    return f"The bundle '{layout.name}' for {comment(target.machine + where)}. Written by glow-compile."
 
 
 def _macros(bundle: Bundle) -> str:

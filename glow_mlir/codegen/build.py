@@ -54,6 +54,7 @@ def build_entry(function: FuncOp, profile: bool, code: int = 0, observed: bool =
         activations=_size(function, "activations"),
         activations_bound=_size(function, "activations_bound"),
         target=str_of(target),
+        machine=target.machine,
         triple=target.triple,
         features=tuple(sorted(target.enabled)),
         code=code,

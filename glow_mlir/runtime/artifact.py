@@ -79,6 +79,8 @@ class Entry:
     activations_bound: int
     target: str
     """The target in words, as the attribute of its function has it."""
+    machine: str = ""
+    """The processor in few words, for people; empty in what was written without."""
     triple: str = ""
     features: tuple[str, ...] = ()
     """What a machine needs to run the code: architecture, system and features, as LLVM names them."""

@@ -243,7 +243,7 @@ def _error_of(entry: Entry, status: int) -> ExecutionError:
     """What a status other than 0 means."""
     if status == WRONG_VECTORS:
         reason = f"the code of @{entry.name} is for vectors of another length than this processor has"
-        return ExecutionError(reason, hint=f"its target is {entry.target}")
+        return ExecutionError(reason, hint=f"it is for {entry.machine or entry.target}")
     if not 0 < status <= len(entry.failures):
         return ExecutionError(f"@{entry.name} returned the status {status}")
     failure = entry.failures[status - 1]

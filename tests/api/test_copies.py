@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import html
 import multiprocessing
 import pickle
 import re
@@ -20,7 +21,9 @@ from small_models import adding, counter, with_weight
 from glow_mlir import InferenceSession, OrtValue, SessionOptions, load_bundle
 from glow_mlir.api.models import import_any
 from glow_mlir.errors import OptionError
+from glow_mlir.runtime.code_sizes import SIZE_WORDS, code_sizes
 from glow_mlir.tools.glow_compile import main as glow_compile
+from glow_mlir.tools.glow_run import statistics
 
 X = {"x": np.ones(3, np.float32)}
 
@@ -120,6 +123,29 @@ def test_a_page_shows_arguments_target_memory_and_stages() -> None:
         assert any(wanted in cell for cell in shown), wanted
     again = cells(InferenceSession(with_weight(5), target="scalar")._repr_html_())  # pyright: ignore[reportPrivateUsage]
     assert "from the cache" in again
+
+
+def test_a_page_has_many_features_only_when_it_is_unfolded() -> None:
+    session = InferenceSession(with_weight(5), target="host")
+    page = session._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    entry = session.machine_entry.entry
+    assert entry.machine in cells(page)
+    assert len(entry.machine) < 200
+    seen, folded = re.sub(r"<details>.*?</details>", "", page), re.search(r"<details>(.*?)</details>", page)
+    assert html.escape(entry.target) not in seen
+    assert folded is not None
+    assert html.escape(entry.target) in folded[1]
+
+
+def test_a_page_and_statistics_have_the_same_sizes() -> None:
+    session = InferenceSession(with_weight(5), target="scalar")
+    sizes = code_sizes(session.machine_code, session.machine_entry)
+    assert sizes.keys() == SIZE_WORDS.keys() <= statistics(session).keys()
+    assert sizes["code_bytes"] > 0
+    shown = cells(session._repr_html_())  # pyright: ignore[reportPrivateUsage]
+    assert [shown[shown.index(words) + 1] for words in SIZE_WORDS.values()] == [
+        f"{size} bytes" if size < 1024 else f"{size / 1024:.3g} KiB" for size in sizes.values()
+    ]
 
 
 def test_a_page_of_a_model_that_is_compiled_when_it_is_called() -> None:

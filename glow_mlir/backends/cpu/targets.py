@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
+from glow_mlir.dialects.feature_levels import FEATURE_LEVELS
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime import host as this_machine
@@ -14,11 +15,7 @@ from glow_mlir.runtime import host as this_machine
 NAME = "cpu"
 """The name of the backend."""
 
-_X86_64_V2 = "+popcnt,+sse2,+sse4.1,+sse4.2,+ssse3"
-_X86_64_V3 = "+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"
-_X86_64_V4 = f"{_X86_64_V3},+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
-
-_AMX = f"{_X86_64_V4},+amx-bf16,+amx-int8,+amx-tile,+avx512bf16,+avx512vnni"
+_AMX = f"{FEATURE_LEVELS['x86-64-v4']},+amx-bf16,+amx-int8,+amx-tile,+avx512bf16,+avx512vnni"
 
 _ANY = Target(NAME, l1_bytes=32 << 10, l2_bytes=512 << 10, l3_bytes=32 << 20)
 """What is assumed of a machine whose caches nothing tells."""
@@ -27,7 +24,7 @@ _SMALL = Target(NAME, l1_bytes=16 << 10, l2_bytes=64 << 10, pointer_bits=32, rel
 """What is assumed of a small machine: no vectors, no third cache, code at a fixed address."""
 
 _X86 = replace(_ANY, triple="x86_64-unknown-linux-gnu")
-_V4 = replace(_X86, cpu="x86-64-v4", features=_X86_64_V4, vector_bits=512, vector_registers=32)
+_V4 = replace(_X86, cpu="x86-64-v4", features=FEATURE_LEVELS["x86-64-v4"], vector_bits=512, vector_registers=32)
 
 _ARM = replace(_ANY, triple="aarch64-unknown-linux-gnu", cpu="generic", vector_bits=128, vector_registers=32)
 
@@ -61,8 +58,8 @@ MACHINES: Mapping[str, Machine] = {
     # Stands in for a microcontroller in the tests.
     "scalar": Machine("any x86-64, without vectors", replace(_X86, cpu="x86-64")),
     "sse2": Machine("any x86-64", replace(_X86, cpu="x86-64", features="+sse2", vector_bits=128)),
-    "sse4": Machine("x86-64-v2", replace(_X86, cpu="x86-64-v2", features=_X86_64_V2, vector_bits=128)),
-    "avx2": Machine("x86-64-v3", replace(_X86, cpu="x86-64-v3", features=_X86_64_V3, vector_bits=256)),
+    "sse4": Machine("x86-64-v2", replace(_X86, cpu="x86-64-v2", features=FEATURE_LEVELS["x86-64-v2"], vector_bits=128)),
+    "avx2": Machine("x86-64-v3", replace(_X86, cpu="x86-64-v3", features=FEATURE_LEVELS["x86-64-v3"], vector_bits=256)),
     "avx512": Machine("x86-64-v4", replace(_V4, l2_bytes=1 << 20)),
     "amx": Machine(
         "x86-64-v4 with products of tiles, of bytes and of bf16",

@@ -33,11 +33,11 @@ glow_high.func @main(@x, @y) {
 // LAYERS-NEXT: y        output   [4]
 // LAYERS-NEXT: check: 2 layers and 1 output agree with the interpreter
 
-// STATS: "arena_bytes": 0
+// STATS: "code_bytes": {{[0-9]+}}
+// STATS-NEXT: "constant_bytes": 0
+// STATS-NEXT: "arena_bytes": 0
 // STATS-NEXT: "arena_lower_bound": 0
 // STATS-NEXT: "arena_efficiency": 1.0
-// STATS-NEXT: "constant_bytes": 0
-// STATS-NEXT: "code_bytes": {{[0-9]+}}
 // STATS-NEXT: "instructions": {
 // STATS-NEXT: "stack": 1
 
