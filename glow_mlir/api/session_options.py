@@ -216,10 +216,16 @@ class SessionOptions(Settings, Explained):
     ) -> None:
         """Give the content of files of constants, of which so many bytes count; raises `InputError` as above."""
         for name, (buffer, length) in _pairs(names, list(_pairs(buffers, lengths))):
-            self.files[name] = bytes(memoryview(buffer).cast("B")[:length])
+            try:
+                self.files[name] = bytes(memoryview(buffer).cast("B")[:length])
+            except TypeError as error:
+                reason = f"the content of '{name}' is a '{type(buffer).__name__}', and its length {length!r}"
+                raise InputError(reason, hint="bytes that follow each other, and their number") from error
 
     def add_provider(self, name: str, options: Mapping[str, Any] | None = None) -> None:
         """Run on a provider, where the session is not given others."""
+        if options is not None and not isinstance(cast("object", options), Mapping):
+            raise OptionError(f"options of '{name}' cannot be of the type '{type(options).__name__}'", hint="a dict")
         self.providers.append((name, dict(options or {})))
 
     def has_providers(self) -> bool:
@@ -250,6 +256,9 @@ def _size(name: str, size: object) -> int:
 
 def _pairs(names: Sequence[Any], values: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Each name with its value; raises `InputError` for more of one."""
+    for given in (names, values):
+        if isinstance(given, str) or not isinstance(cast("object", given), Sequence):
+            raise InputError(f"a '{type(given).__name__}' is no list of constants", hint="one name for each")
     if len(names) != len(values):
         raise InputError(f"there are {len(names)} names for {len(values)} values", hint="one for each")
     return list(zip(names, values, strict=True))

@@ -151,7 +151,8 @@ def keyed(*rows: tuple[str, Effect, str, tuple[str, ...]]) -> dict[str, Key]:
 
 def flag(value: Any) -> bool | None:
     """A truth value."""
-    return bool(value) if isinstance(value, bool) or value in (0, 1) else None
+    is_single = not getattr(value, "ndim", 0)  # Arrays compare each element.
+    return bool(value) if is_single and value in (0, 1) else None
 
 
 def number(value: Any) -> int | None:

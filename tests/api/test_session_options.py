@@ -446,6 +446,23 @@ def test_arguments_of_another_type_are_refused() -> None:
         session.run_async(None, x, cast("Any", None))
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("add_external_initializers", (None, None), "'NoneType' is no list of constants"),
+        ("add_external_initializers", ("w", "w"), "'str' is no list of constants"),
+        ("add_external_initializers_from_files_in_memory", (["w"], [5], [3]), "the content of 'w' is a 'int'"),
+        ("add_external_initializers_from_files_in_memory", (["w"], [b"1"], ["3"]), "and its length '3'"),
+        ("add_provider", ("CPUExecutionProvider", 5), "cannot be of the type 'int'"),
+        ("__setattr__", ("enable_profiling", np.ones(2)), "makes no sense"),
+    ],
+)
+def test_what_methods_cannot_take_is_told_in_one_line(name: str, arguments: tuple[Any, ...], expected: str) -> None:
+    with pytest.raises(GlowError, match=expected) as caught:
+        getattr(SessionOptions(), name)(*arguments)
+    assert "\n" not in str(caught.value)
+
+
 def test_options_pickle() -> None:
     told = options(intra_op_num_threads=2, graph_optimization_level=GraphOptimizationLevel.ORT_ENABLE_BASIC)
     told.add_initializer("w", OrtValue(np.ones(3)))
