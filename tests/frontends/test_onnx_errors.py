@@ -290,6 +290,18 @@ def test_all_unsupported_nodes_are_reported_at_once() -> None:
     assert "unreached" not in line
 
 
+def test_unsupported_nodes_behind_unsupported_ones_are_reported_with_them() -> None:
+    nodes = [
+        helper.make_node("FusedThing", ["x"], ["a"], "first", domain="com.example"),
+        node("Relu", "a", "b", "known"),
+        helper.make_node("OtherThing", ["b"], ["y"], "second", domain="com.example"),
+    ]
+    line = refusal(model_of(nodes, [value("x")]), UnsupportedError)
+    assert "2 operators are not supported by the importer" in line
+    assert "com.example.FusedThing ('first'), com.example.OtherThing ('second')" in line
+    assert "known" not in line
+
+
 def test_body_of_a_standard_function_is_reported_as_its_caller() -> None:
     inputs = [value("x", shape=(1, 2, 3)), value("s", TensorProto.INT64, (4,))]
     model = model_of([node("AffineGrid", "x s", name="grid")], inputs, opset=20)

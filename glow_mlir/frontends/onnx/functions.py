@@ -9,7 +9,7 @@ import onnx
 from onnx import checker, defs, helper, shape_inference
 from onnx.external_data_helper import uses_external_data
 
-from glow_mlir.ir.registry import IMPORTERS
+from glow_mlir.ir.registry import IMPORTERS, operator_label
 
 
 def find_importer(domain: str, kind: str, version: int) -> Callable[..., Any] | None:
@@ -114,6 +114,14 @@ def is_defined(node: onnx.NodeProto, version: int) -> bool:
         return True
     schema = _schema(node.domain, node.op_type, version)
     return schema is not None and (schema.has_function or schema.has_context_dependent_function)
+
+
+def unknown_operator(node: onnx.NodeProto, opsets: Mapping[str, int]) -> str:
+    """What to call the operator of a node that nothing here defines; empty for others, or if an opset is missing."""
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    version = opsets.get(domain)
+    is_known = has_importer(domain, node.op_type) if version is None else is_defined(node, version)
+    return "" if is_known else operator_label(domain, node.op_type)
 
 
 def instantiate(function: onnx.FunctionProto, node: onnx.NodeProto) -> list[onnx.NodeProto]:

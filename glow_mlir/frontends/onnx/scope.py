@@ -13,7 +13,13 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.sizes import fitting_hint
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.onnx.functions import contradiction, has_importer, instantiate, standard_function
+from glow_mlir.frontends.onnx.functions import (
+    contradiction,
+    has_importer,
+    instantiate,
+    standard_function,
+    unknown_operator,
+)
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
 from glow_mlir.frontends.onnx.sparse import Initializer, initializers_of
@@ -87,9 +93,21 @@ class Scope:
         """Import the nodes; what is not supported is collected in the graph, but of one caller only once."""
         failed = False
         for node in sorted_nodes(nodes, self.knows):
-            if (failed and self.caller) or self.lacks(used_names(node)) or not self._import(node):
+            if failed and self.caller:
+                imported = False
+            elif self.lacks(used_names(node)):
+                imported = False
+                self._report_unknown(node)
+            else:
+                imported = self._import(node)
+            if not imported:
                 self.lacking.update(dict.fromkeys(node.output))
                 failed = True
+
+    def _report_unknown(self, proto: onnx.NodeProto) -> None:
+        """Report a node whose operands are lacking, where it would not be supported with them either."""
+        if not self.caller and (label := unknown_operator(proto, self.opsets)):
+            self.graph.unsupported.append((label, node_name(proto)))
 
     def _import(self, proto: onnx.NodeProto) -> bool:
         """Import one node; `False` where it is not supported."""

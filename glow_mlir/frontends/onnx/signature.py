@@ -10,13 +10,12 @@ from onnx import shape_inference
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.errors import GlowError, UnsupportedOperatorsError
-from glow_mlir.frontends.onnx.functions import is_defined
+from glow_mlir.frontends.onnx.functions import unknown_operator
 from glow_mlir.frontends.onnx.importer import Model, check_names, opsets_of
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.types import check_dimensions, declared_sizes, element_of_onnx, input_sizes
-from glow_mlir.ir.registry import operator_label
 from glow_mlir.runtime.signature import Argument, Signature
 from glow_mlir.support.symbols import Dimension
 
@@ -84,10 +83,6 @@ def _outputs(model: onnx.ModelProto) -> Iterable[onnx.ValueInfoProto]:
 
 def _check_operators(nodes: Iterable[onnx.NodeProto], opsets: Mapping[str, int]) -> None:
     """Raise `UnsupportedOperatorsError` for operators that no importer knows, and that the standard does not define."""
-    unknown: list[tuple[str, str]] = []
-    for node in nodes:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        if domain in opsets and not is_defined(node, opsets[domain]):
-            unknown.append((operator_label(domain, node.op_type), node_name(node)))
+    unknown = [(label, node_name(node)) for node in nodes if (label := unknown_operator(node, opsets))]
     if unknown:
         raise UnsupportedOperatorsError(unknown)
