@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from models import model_named, random_inputs
 
-from contest.machine import machine, stay_on
+from contest.machine import add_core, machine, stay_on
 from glow_mlir import InferenceSession
 from glow_mlir.analysis.cost import bytes_moved
 from glow_mlir.backends.interface import get_backend
@@ -33,7 +33,7 @@ from glow_mlir.dialects.glow_low.memory import DeallocOp
 from glow_mlir.driver.pipelines import Pipeline, Stage
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.text import write_text
-from glow_mlir.tools.bounded_numbers import count, natural
+from glow_mlir.tools.bounded_numbers import count
 
 MODELS = ("resnet50", "mobilenet_v2", "densenet121", "bert_encoder")
 
@@ -147,7 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", default=MODELS, help="models of tests/support/models.py")
     parser.add_argument("--rounds", type=count, default=15, help="rounds of timing")
-    parser.add_argument("--core", type=natural, default=0, help="the core to run on")
+    add_core(parser)
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables to FILE as well")
     arguments = parser.parse_args()
     stay_on([arguments.core])

@@ -11,7 +11,6 @@ microseconds. A small model shows what comes to its own work.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
 import time
@@ -23,7 +22,8 @@ from typing import Any
 import numpy as np
 
 import glow_mlir
-from glow_mlir.tools.bounded_numbers import count, natural
+from contest.machine import add_core, stay_on
+from glow_mlir.tools.bounded_numbers import count
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits.onnx"
 CALLS = 30
@@ -77,9 +77,9 @@ def main() -> int:
     parser.add_argument("model", nargs="?", type=Path, default=DIGITS, help="an ONNX model of floats")
     parser.add_argument("--bind", metavar="NAME=SIZE", type=size, action="append", help="for a model of yours")
     parser.add_argument("--rounds", type=count, default=300)
-    parser.add_argument("--core", type=natural, default=min(os.sched_getaffinity(0)))
+    add_core(parser)
     args = parser.parse_args()
-    os.sched_setaffinity(0, [args.core])
+    stay_on([args.core])
     sizes = args.bind or [("N", 1)] * (args.model == DIGITS)
     calls: dict[str, Callable[[], object]] = {}
     rng = np.random.default_rng(0)

@@ -27,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from control_flow_models import LSTM_BODIES, greedy_decoder, lstm, mandelbrot
 
-from contest.machine import cores_from, machine, stay_on
+from contest.machine import add_core, machine, stay_on
 from glow_mlir.api.session import InferenceSession
-from glow_mlir.tools.bounded_numbers import count, natural
+from glow_mlir.tools.bounded_numbers import count
 
 Arrays = dict[str, np.ndarray]
 
@@ -100,10 +100,10 @@ def main() -> None:
     """Measure all cases and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=count, default=30, help="calls of each (30)")
-    parser.add_argument("--core", type=natural, default=0, help="the core to run on")
+    add_core(parser)
     parser.add_argument("--only", default="", help="groups to measure, those where a name has this")
     options = parser.parse_args()
-    stay_on(cores_from(options.core, 1))
+    stay_on([options.core])
     chosen = [group for group in groups() if any(options.only in case.name for case in group)]
     print(f"{machine()}, {options.rounds} rounds\n")
     print("| model | glow-mlir ms, least | median | ONNX Runtime ms, least | median | ratio | of the first |")

@@ -23,9 +23,9 @@ import onnx
 from kernels import cycles_a_second
 from onnx import helper, numpy_helper
 
-from contest.machine import cores_from, machine, stay_on
+from contest.machine import add_core, machine, stay_on
 from glow_mlir.api.session import InferenceSession
-from glow_mlir.tools.bounded_numbers import count, natural
+from glow_mlir.tools.bounded_numbers import count
 
 SECONDS = 0.02
 """How long a round calls the kernel and copies; the fastest call counts."""
@@ -128,7 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=count, default=1 << 16, help="floats of a result, a power of four (65536)")
     parser.add_argument("--rounds", type=count, default=5, help="rounds of a movement (5)")
-    parser.add_argument("--core", type=natural, default=0, help="the core to run on")
+    add_core(parser)
     parser.add_argument("--only", default="", help="movements to measure, those whose name has this")
     options = parser.parse_args()
     if options.size < 1 << 16 or math.isqrt(options.size) ** 2 != options.size or options.size & (options.size - 1):
@@ -137,7 +137,7 @@ def main() -> None:
     if options.rounds < 1 or not chosen:
         parser.error("there are 1 round and 1 movement at least")
     try:
-        stay_on(cores_from(options.core, 1))
+        stay_on([options.core])
     except ValueError as error:
         parser.error(str(error))
     rate = cycles_a_second()

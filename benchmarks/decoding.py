@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from growing_decoder import FORMS, growing_decoder
 
-from contest.machine import cores_from, machine, stay_on
+from contest.machine import add_core, machine, stay_on
 from glow_mlir.api.session import InferenceSession
-from glow_mlir.tools.bounded_numbers import count, natural, ranged
+from glow_mlir.tools.bounded_numbers import count, ranged
 
 LAYERS, WIDTH, HEADS, VOCABULARY, MOST = 4, 512, 8, 8000, 512
 
@@ -85,9 +85,9 @@ def main() -> None:
     some = ranged(int, 1, MOST, f"a whole number from 1 to {MOST}")
     parser.add_argument("--tokens", type=some, default=MOST, help=f"tokens of a round ({MOST})")
     parser.add_argument("--rounds", type=count, default=3, help="sequences of tokens (3)")
-    parser.add_argument("--core", type=natural, default=0, help="the core to run on")
+    add_core(parser)
     options = parser.parse_args()
-    stay_on(cores_from(options.core, 1))
+    stay_on([options.core])
     generator = np.random.default_rng(0)
     tokens = options.tokens
     turns = engines(options.form)

@@ -26,10 +26,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from contest.machine import cores_from, machine, stay_on
+from contest.machine import add_core, machine, stay_on
 from contest.probe import PRECISIONS, Probe
 from glow_mlir.api.session import InferenceSession
-from glow_mlir.tools.bounded_numbers import count, natural
+from glow_mlir.tools.bounded_numbers import count
 
 CALLS = 25
 """Calls of a round; the fastest counts."""
@@ -212,10 +212,10 @@ def main() -> None:
     parser.add_argument("--accuracy", choices=("default", "strict"), default="strict")
     parser.add_argument("--precision", choices=tuple(PRECISIONS), default="f32", help="what is multiplied (f32)")
     parser.add_argument("--rounds", type=count, default=9, help="rounds of a layer (9)")
-    parser.add_argument("--core", type=natural, default=0, help="the core to run on")
+    add_core(parser)
     parser.add_argument("--only", default="", help="families to measure, those whose name has this")
     options = parser.parse_args()
-    cores = cores_from(options.core, 1)
+    cores = [options.core]
     stay_on(cores)
     probe, rate = Probe(cores, options.precision), cycles_a_second()
     figures: list[Figure] = []

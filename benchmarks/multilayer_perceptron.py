@@ -28,10 +28,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from contest.machine import cores_from, machine, stay_on
+from contest.machine import add_core, machine, stay_on
 from contest.probe import Probe
 from glow_mlir.api.session import InferenceSession
-from glow_mlir.tools.bounded_numbers import count, natural
+from glow_mlir.tools.bounded_numbers import count
 
 Calls = Mapping[str, Callable[[], Any]]
 """What is timed, by name."""
@@ -123,11 +123,11 @@ def main() -> None:
     parser.add_argument("--widths", nargs="+", type=count, default=[784, 512, 256, 10], help="of input and layers")
     parser.add_argument("--softmax", action="store_true", help="with a softmax at the end")
     parser.add_argument("--rounds", type=count, default=60, help="rounds of timing (60)")
-    parser.add_argument("--core", type=natural, default=0, help="the core to run on")
+    add_core(parser)
     options = parser.parse_args()
     if len(options.widths) < 2:
         parser.error("--widths are those of the input and of one layer or more")
-    cores = cores_from(options.core, 1)
+    cores = [options.core]
     stay_on(cores)
     probe = Probe(cores)
     products = sum(depth * columns for depth, columns in pairwise(options.widths))

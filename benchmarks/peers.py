@@ -22,14 +22,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from contest.engines import ENGINES, OURS, REFERENCE
 from contest.environments import FOLDER, EnvironmentFailure, environment
-from contest.machine import cores_from, machine
+from contest.machine import add_core, cores_from, machine
 from contest.picture import pictures_of
 from contest.probe import Probe
 from contest.report import Run, document
 from contest.turns import Measurement, Settings, Turns
 from contest.workloads import WORKLOADS, NotAWorkload, names_of, short_name, write_workload
 from glow_mlir.ir.text import write_text
-from glow_mlir.tools.bounded_numbers import count, natural, seconds
+from glow_mlir.tools.bounded_numbers import count, seconds
 
 
 def pythons(names: Sequence[str], folder: Path) -> dict[str, Path | str]:
@@ -60,7 +60,7 @@ def arguments_from(command: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES), metavar="ENGINE")
     parser.add_argument("--rounds", type=count, default=9, help="rounds of timing (9)")
     parser.add_argument("--threads", nargs="+", type=count, default=[1], help="threads of an inference, or several")
-    parser.add_argument("--core", type=natural, default=0, help="the first core to run on")
+    add_core(parser, "the first core to run on")
     parser.add_argument("--budget", type=seconds, default=0.25, help="seconds of calls, each engine and round (0.25)")
     parser.add_argument("--timeout", type=seconds, default=900.0, help="seconds to wait for an engine to load (900)")
     parser.add_argument("--folder", type=Path, default=FOLDER, help=f"environments, models and logs ({FOLDER})")

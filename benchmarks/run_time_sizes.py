@@ -32,9 +32,9 @@ from models import bert_encoder, seeded_light_model
 
 from contest.engines import ENGINES
 from contest.environments import FOLDER, environment
-from contest.machine import cores_from, machine, stay_on
+from contest.machine import add_core, machine, stay_on
 from glow_mlir.api.session import InferenceSession
-from glow_mlir.tools.bounded_numbers import count, natural
+from glow_mlir.tools.bounded_numbers import count
 
 Arrays = dict[str, np.ndarray]
 
@@ -165,11 +165,11 @@ def main() -> None:
     """Measure all cases and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=count, default=15, help="calls of each (15)")
-    parser.add_argument("--core", type=natural, default=0, help="the core to run on")
+    add_core(parser)
     parser.add_argument("--only", default="", choices=["", *CASES], help="the model to measure")
     parser.add_argument("--folder", type=Path, default=FOLDER, help=f"where OpenVINO is installed ({FOLDER})")
     options = parser.parse_args()
-    stay_on(cores_from(options.core, 1))
+    stay_on([options.core])
     print(f"{machine()}, {options.rounds} rounds, least (median) in ms\n")
     engines = "one compilation | one for the size | ONNX Runtime | OpenVINO"
     print(f"| model | {engines} | of the size's | ONNX Runtime / ours | OpenVINO / ours |")

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from decoder import decoder, narrow_product
 from models import random_inputs
 
-from contest.machine import cores_from, machine, stay_on
+from contest.machine import add_core, cores_from, machine, stay_on
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.backends.cpu.targets import host_target
 from glow_mlir.codegen.builder.functions import define_function
@@ -41,7 +41,7 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.runtime.loader import Library
-from glow_mlir.tools.bounded_numbers import count, natural
+from glow_mlir.tools.bounded_numbers import count
 
 CASES = ((4, 0), (4, 4), (8, 4))
 """Bits of codes, and accuracy levels: ONNX Runtime has no fast products of codes of 8 bits but at level 4."""
@@ -146,12 +146,15 @@ def main() -> None:
     """Measure all cases and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=count, default=1, help="threads of a token (1)")
-    parser.add_argument("--core", type=natural, default=0, help="the first core to run on")
+    add_core(parser, "the first core to run on")
     parser.add_argument("--rounds", type=count, default=20, help="calls of each (20)")
     parser.add_argument("--layers", type=count, default=20, help="layers of the decoder (20)")
     parser.add_argument("--width", type=count, default=1280, help="numbers of a token between layers, 64 for each head")
     options = parser.parse_args()
-    stay_on(cores_from(options.core, options.threads))
+    try:
+        stay_on(cores_from(options.core, options.threads))
+    except ValueError as error:
+        parser.error(str(error))
     print(f"{machine()}, {options.threads} threads\n")
     print("| weights | MB | glow-mlir ms | ONNX Runtime ms | ratio | GB/s | of reading |")
     print("|---|---|---|---|---|---|---|")

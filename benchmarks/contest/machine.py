@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 from collections.abc import Generator, Sequence
@@ -31,6 +32,20 @@ def on_cores(cores: Sequence[int]) -> Generator[None]:
         yield
     finally:
         stay_on(before)
+
+
+def usable_core(text: str) -> int:
+    """The core of that number; raises `ArgumentTypeError` where this process may not use it."""
+    usable = usable_cores()
+    if not text.isdecimal() or int(text) not in usable:
+        raise argparse.ArgumentTypeError(f"expected a core of {', '.join(map(str, usable))}, got '{text}'")
+    return int(text)
+
+
+def add_core(parser: argparse.ArgumentParser, meaning: str = "the core to run on") -> None:
+    """Add `--core`, which is the first one that this process may use if it is not given."""
+    least = usable_cores()[0]
+    parser.add_argument("--core", type=usable_core, default=least, help=f"{meaning} ({least})")
 
 
 def cores_from(first: int, threads: int) -> list[int]:

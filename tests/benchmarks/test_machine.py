@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+
 import pytest
 
-from contest.machine import cores_from, machine, on_cores, usable_cores
+from contest.machine import add_core, cores_from, machine, on_cores, usable_cores
 from contest.probe import Probe
 
 
@@ -38,3 +40,16 @@ def test_probe_finds_a_peak_and_leaves_the_process_where_it_was():
 
 def test_machine_has_a_name():
     assert "cores" in machine()
+
+
+def test_a_core_that_is_not_there_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("contest.machine.usable_cores", lambda: [2, 3, 5])
+    parser = argparse.ArgumentParser()
+    add_core(parser)
+    assert (parser.parse_args([]).core, parser.parse_args(["--core", "5"]).core) == (2, 5)
+    for core in ("77", "-1", "two"):
+        with pytest.raises(SystemExit):
+            parser.parse_args([f"--core={core}"])
+        assert f"--core: expected a core of 2, 3, 5, got '{core}'" in capsys.readouterr().err
