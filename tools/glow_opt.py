@@ -53,12 +53,12 @@ from glow_mlir.tools.pass_flags import with_pass_flags
 from glow_mlir.tools.pass_plugins import load_plugins
 from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
 from glow_mlir.tools.source_lines import STDIN, read_stdin
+from glow_mlir.tools.split_input import SEPARATOR, pieces
 
 if TYPE_CHECKING:
     from glow_mlir.driver.pass_runner import PassRunner
 
 PROGRAM = "glow-opt"
-SEPARATOR = "// -----"
 
 
 class GlowOpt(xDSLOptMain):
@@ -282,14 +282,6 @@ class GlowOpt(xDSLOptMain):
                 print(error_line(PROGRAM, item, sys.stdout, severity))
             return EXIT_OK
         return report(PROGRAM, error, debug=self.args.debug)
-
-
-def pieces(text: str) -> list[str]:
-    """The parts of a text between lines with the separator; newlines in front of each keep its line numbers."""
-    lines = text.splitlines(keepends=True)
-    ends = [number for number, line in enumerate(lines) if line.rstrip() == SEPARATOR]
-    begins = [0, *(end + 1 for end in ends)]
-    return ["\n" * begin + "".join(lines[begin:end]) for begin, end in zip(begins, [*ends, len(lines)], strict=True)]
 
 
 def known_passes(chosen: Sequence[str]) -> Sequence[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,9 +24,10 @@ from glow_mlir.tools.lsp_documentation import (
     operation_names,
     proposal,
 )
-from glow_mlir.tools.lsp_index import SEPARATOR, Definition, Index, Statement, Token, indexes, key
+from glow_mlir.tools.lsp_index import Definition, Index, Statement, Token, indexes, key
 from glow_mlir.tools.operation_documents import operation_document
 from glow_mlir.tools.source_lines import position
+from glow_mlir.tools.split_input import pieces
 
 NAME = "<document>"
 """What parsers take for the document's file."""
@@ -80,7 +81,7 @@ class Document:
         """The modules of those pieces that parse, and what is wrong with all of them."""
         modules: list[ModuleOp] = []
         errors: list[GlowError] = []
-        for piece in self._pieces():
+        for piece in pieces(self.text):
             try:
                 module = parse_unverified(piece, self.context, NAME)
                 modules.append(module)
@@ -88,13 +89,6 @@ class Document:
             except GlowError as error:
                 errors.append(error)
         return modules, errors
-
-    def _pieces(self) -> Iterator[str]:
-        """The modules of the text, each at its own lines."""
-        begin = 0
-        for end in [*(found.start() for found in SEPARATOR.finditer(self.text)), len(self.text)]:
-            yield "\n" * self.text.count("\n", 0, begin) + self.text[begin:end].removeprefix("// -----")
-            begin = end
 
     @cached_property
     def _operations(self) -> Mapping[int, Operation]:

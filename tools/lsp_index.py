@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-SEPARATOR = re.compile(r"^// -----[ \t\r]*$", re.MULTILINE)
-"""What divides a file into modules of their own."""
+from glow_mlir.tools.split_input import spans
 
 _TOKEN = re.compile(
     r"""
@@ -176,9 +175,7 @@ def key(token: Token) -> str:
 
 def indexes(text: str, defines_symbol: Callable[[str], bool]) -> list[Index]:
     """The index of each module of a text; `defines_symbol` says whether operations of that name define one."""
-    begins = [0, *(found.end() for found in SEPARATOR.finditer(text))]
-    ends = [*(found.start() for found in SEPARATOR.finditer(text)), len(text)]
-    return [_Indexer(text, begin, end, defines_symbol).index() for begin, end in zip(begins, ends, strict=True)]
+    return [_Indexer(text, begin, end, defines_symbol).index() for begin, end in spans(text)]
 
 
 def tokens(text: str, begin: int, end: int) -> list[Token]:

@@ -1,0 +1,26 @@
+"""A text of several modules, which lines of `// -----` divide, as `mlir-opt --split-input-file` takes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+SEPARATOR = "// -----"
+"""The line between two pieces."""
+
+_LINE = re.compile(rf"^{re.escape(SEPARATOR)}[ \t\r]*$\n?", re.MULTILINE)
+
+
+def spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where each piece of a text begins and ends, without the lines between them."""
+    begin = 0
+    for line in _LINE.finditer(text):
+        yield begin, line.start()
+        begin = line.end()
+    yield begin, len(text)
+
+
+def pieces(text: str) -> Iterator[str]:
+    """The pieces of a text; newlines in front of each keep its line numbers."""
+    for begin, end in spans(text):
+        yield "\n" * text.count("\n", 0, begin) + text[begin:end]
