@@ -115,12 +115,18 @@ class Mine(CpuBackend):
         return super().pipeline(target, profile).without("eliminate-copies")
 
 
-def test_subclass_that_a_script_registers_compiles_and_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def mine(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of that backend, which other tests do not know."""
     monkeypatch.setattr(BACKENDS, "_entries", dict(BACKENDS.all()))
-    backend("mine")(Mine)
+    backend(Mine.name)(Mine)
+    return Mine.name
+
+
+def test_subclass_that_a_script_registers_compiles_and_runs(mine: str) -> None:
     stages: list[str] = []
     session = InferenceSession(
-        DIGITS, backend="mine", dimensions={"N": 1}, observers=[lambda stage, module, _: stages.append(stage.name)]
+        DIGITS, backend=mine, dimensions={"N": 1}, observers=[lambda stage, module, _: stages.append(stage.name)]
     )
     (image,) = session.get_inputs()
     x = np.random.default_rng(0).standard_normal(image.shape, np.float32)
@@ -129,11 +135,11 @@ def test_subclass_that_a_script_registers_compiles_and_runs(monkeypatch: pytest.
     assert stages[-2:] == ["allocated", "llvm"]
     assert 'backend = "mine"' in session.machine_entry.entry.target
     # Nothing says which version of the script there is, so what it compiles is not kept.
-    assert InferenceSession(DIGITS, backend="mine", dimensions={"N": 1}).compile_seconds
+    assert InferenceSession(DIGITS, backend=mine, dimensions={"N": 1}).compile_seconds
 
 
+@pytest.mark.usefixtures("mine")
 def test_targets_of_a_subclass_are_its_own() -> None:
-    backend("mine")(Mine)
     target = Mine().target("avx2,threads=2")
     assert (target.backend, target.threads) == ("mine", 2)
     with pytest.raises(OptionError, match="a target of the backend 'mine' says its triple"):
