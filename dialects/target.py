@@ -16,7 +16,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from glow_mlir.dialects.element_types import bit_width
-from glow_mlir.dialects.feature_levels import short_features
+from glow_mlir.dialects.feature_levels import enabled_features, short_features
 from glow_mlir.errors import OptionError
 
 ACCURACIES = ("default", "strict")
@@ -236,7 +236,7 @@ class Target:
     @cached_property
     def enabled(self) -> frozenset[str]:
         """The features that are on."""
-        return frozenset(item[1:] for item in self.features.split(",") if item.startswith("+"))
+        return enabled_features(self.features)
 
     @cached_property
     def fma(self) -> bool:
