@@ -38,13 +38,13 @@ class Candidate:
         trial = op.clone()
         try:
             self._name(trial)
-            if isinstance(op, DerivedInstruction):
-                forms = self.kernel.packed(trial, target)
-                packed = {
-                    n: form.described() for n, form in forms.items() if packable(op, n, storage, form) is not None
-                }
-                if packed:
-                    trial.properties["packing"] = DictionaryAttr(packed)
+            packed: dict[str, DictionaryAttr] = {}
+            for name, form in self.kernel.packed(trial, target).items():
+                assert isinstance(op, DerivedInstruction)
+                if packable(op, name, storage, form) is not None:
+                    packed[name] = form.described()
+            if packed:
+                trial.properties["packing"] = DictionaryAttr(packed)
             return sum(byte_size(buffer_type(*buffer)) for buffer in self.kernel.scratch(trial, target))
         finally:
             trial.drop_all_references()
