@@ -17,6 +17,7 @@ from onnx.external_data_helper import uses_external_data
 from onnx.onnx_cpp2py_export.shape_inference import infer_shapes
 
 from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
 from glow_mlir.frontends.onnx.walk import all_graphs, all_nodes, all_tensors, graphs_inside
@@ -242,11 +243,11 @@ def _name_nodes(model: onnx.ModelProto) -> None:
     places = ((model.graph.node, model.opset_import), *((item.node, item.opset_import) for item in model.functions))
     for nodes, opsets in places:
         for opset in opsets:
-            opset.domain = _plain(opset.domain)
+            opset.domain = plain_domain(opset.domain)
         versions = {opset.domain: opset.version for opset in opsets} or {"": 1}
         for node in all_nodes(nodes):
             node.name = node_name(node)
-            domain = _plain(node.domain)
+            domain = plain_domain(node.domain)
             described = _described(node.op_type, domain, versions.get(domain, 0))
             if not described.is_asked:
                 domain = _UNKNOWN
@@ -283,8 +284,3 @@ def _described(kind: str, domain: str, version: int) -> _Description:
     forgets = schema.has_function or kind in FORGETFUL
     defaults = (attribute.default_value for attribute in schema.attributes.values()) if forgets else ()
     return _Description(is_asked=True, defaults=tuple(value for value in defaults if value.name))
-
-
-def _plain(domain: str) -> str:
-    """The name of a domain; that of ONNX itself is empty."""
-    return "" if domain == "ai.onnx" else domain

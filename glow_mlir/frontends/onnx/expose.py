@@ -9,9 +9,11 @@ from google.protobuf.message import EncodeError
 from onnx import checker, external_data_helper
 
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
+from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.importer import ModelSource, load_model
 from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
 from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.ir.registry import operator_label
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def _layers(graph: onnx.GraphProto) -> dict[str, tuple[str, str]]:
     for node in sorted_nodes(graph.node, known.__contains__):
         if node.op_type == "Constant":
             continue
-        kind = f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
+        kind = operator_label(plain_domain(node.domain), node.op_type)
         results = [name for name in node.output if name in used] or [name for name in node.output if name][:1]
         layers |= dict.fromkeys(results, (node_name(node), kind))
     return layers

@@ -9,6 +9,7 @@ import onnx
 from onnx import checker, defs, helper, shape_inference
 from onnx.external_data_helper import uses_external_data
 
+from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.ir.registry import IMPORTERS, operator_label
 
 
@@ -118,7 +119,7 @@ def is_defined(node: onnx.NodeProto, version: int) -> bool:
 
 def unknown_operator(node: onnx.NodeProto, opsets: Mapping[str, int]) -> str:
     """What to call the operator of a node that nothing here defines; empty for others, or if an opset is missing."""
-    domain = "" if node.domain == "ai.onnx" else node.domain
+    domain = plain_domain(node.domain)
     version = opsets.get(domain)
     is_known = has_importer(domain, node.op_type) if version is None else is_defined(node, version)
     return "" if is_known else operator_label(domain, node.op_type)

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.checking import check_graph, check_model
+from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.graph import GraphImporter
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.order import node_name
@@ -166,7 +167,7 @@ def _is_text(name: object) -> bool:
 
 def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
     """The opset version of each domain; raises `UnsupportedError` for one of ONNX that is too new."""
-    opsets = {"" if opset.domain == "ai.onnx" else opset.domain: opset.version for opset in model.opset_import}
+    opsets = {plain_domain(opset.domain): opset.version for opset in model.opset_import}
     if not opsets and model.ir_version in WITHOUT_OPSETS:
         return {"": 1}
     newest = defs.onnx_opset_version()

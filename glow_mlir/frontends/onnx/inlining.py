@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 from onnx import checker, inliner
 
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.walk import all_nodes
 
 MOST_EXPANDED = 1 << 17
@@ -136,4 +137,4 @@ def _called(node: onnx.NodeProto) -> Key:
 
 
 def _key(domain: str, name: str, overload: str) -> Key:
-    return "" if domain == "ai.onnx" else domain, name, overload
+    return plain_domain(domain), name, overload

@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.sizes import fitting_hint
 from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.functions import (
     contradiction,
     has_importer,
@@ -111,7 +112,7 @@ class Scope:
 
     def _import(self, proto: onnx.NodeProto) -> bool:
         """Import one node; `False` where it is not supported."""
-        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        domain = plain_domain(proto.domain)
         name = self.caller or node_name(proto)
         version = self.opsets.get(domain, 0)
         function = self.graph.importer_of(domain, proto.op_type, version)
