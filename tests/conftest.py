@@ -43,8 +43,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Count what the tests of ONNX's backend suite gave, if they ran."""
     reports = [report for name in ("passed", "failed") for report in terminalreporter.stats.get(name, [])]
     found = [value for report in reports for key, value in report.user_properties if key == "onnx_suite"]
-    if not found:
-        return
+    if not found or hasattr(config, "workerinput"):
+        return  # each worker of pytest-xdist comes here too, and knows its own share only
     from onnx_suite import counts_by_tier, write_expected_failures
 
     terminalreporter.section("ONNX's backend suite")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from onnx_suite import (
@@ -10,6 +12,7 @@ from onnx_suite import (
     MISSES,
     PASSED,
     RAW,
+    REFUSED,
     Outcome,
     counts_by_tier,
     expected_failures,
@@ -17,6 +20,7 @@ from onnx_suite import (
     suite_tests,
     tiers,
     without_names,
+    write_expected_failures,
 )
 
 
@@ -55,6 +59,15 @@ def test_counts_tell_what_tiers_give() -> None:
     first, second, _ = counts_by_tier((name, verdict) for name, (verdict, _) in outcomes)
     assert first == "tier 1 (must pass): 2 tests, 1 passed, 1 missed by machine code"
     assert second == "tier 2 (wanted): 1 tests, 0 passed, 1 raw"
+
+
+def test_written_table_keeps_words_of_known_misses_and_what_did_not_run(tmp_path: Path) -> None:
+    missed = next(name for name, (verdict, _) in expected_failures().items() if verdict == MISSED_BY_CODE)
+    refused = next(name for name, (verdict, _) in expected_failures().items() if verdict == REFUSED)
+    write_expected_failures({missed: (MISSED_BY_CODE, "Not equal"), refused: (PASSED, "")}, tmp_path / "table.json")
+    table = json.loads((tmp_path / "table.json").read_text())
+    found = {name: (verdict, why) for verdict, rows in table.items() for why, names in rows.items() for name in names}
+    assert found == {name: outcome for name, outcome in expected_failures().items() if name != refused}
 
 
 def test_reasons_are_without_names() -> None:

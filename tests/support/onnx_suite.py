@@ -168,11 +168,16 @@ def expected_failures() -> dict[str, Outcome]:
 
 
 def write_expected_failures(outcomes: Mapping[str, Outcome], path: Path = FAILURES_FILE) -> None:
-    """Write the table of expected failures; a miss that is known keeps its words, a new one has those of numpy."""
+    """
+    Write the table of expected failures; a miss that is known keeps its words, a new one has those of numpy.
+
+    Tests that did not run keep what the table says of them.
+    """
+    before = expected_failures()
     table: dict[str, dict[str, list[str]]] = {verdict: {} for verdict in (REFUSED, *MISSES.values())}
-    for name, (verdict, reason) in sorted(outcomes.items()):
+    for name, (verdict, reason) in sorted({**before, **outcomes}.items()):
         if verdict in table:
-            known = expected_failures().get(name, ("", ""))
+            known = before.get(name, ("", ""))
             is_known_miss = verdict in MISSES.values() and known[0] in MISSES.values()
             table[verdict].setdefault(known[1] if is_known_miss else reason.strip(), []).append(name)
     ordered = {verdict: dict(sorted(reasons.items())) for verdict, reasons in table.items() if reasons}
