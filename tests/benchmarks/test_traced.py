@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from embedded_models import compiled, inputs_of
-from emulators import MACHINES, Qemu, machine_for
+from emulators import MACHINES, Qemu
 from traced import executed_instructions, traced
 
 LOG = """\
@@ -39,9 +40,10 @@ def test_blocks_count_from_the_call_to_the_return() -> None:
 
 
 def test_counts_by_a_trace_and_by_a_clock_are_the_same() -> None:
-    machine_for("cortex-m4")
     board = MACHINES["cortex-m4"][0]
     assert isinstance(board, Qemu)
+    if board.missing():
+        pytest.skip(f"traces are those of QEMU, and it is not here: {board.missing()}")
     artifact, inputs = compiled("encoder", "float", "cortex-m4").artifact, inputs_of("encoder")
     by_clock, by_trace = (machine.run(artifact, inputs).instructions for machine in (board, traced(board)))
     assert by_clock
