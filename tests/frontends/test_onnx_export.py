@@ -182,6 +182,15 @@ def test_names_stay() -> None:
     assert [value.type.tensor_type.elem_type for value in exported.graph.output] == [onnx.TensorProto.FLOAT]
 
 
+def test_the_node_that_gives_a_result_keeps_its_name() -> None:
+    nodes = [node("Gemm", "x weights bias", "y", "classifier", transA=1)]
+    weights = [numpy_helper.from_array(floats(4, 3), "weights"), numpy_helper.from_array(floats(3), "bias")]
+    exported = check(model_of(nodes, [value("x", shape=(4, 2))], initializers=weights), "imported")
+    kinds = {item.name: item.op_type for item in exported.graph.node}
+    assert len(kinds) == len(exported.graph.node) > 1
+    assert kinds["classifier"] == "Gemm"
+
+
 def test_outputs_that_no_operator_computes() -> None:
     """An input, a weight, and one value under two names."""
     model = model_of(

@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.control_flow import YieldOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.errors import UnsupportedError, UnsupportedOperatorsError
-from glow_mlir.frontends.onnx.export.writer import OPSET, Writer, value_info
+from glow_mlir.frontends.onnx.export.writer import OPSET, Writer, name_nodes, value_info
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import EXPORTERS
 from glow_mlir.ir.traversal import operations, own_operations
@@ -68,6 +68,7 @@ def exported_model(module: ModuleOp) -> onnx.ModelProto:
         [value_info(op.public_name, op.tensor_type) for op in outputs],
         writer.initializers(nodes),
     )
+    name_nodes(graph)
     opsets = [helper.make_opsetid("", NARROW_OPSET if _has_narrow_elements(functions[0]) else OPSET)]
     version = max(IR_VERSION, helper.find_min_ir_version_for(opsets))
     return helper.make_model(graph, opset_imports=opsets, ir_version=version, producer_name=PRODUCER)

@@ -19,6 +19,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.onnx.order import used_names
+from glow_mlir.frontends.onnx.walk import all_graphs
 from glow_mlir.ir.locations import location_name
 from glow_mlir.support.symbols import Product, Size, Sizes
 
@@ -50,6 +51,16 @@ def value_info(name: str, type_: TensorType[Any]) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, kind, shape)
 
 
+def fresh_name(wish: str, taken: Counter[str]) -> str:
+    """A name that is not taken, which is taken then: the one that is wished, or that with a number."""
+    name = wish
+    while name in taken:
+        taken[wish] += 1
+        name = f"{wish}_{taken[wish]}"
+    taken[name] += 1
+    return name
+
+
 @dataclass
 class Writer:
     """
@@ -72,7 +83,6 @@ class Writer:
     symbols: dict[str, str] = field(default_factory=dict[str, str])
     """Constants of the module → the names of their weights."""
     _taken: Counter[str] = field(default_factory=Counter[str])
-    _node_names: Counter[str] = field(default_factory=Counter[str])
     _constants: dict[tuple[str, Shape, bytes], str] = field(default_factory=dict[tuple[str, Shape, bytes], str])
     _sizes: dict[Sizes, str] = field(default_factory=dict["Sizes", str])
     _transposed: dict[str, tuple[str, Shape]] = field(default_factory=dict[str, tuple[str, Shape]])
@@ -82,12 +92,7 @@ class Writer:
 
     def fresh(self, wish: str) -> str:
         """A name that nothing has."""
-        name = wish
-        while name in self._taken:
-            self._taken[wish] += 1
-            name = f"{wish}_{self._taken[wish]}"
-        self._taken[name] += 1
-        return name
+        return fresh_name(wish, self._taken)
 
     def label(self) -> str:
         """What the operator is called after."""
@@ -126,16 +131,14 @@ class Writer:
     def _write(
         self, kind: str, wish: str, count: int, *operands: str | SSAValue | None, **attributes: Any
     ) -> list[str]:
-        """Write a node that is called as wished, or so with a number."""
+        """Write a node that is called as wished; `name_nodes` tells those apart that are called alike."""
         inputs = [item if isinstance(item, str) else self.name(item) for item in operands]
         least = defs.get_schema(kind, OPSET).min_input
         while len(inputs) > least and not inputs[-1]:
             inputs.pop()
-        self._node_names[wish] += 1
-        name = wish if self._node_names[wish] == 1 else f"{wish}/{kind}_{self._node_names[wish]}"
-        outputs = [self.fresh(f"{name}_output") for _ in range(count)]
+        outputs = [self.fresh(f"{wish}_output") for _ in range(count)]
         given = {key: value for key, value in attributes.items() if value is not None}
-        self.nodes.append(helper.make_node(kind, inputs, outputs, name, **given))
+        self.nodes.append(helper.make_node(kind, inputs, outputs, wish, **given))
         return outputs
 
     def moved(
@@ -306,6 +309,21 @@ def _live(nodes: Sequence[onnx.NodeProto], outputs: Sequence[str]) -> list[onnx.
             needed.update(used_names(node))
             kept.append(node)
     return kept[::-1]
+
+
+def name_nodes(graph: onnx.GraphProto) -> None:
+    """
+    Tell the nodes of a graph apart that are called alike, those inside of nodes included.
+
+    The last one of the outermost graph keeps the name, as it gives the result; others add their operator to it.
+    """
+    nodes = [node for inner in all_graphs(graph) for node in reversed(inner.node)]
+    taken = Counter(node.name for node in nodes)
+    kept = set[str]()
+    for node in nodes:
+        if node.name in kept:
+            node.name = fresh_name(f"{node.name}/{node.op_type}", taken)
+        kept.add(node.name)
 
 
 def _tensor_type(value: SSAValue) -> TensorType[Attribute]:
