@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import StringIO
 
@@ -12,6 +12,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.printer import Printer
 
 from glow_mlir.analysis.cost import bytes_moved
+from glow_mlir.analysis.regions import Region, region_covers, region_of, regions_overlap
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import print_value
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
@@ -28,6 +29,7 @@ from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.traversal import inner_blocks, own_operations
 
 BUFFER, INPUT, OUTPUT = "buffer", "input", "output"
+PASSIVE = (BUFFER, INPUT, OUTPUT)
 """Families of nodes that are no operators."""
 
 HIDDEN = ("operandSegmentSizes",)
@@ -68,7 +70,11 @@ class Frame:
 
 @dataclass(frozen=True)
 class Edge:
-    """From a node to one that uses it, both by number; the label is the shape that flows, and what it decides."""
+    """
+    From a node to one that uses it, both by number.
+
+    The label is the shape that flows, and what it decides; from a branch or loop into a region, the region's.
+    """
 
     source: int
     target: int
@@ -168,6 +174,25 @@ def region_labels(op: Operation) -> list[str]:
     return [f"{kind_of(op)} {name}{number}" for name in names]
 
 
+Content = dict[SSAValue, dict[Region, frozenset[int]]]
+"""Allocation or weight → its parts that are written → the nodes of the buffer with each part's present content."""
+
+
+def copied(content: Content) -> Content:
+    """The same content, to which other can be added."""
+    return {root: dict(parts) for root, parts in content.items()}
+
+
+def joined(contents: Iterable[Content]) -> Content:
+    """What is in one of several contents."""
+    found: Content = {}
+    for content in contents:
+        for root, parts in content.items():
+            known = found.setdefault(root, {})
+            known.update((part, known.get(part, frozenset()) | nodes) for part, nodes in parts.items())
+    return found
+
+
 @dataclass
 class GraphBuilder:
     """Builds a graph op by op; constants, and what is computed from them alone, are details of what reads them."""
@@ -180,6 +205,7 @@ class GraphBuilder:
     """Block of a function or region → its frame."""
     unread: set[SSAValue] = field(default_factory=set[SSAValue])
     """Buffers that nothing has read since they were written: further parts go into the same node."""
+    content: Content = field(default_factory=dict[SSAValue, dict[Region, frozenset[int]]])
 
     def take_block(self, block: Block, label: str, around: int | None) -> None:
         """Add what the operations of a block give, those in regions in frames of their own."""
@@ -187,10 +213,23 @@ class GraphBuilder:
         self.graph.frames.append(Frame(label, around))
         for op in own_operations(block):
             self.take(op)
-            for name, inner in zip(region_labels(op), inner_blocks(op), strict=False):
-                self.take_block(inner, name, frame)
+            if labels := region_labels(op):
+                self._take_regions(op, labels, frame)
             if isinstance(op, RegionOp):
                 self._yielded(op)
+
+    def _take_regions(self, op: Operation, labels: Sequence[str], frame: int) -> None:
+        """Add what the regions of a branch or loop give, which begin alike."""
+        head, before = len(self.graph.nodes) - 1, self.content
+        is_skipped = len(labels) == 1 and "trips" not in op.properties  # A loop may have no trip at all.
+        ends: list[Content] = [before] if is_skipped else []
+        for label, block in zip(labels, inner_blocks(op), strict=False):
+            first_edge = len(self.graph.edges)
+            self.content = copied(before)
+            self.take_block(block, label, frame)
+            self._entered(head, label, self.frames[block], first_edge)
+            ends.append(self.content)
+        self.content = joined(ends) if ends else before
 
     def take(self, op: Operation) -> None:
         """Add what one op of the function gives."""
@@ -232,9 +271,21 @@ class GraphBuilder:
 
     def _decision(self, op: LowRegionOp) -> None:
         """Add a branch or loop over instructions, with the buffers that decide; the rest flows through buffers."""
-        for _, value in op.uses():
-            self._declare(root_of(value))
+        roots = dict.fromkeys(root_of(value) for _, value in op.uses())
+        for root in roots:
+            self._declare(root)
         self.graph.add(self._operator_node(op, 0, ()), self._deciding(op))
+        self.unread.difference_update(roots)
+
+    def _entered(self, head: int, label: str, frame: int, first_edge: int) -> None:
+        """Lead from a branch or loop to the first that a region of it does, unless something flows there from it."""
+        nodes = self.graph.nodes
+        if any(edge.source == head and nodes[edge.target].frame == frame for edge in self.graph.edges[first_edge:]):
+            return
+        inside = range(head + 1, len(nodes))
+        first = next((i for i in inside if nodes[i].frame == frame and nodes[i].family not in PASSIVE), None)
+        if first is not None:
+            self.graph.edges.append(Edge(head, first, label))
 
     def _deciding(self, op: IRDLOperation) -> list[tuple[int, str]]:
         """What flows to a branch or loop itself, by what it is to it: the condition, the number of trips."""
@@ -256,15 +307,30 @@ class GraphBuilder:
                 self.made[root] = self.graph.add(self._buffer_node(root))
                 self.unread.add(root)
             self.graph.edges.append(Edge(number, self.made[root], shape_text(value)))
+            written, parts = region_of(value), self.content.get(root, {})
+            kept = {region: nodes for region, nodes in parts.items() if not region_covers(written, region)}
+            self.content[root] = {**kept, written: frozenset([self.made[root]])}
 
     def _declare(self, root: SSAValue) -> None:
         """Give a buffer that is read before anything writes it, such as an input, its node."""
         if root not in self.made and not self._is_constant(root):
             self.made[root] = self.graph.add(self._buffer_node(root))
+            self.content[root] = {region_of(root): frozenset([self.made[root]])}
 
     def _sources(self, values: Iterable[SSAValue]) -> list[tuple[int, str]]:
-        roots = ((root_of(value), value) for value in values)
-        return [(self.made[root], shape_text(value)) for root, value in roots if root in self.made]
+        return [(number, shape_text(value)) for value in values for number in self._holders(value)]
+
+    def _holders(self, value: SSAValue) -> Iterable[int]:
+        """The nodes with the present content of a value: several where parts of a buffer were written apart."""
+        root = root_of(value)
+        if root not in self.made:
+            return ()
+        parts = self.content.get(root)
+        if parts is None:
+            return (self.made[root],)
+        read = region_of(value)
+        found = (nodes for region, nodes in parts.items() if regions_overlap(read, region))
+        return sorted(frozenset[int]().union(*found)) or (self.made[root],)
 
     def _is_constant(self, root: SSAValue) -> bool:
         owner = root.owner

@@ -1,15 +1,15 @@
 """
 Layered layout of a graph without cycles, after Sugiyama, Tagawa and Toda (1981).
 
-Each node is one layer below the lowest it uses; edges over several layers bend at a point in each; layers are ordered
-by the barycentre of neighbours, and nodes placed as near to them as the order allows.
+Each node is one layer below the lowest it uses. Edges over several layers are upright at each between, and those from
+one node share their way down as far as they go. Layers are ordered by the barycentre of neighbours, and nodes placed as
+near to them as the order allows: what leads from inputs to outputs stays in line, and the rest stands beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from glow_mlir.pictures.graph import Graph
 
@@ -18,31 +18,40 @@ NODE_GAP = 1.0
 """Between centres of neighbouring nodes, in widths of a node."""
 BEND_GAP = 0.25
 """Between an edge that passes and its neighbour."""
+STRAIGHT = 0.05
+"""How far apart columns are that count as one, so that an edge is a straight line."""
+
+NODE_WEIGHT, BEND_WEIGHT, END_WEIGHT = 1.0, 0.02, 0.002
+"""How much it is worth that an item is where it wants to be; an end is a node with nothing above, or nothing below."""
+
+Stretch = tuple[float, int, int]
+"""Where an edge goes straight down: its column, and the first and the last of the layers that it passes there."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of nodes, as column and layer in widths and heights of a node, and the points at which edges bend."""
+    """Places of nodes, as column and layer in widths and heights of a node, and the ways of edges between them."""
 
     places: tuple[tuple[float, int], ...]
-    bends: tuple[tuple[tuple[float, int], ...], ...]
-    """For each edge of the graph."""
+    bends: tuple[tuple[Stretch, ...], ...]
+    """For each edge of the graph, from its source down."""
 
 
 def layered(graph: Graph) -> Layout:
     """The layout of a graph."""
     count = len(graph.nodes)
     layers = layers_of(graph)
-    chains: list[list[int]] = []
-    links: list[tuple[int, int]] = []
     depth = list(layers)
+    ways: dict[int, list[int]] = {}
+    links: list[tuple[int, int]] = []
     for edge in graph.edges:
-        between = range(layers[edge.source] + 1, layers[edge.target])
-        chain = list(range(len(depth), len(depth) + len(between)))
-        depth += between
-        chains.append(chain)
-        path = [edge.source, *chain, edge.target]
-        links += pairwise(path)
+        way = ways.setdefault(edge.source, [edge.source])
+        between = layers[edge.target] - layers[edge.source]
+        while len(way) < between:
+            links.append((way[-1], len(depth)))
+            way.append(len(depth))
+            depth.append(layers[edge.source] + len(way) - 1)
+        links.append((way[between - 1], edge.target))
     above: list[list[int]] = [[] for _ in depth]
     below: list[list[int]] = [[] for _ in depth]
     for source, target in links:
@@ -53,8 +62,25 @@ def layered(graph: Graph) -> Layout:
         rows[layer].append(item)
     order(rows, above, below)
     columns = place(rows, above, below, count)
-    places = tuple((columns[item], depth[item]) for item in range(count))
-    return Layout(places, tuple(tuple((columns[item], depth[item]) for item in chain) for chain in chains))
+    stretches = {source: straight((columns[item], depth[item]) for item in way[1:]) for source, way in ways.items()}
+    bends = tuple(down_to(layers[edge.target], stretches[edge.source]) for edge in graph.edges)
+    return Layout(tuple((columns[item], depth[item]) for item in range(count)), bends)
+
+
+def straight(points: Iterable[tuple[float, int]]) -> list[Stretch]:
+    """The stretches of a way that passes layer after layer."""
+    found: list[Stretch] = []
+    for column, layer in points:
+        if found and abs(found[-1][0] - column) <= STRAIGHT:
+            found[-1] = (found[-1][0], found[-1][1], layer)
+        else:
+            found.append((column, layer, layer))
+    return found
+
+
+def down_to(end: int, stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
+    """The stretches of a way as far as they are above a layer."""
+    return tuple((column, first, min(last, end - 1)) for column, first, last in stretches if first < end)
 
 
 def layers_of(graph: Graph) -> list[int]:
@@ -102,33 +128,49 @@ def place(
 ) -> list[float]:
     """A column for every item, near to its neighbours, in the order of its row; items from `count` on are bends."""
     columns = [0.0] * len(above)
+    weights = [weight(item < count, above[item], below[item]) for item in range(len(above))]
     for row in rows:
-        for item, column in zip(row, spread(row, [0.0] * len(row), count), strict=True):
+        for item, column in zip(row, spread(row, [0.0] * len(row), weights, count), strict=True):
             columns[item] = column
     for sweep in range(SWEEPS):
         neighbours, walk = (above, rows) if sweep % 2 == 0 else (below, list(reversed(rows)))
         for row in walk:
-            wishes = [mean([columns[other] for other in neighbours[item]], columns[item]) for item in row]
-            for item, column in zip(row, spread(row, wishes, count), strict=True):
+            wishes = [
+                mean([columns[near] for near in heaviest(neighbours[item], weights)], columns[item]) for item in row
+            ]
+            for item, column in zip(row, spread(row, wishes, weights, count), strict=True):
                 columns[item] = column
     least = min(columns, default=0.0)
     return [round(column - least, 2) for column in columns]
 
 
-def spread(row: Sequence[int], wishes: Sequence[float], count: int) -> list[float]:
-    """The columns nearest to the wishes in the sense of least squares that keep order and distances of a row."""
+def weight(is_node: bool, above: Sequence[int], below: Sequence[int]) -> float:
+    """How much it is worth that an item is where it wants to be."""
+    if not is_node:
+        return BEND_WEIGHT
+    return NODE_WEIGHT if above and below else END_WEIGHT
+
+
+def heaviest(items: Sequence[int], weights: Sequence[float]) -> list[int]:
+    """Those of some items that no other of them outweighs."""
+    most = max((weights[item] for item in items), default=0.0)
+    return [item for item in items if weights[item] == most]
+
+
+def spread(row: Sequence[int], wishes: Sequence[float], weights: Sequence[float], count: int) -> list[float]:
+    """The columns that keep order and distances of a row, and are nearest to the wishes by weighted least squares."""
     starts: list[float] = []
     for index, item in enumerate(row):
         gap = NODE_GAP if item < count else BEND_GAP
         before = NODE_GAP if index and row[index - 1] < count else BEND_GAP
         starts.append(starts[-1] + (gap + before) / 2 if starts else 0.0)
     # Pool adjacent violators: blocks of items that touch share the mean of what they would like to be moved by.
-    blocks: list[tuple[float, int]] = []
-    for wish, start in zip(wishes, starts, strict=True):
-        total, size = wish - start, 1
-        while blocks and blocks[-1][0] / blocks[-1][1] > total / size:
-            earlier, members = blocks.pop()
-            total, size = total + earlier, size + members
-        blocks.append((total, size))
-    moves = [total / size for total, size in blocks for _ in range(size)]
+    blocks: list[tuple[float, float, int]] = []
+    for item, wish, start in zip(row, wishes, starts, strict=True):
+        total, heavy, size = (wish - start) * weights[item], weights[item], 1
+        while blocks and blocks[-1][0] / blocks[-1][1] > total / heavy:
+            earlier, weighed, members = blocks.pop()
+            total, heavy, size = total + earlier, heavy + weighed, size + members
+        blocks.append((total, heavy, size))
+    moves = [total / heavy for total, heavy, size in blocks for _ in range(size)]
     return [start + move for start, move in zip(starts, moves, strict=True)]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from glow_mlir.analysis.cost import bytes_moved
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
+from glow_mlir.dialects.glow_low.control_flow import RegionOp
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
     DeallocOp,
@@ -23,7 +24,7 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.rewriting import low_functions
-from glow_mlir.ir.traversal import operations
+from glow_mlir.ir.traversal import inner_blocks, operations
 from glow_mlir.pictures.graph import codes_details, family_of, kind_of, shape_text
 
 
@@ -39,7 +40,7 @@ class View:
 
 @dataclass(frozen=True)
 class Buffer:
-    """One buffer: its place in bytes, and its life, from instruction `begin` up to but without `end`."""
+    """One buffer: its place in bytes, and its life, from step `begin` up to but without `end`."""
 
     name: str
     kind: str
@@ -58,18 +59,20 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Step:
-    """One instruction: its kernel, the bytes it reads and writes, and the nodes it comes from."""
+    """One instruction, branch or loop: its kernel, the bytes it reads and writes, and the nodes it comes from."""
 
     kind: str
     family: str
     kernel: str
     moved: int
     origins: tuple[str, ...]
+    depth: int = 0
+    """How many branches and loops it is in."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The activations of a function: sizes in bytes, the instruction at which most are live, buffers and steps."""
+    """The activations of a function: sizes in bytes, the step at which most are live, buffers and steps."""
 
     size: int
     bound: int
@@ -92,13 +95,19 @@ def function_memory(function: FuncOp) -> Memory:
     steps: list[Step] = []
     lives: dict[SSAValue, tuple[int, int]] = {}
     writers: dict[SSAValue, Instruction] = {}
+    depths: dict[Block, int] = {function.block: 0}
     for op in operations(function):
+        block = op.parent_block()
+        depth = 0 if block is None else depths[block]
+        depths.update((inner, depth + 1) for inner in inner_blocks(op))
         if isinstance(op, AllocOp):
             lives[op.result] = (len(steps), -1)
         elif isinstance(op, DeallocOp):
             lives[op.buffer] = (lives[op.buffer][0], len(steps))
+        elif isinstance(op, RegionOp):
+            steps.append(Step(kind_of(op), family_of(op), "", 0, location_names(op.location), depth))
         elif isinstance(op, Instruction):
-            steps.append(step_of(op))
+            steps.append(step_of(op, depth))
             for qualifier, value in op.uses():
                 if qualifier in (Qualifier.OUT, Qualifier.INOUT):
                     writers.setdefault(root_of(value), op)
@@ -115,10 +124,10 @@ def _number(attribute: object) -> int:
     return attribute.value.data if isinstance(attribute, IntegerAttr) else 0
 
 
-def step_of(op: Instruction) -> Step:
-    """What the table says of an instruction."""
+def step_of(op: Instruction, depth: int) -> Step:
+    """What the table says of an instruction in so many branches and loops."""
     kernel = getattr(op.properties.get("kernel"), "data", "")
-    return Step(kind_of(op), family_of(op), kernel, bytes_moved(op), location_names(op.location))
+    return Step(kind_of(op), family_of(op), kernel, bytes_moved(op), location_names(op.location), depth)
 
 
 def buffer_of(value: SSAValue, writer: Instruction | None, begin: int, end: int) -> Buffer:
@@ -152,7 +161,7 @@ def view_of(op: ViewOp) -> View:
 
 
 def peak_of(buffers: list[Buffer], count: int) -> int:
-    """The first instruction at which most bytes are live."""
+    """The first step at which most bytes are live."""
     changes = [0] * (count + 1)
     for buffer in buffers:
         changes[buffer.begin] += buffer.size

@@ -16,7 +16,7 @@ function drawGraph(graph) {
   for (const [source, target, label, bends] of graph.edges) {
     const [sx, sy] = center(graph.nodes[source][7], graph.nodes[source][8]);
     const [tx, ty] = center(graph.nodes[target][7], graph.nodes[target][8]);
-    const stops = bends.map(([column, layer]) => center(column, layer));
+    const stops = bends.map(([column, first, last]) => [...center(column, first), center(column, last)[1]]);
     const path = make("path", { class: "edge", d: route([sx, sy + TALL / 2], stops, [tx, ty - TALL / 2]) }, under);
     make("title", {}, path, label);
     edges.push({ path, source: made[source], target: made[target] });
@@ -49,7 +49,7 @@ function drawNode(root, [kind, family, name, origins, shape, size, details, colu
   if (told) {
     make("text", { class: "time", x: x + inside / 2, y: y - 12, "text-anchor": "end" }, group, told);
     const share = (time / Math.max(longest, 1e-9)) * (BOX - 8);
-    make("rect", { class: "hot", x: x - BOX / 2 + 4, y: y + TALL / 2 - 4, width: share, height: 3 }, group);
+    if (share >= 2) make("rect", { class: "hot", x: x - BOX / 2 + 4, y: y + TALL / 2 - 4, width: share, height: 3 }, group);
   }
   make("text", { class: "name", x, y: y + 3, "text-anchor": "middle" }, group, fitting(named(name, origins, isPassive), inside));
   make("text", { class: "shape", x, y: y + 17, "text-anchor": "middle" }, group, fitting(shape, inside));
@@ -65,7 +65,7 @@ function named(name, origins, isPassive) {
   return origins.length > 1 ? `${origins[0]} +${origins.length - 1}` : origins[0];
 }
 
-// Edges turn between layers only, and pass a layer upright where the layout left room beside its boxes.
+// Edges turn between layers only, and pass layers upright where the layout left room beside their boxes.
 function route(start, stops, end) {
   let path = `M${start}`, [ax, ay] = start;
   const turn = (x, y) => {
@@ -73,9 +73,9 @@ function route(start, stops, end) {
     path += `C${ax},${middle} ${x},${middle} ${x},${y}`;
     [ax, ay] = [x, y];
   };
-  for (const [x, y] of stops) {
-    turn(x, y - TALL / 2);
-    ay = y + TALL / 2;
+  for (const [x, top, bottom] of stops) {
+    turn(x, top - TALL / 2);
+    ay = bottom + TALL / 2;
     path += `V${ay}`;
   }
   turn(...end);

@@ -1,6 +1,7 @@
 // ---- the arena over time ----
 
 const ASIDE = { left: 74, right: 18, top: 44, bottom: 46 }; // units around the picture, for what is written there
+const LEGIBLE = 10; // letters of a longer label that must fit, or it is left out
 
 function drawMemory(memory) {
   const wide = Math.max(canvas.clientWidth - ASIDE.left - ASIDE.right, 200);
@@ -49,9 +50,8 @@ function drawBuffer(root, [name, kind, family, origins, shape, offset, size, beg
     make("rect", { class: "view", ...part }, group);
   }
   const label = `${kind} ${origins.length ? origins.join(", ") : name}`.trim();
-  if (area.width > 40 && area.height > 14) {
-    make("text", { x: area.x + 4, y: area.y + 12 }, group, fitting(label, area.width - 8));
-  }
+  const told = area.height > 14 ? fitting(label, area.width - 8) : "";
+  if (told === label || told.length >= LEGIBLE) make("text", { x: area.x + 4, y: area.y + 12 }, group, told);
   const facts = [
     ["nodes", origins.join(", ")],
     ["name", name],
@@ -74,19 +74,26 @@ function showSteps(steps) {
   if (isTimed) columns.splice(3, 0, ["time", "number"]);
   for (const [title, className] of columns) html("th", head, title, className);
   const body = html("tbody", table);
-  steps.forEach(([kind, , kernel, size, origins, time], position) => {
+  steps.forEach(([kind, , kernel, size, origins, time, depth], position) => {
     const row = html("tr", body);
     row.origins = origins;
     row.tabIndex = position ? -1 : 0;
     html("td", row, String(position), "number");
-    html("td", row, kind);
-    html("td", row, kernel);
-    if (isTimed) html("td", row, time === null ? "–" : micros(time), "number");
-    html("td", row, bytes(size), "number");
-    html("td", row, origins.join(", "));
+    words(row, kind).style.paddingLeft = `${6 + 10 * depth}px`;
+    words(row, kernel);
+    if (isTimed) html("td", row, time === null ? "" : micros(time), "number");
+    html("td", row, size ? bytes(size) : "", "number");
+    words(row, origins.length > 3 ? `${origins.slice(0, 2).join(", ")} +${origins.length - 2}` : origins.join(", "));
     row.addEventListener("click", () => chooseStep(kind, kernel, size, origins, time));
     row.addEventListener("keydown", (event) => walkRows(event, row));
   });
+}
+
+// A cell that breaks between the words of a name: behind `_`, `-`, `/` and `.`.
+function words(row, text) {
+  const cell = html("td", row);
+  for (const word of text.split(/(?<=[_/.-])/)) cell.append(word, document.createElement("wbr"));
+  return cell;
 }
 
 function chooseStep(kind, kernel, size, origins, time) {

@@ -12,18 +12,15 @@ from typing import Any
 
 from glow_mlir.driver.compilation_log import CompilationLog
 from glow_mlir.pictures.colours import COLOURS, meaning_of
-from glow_mlir.pictures.graph import BUFFER, INPUT, OUTPUT, Graph, Node
+from glow_mlir.pictures.graph import PASSIVE, Graph, Node
 from glow_mlir.pictures.layout import layered
-from glow_mlir.pictures.memory import Memory
+from glow_mlir.pictures.memory import Memory, Step
 
 PACKAGE = "glow_mlir.pictures"
 TEMPLATE = "page.html"
 STYLE = "page.css"
 SCRIPTS = ("page.base.js", "page.view.js", "page.memory.js", "page.graph.js", "page.js")
 """The parts of the script, in order."""
-
-PASSIVE = (BUFFER, INPUT, OUTPUT)
-"""Families of nodes that do nothing."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +134,19 @@ def details_of(graph: Graph, node: Node) -> list[str]:
     return [*node.details, f"in: {' › '.join(path)}"] if path else list(node.details)
 
 
+def step_times(steps: Sequence[Step], times: Sequence[StepTime]) -> list[float | None]:
+    """The microseconds of each step that is in no branch or loop; all `None` where these are not what was measured."""
+    outer = [number for number, step in enumerate(steps) if not step.depth]
+    found: list[float | None] = [None] * len(steps)
+    if [steps[number].kind for number in outer] == [time.kind for time in times]:
+        for number, time in zip(outer, times, strict=True):
+            found[number] = time.microseconds
+    return found
+
+
 def memory_data(memory: Memory, times: Sequence[StepTime] = ()) -> dict[str, Any]:
-    """The memory, with times where each step has one; the script reads buffers and steps by position."""
-    is_timed = bool(times) and [step.kind for step in memory.steps] == [time.kind for time in times]
-    measured = [time.microseconds for time in times] if is_timed else [None] * len(memory.steps)
+    """The memory, with times where these are of it; the script reads buffers and steps by position."""
+    measured = step_times(memory.steps, times)
     buffers = [
         [
             *(buffer.name, buffer.kind, buffer.family, buffer.origins, buffer.shape),
@@ -151,11 +157,12 @@ def memory_data(memory: Memory, times: Sequence[StepTime] = ()) -> dict[str, Any
         for buffer in memory.buffers
     ]
     steps = [
-        [step.kind, step.family, step.kernel, step.moved, step.origins, time]
+        [step.kind, step.family, step.kernel, step.moved, step.origins, time, step.depth]
         for step, time in zip(memory.steps, measured, strict=True)
     ]
     sizes = {"size": memory.size, "bound": memory.bound, "constants": memory.constants, "peak": memory.peak}
-    total = sum(time.microseconds for time in times) if times else None
+    is_timed = any(time is not None for time in measured)
+    total = sum(time.microseconds for time in times) if is_timed else None
     return {**sizes, "time": total, "buffers": buffers, "steps": steps}
 
 

@@ -20,9 +20,9 @@ from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.driver.pipelines import Stage
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.rewriting import functions
-from glow_mlir.pictures.graph import graph_of
+from glow_mlir.pictures.graph import PASSIVE, graph_of
 from glow_mlir.pictures.memory import Memory, memory_of
-from glow_mlir.pictures.page import PASSIVE, Page, Shown, StepTime
+from glow_mlir.pictures.page import Page, Shown, StepTime
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

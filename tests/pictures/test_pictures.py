@@ -26,7 +26,7 @@ from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import parse_module
 from glow_mlir.pictures.dot import dot
 from glow_mlir.pictures.graph import BUFFER, INPUT, OUTPUT, Edge, Graph, Node, graph_of
-from glow_mlir.pictures.layout import BEND_GAP, NODE_GAP, layered
+from glow_mlir.pictures.layout import BEND_GAP, NODE_GAP, STRAIGHT, layered
 from glow_mlir.pictures.memory import Memory, memory_of
 from glow_mlir.pictures.page import Page, Shown
 
@@ -86,12 +86,13 @@ def test_layout_keeps_order_and_distance(compiled: Compiled) -> None:
             assert all(right - left >= NODE_GAP - 0.02 for left, right in pairwise(sorted(row)))
             assert min(row) >= 0
         for edge, bends in zip(graph.edges, layout.bends, strict=True):
-            path = [layout.places[edge.source][1], *(layer for _, layer in bends), layout.places[edge.target][1]]
+            passed = [(column, layer) for column, first, last in bends for layer in range(first, last + 1)]
+            path = [layout.places[edge.source][1], *(layer for _, layer in passed), layout.places[edge.target][1]]
             assert path == list(range(path[0], path[-1] + 1))
             assert len(path) > 1
-            for column, layer in bends:
+            for column, layer in passed:
                 nearest = min((abs(column - other) for other in rows.get(layer, ())), default=NODE_GAP)
-                assert nearest >= (NODE_GAP + BEND_GAP) / 2 - 0.02
+                assert nearest >= (NODE_GAP + BEND_GAP) / 2 - STRAIGHT - 0.02
 
 
 def test_layout_of_nothing_and_of_one() -> None:
@@ -104,6 +105,62 @@ def test_source_stands_above_its_first_use() -> None:
     node = Node("relu", "activations", "", (), "", 0)
     graph = Graph([node] * 4, [Edge(0, 1, ""), Edge(1, 2, ""), Edge(3, 2, "")])
     assert [layer for _, layer in layered(graph).places] == [0, 1, 2, 1]
+
+
+def test_edges_of_one_node_share_their_way() -> None:
+    node, count = Node("relu", "activations", "", (), "", 0), 1000
+    following = [Edge(number, number + 1, "") for number in range(count)]
+    distant = [Edge(0, number, "") for number in range(10, count, 10)]
+    layout = layered(Graph([node] * (count + 1), [*following, *distant]))
+    assert sum(map(len, layout.bends)) < 8 * len(distant) * len(distant)
+    ways = [bends for bends in layout.bends if bends]
+    assert all(len({column for column, first, _ in ways[-1] if first <= bends[0][1]}) == 1 for bends in ways)
+    assert max(column for column, _ in layout.places) < 4
+
+
+def test_what_stands_beside_does_not_push_the_rest() -> None:
+    node, count = Node("relu", "activations", "", (), "", 0), 40
+    following = [Edge(number, number + 1, "") for number in range(count)]
+    beside = [Edge(count + number, 2 * number, "") for number in range(1, count // 2)]
+    skipping = [Edge(number, number + 3, "") for number in range(0, count - 3, 5)]
+    layout = layered(Graph([node] * (count + count // 2), [*following, *beside, *skipping]))
+    line = [column for column, _ in layout.places[: count + 1]]
+    assert max(line) - min(line) < 0.5
+
+
+PARTS = """
+glow_high.placeholder @x : tensor<2x2xf32> {input}
+glow_high.placeholder @y : tensor<4x2xf32> {output}
+glow_low.func @main(@x, @y) {
+  %x = glow_low.weight @x {region = "bindings", offset = 0} : memref<2x2xf32>
+  %y = glow_low.weight @y {mutable, region = "bindings", offset = 1} : memref<4x2xf32>
+  %a = glow_low.alloc {offset = 0} : memref<4x2xf32>
+  %b = glow_low.alloc {offset = 32} : memref<2x2xf32>
+  %u = glow_low.view %a : memref<4x2xf32> to memref<2x2xf32>
+  %v = glow_low.view %a : memref<4x2xf32> to memref<2x2xf32, strided<[2, 1], offset: 4>>
+  glow_low.relu @out %u, @in %x
+  glow_low.neg @out %b, @in %u
+  glow_low.sqrt @out %v, @in %b
+  glow_low.copy @out %y, @in %a
+  glow_low.sin @out %u, @in %b
+  glow_low.exp @out %b, @in %u
+  glow_low.dealloc @out %b
+  glow_low.dealloc @out %a
+}
+"""
+
+
+def test_parts_of_a_buffer_flow_to_what_reads_them() -> None:
+    module = parse_module(PARTS, new_context())
+    graph = graph_of(functions(module), Storage(module))
+
+    def writers(reader: str) -> set[str]:
+        buffers = {edge.source for edge in graph.edges if graph.nodes[edge.target].kind == reader}
+        return {graph.nodes[edge.source].kind for edge in graph.edges if edge.target in buffers}
+
+    assert writers("neg") == {"relu"}
+    assert writers("copy") == {"relu", "sqrt"}
+    assert writers("exp") == {"sin"}
 
 
 def test_rectangles_do_not_overlap(compiled: Compiled) -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 
 import pytest
+from control_flow_models import greedy_decoder
 from random_regions import region_program
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.driver.compiler import Compilation
+from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import parse_module
 from glow_mlir.pictures.dot import dot
-from glow_mlir.pictures.graph import Graph, graph_of
+from glow_mlir.pictures.graph import PASSIVE, Graph, graph_of
 from glow_mlir.pictures.layout import layers_of
 from glow_mlir.pictures.memory import memory_of
-from glow_mlir.pictures.page import graph_data
+from glow_mlir.pictures.page import StepTime, graph_data, memory_data, step_times
 from glow_mlir.transforms.assign_target import AssignTargetPass
 
 
@@ -99,6 +101,47 @@ def test_regions_and_functions_are_frames() -> None:
         re.S,
     )
     assert text.count("subgraph") == len(graph.frames)
+
+
+@pytest.mark.parametrize("stage", ["imported", "allocated"])
+def test_branches_and_loops_lead_into_their_regions(stage: str) -> None:
+    compilation = Compilation(parse_module(NESTED, new_context()))
+    module = compilation.run(until=stage) if stage != "imported" else compilation.module
+    graph = graph_of(functions(module), Storage(module))
+    heads = {number for number, node in enumerate(graph.nodes) if node.kind in ("if", "loop")}
+    entered = {graph.nodes[edge.target].frame for edge in graph.edges if edge.source in heads}
+    inner = {number for number, frame in enumerate(graph.frames) if frame.around is not None}
+    filled = {node.frame for node in graph.nodes if node.family not in PASSIVE} & inner
+    assert len(filled) >= 3
+    assert filled <= entered
+
+
+def test_a_loop_stands_above_what_it_repeats() -> None:
+    module = Compilation(import_model(greedy_decoder(3, 8, 4))).run(until="allocated")
+    graph = graph_of(functions(module), Storage(module))
+    layers = layers_of(graph)
+    (loop,) = (number for number, node in enumerate(graph.nodes) if node.kind == "loop")
+    body = [number for number, node in enumerate(graph.nodes) if len(graph.path(node.frame)) == 2]
+    assert any(graph.nodes[number].kind == "arg_max" for number in body)
+    (first,) = (edge.target for edge in graph.edges if edge.source == loop)
+    assert first in body
+    assert layers[loop] < min(layers[number] for number in body if graph.nodes[number].kind in ("gather", "arg_max"))
+
+
+def test_steps_have_times_beside_a_loop() -> None:
+    module = Compilation(parse_module(NESTED, new_context())).run(until="allocated")
+    memory = memory_of(module)
+    assert memory is not None
+    outer = [step.kind for step in memory.steps if not step.depth]
+    assert "loop" in outer
+    assert max(step.depth for step in memory.steps) == 2
+    times = [StepTime(kind, float(number)) for number, kind in enumerate(outer)]
+    found = step_times(memory.steps, times)
+    assert [time for time in found if time is not None] == [time.microseconds for time in times]
+    assert all((time is None) == bool(step.depth) for step, time in zip(memory.steps, found, strict=True))
+    assert memory_data(memory, times)["time"] == sum(range(len(outer)))
+    assert set(step_times(memory.steps, times[1:])) == {None}
+    assert memory_data(memory, times[1:])["time"] is None
 
 
 def test_what_decides_is_an_edge() -> None:
