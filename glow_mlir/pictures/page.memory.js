@@ -10,10 +10,9 @@ function drawMemory(memory) {
   const x = (position) => (position / count) * wide;
   const y = (byte) => high - (byte / top) * high;
   const root = make("g", {}, canvas);
-  for (let part = 0; part <= 4; part++) {
-    const byte = (top * part) / 4;
+  for (const byte of new Set([0, 1, 2, 3, 4].map((part) => Math.round((memory.size * part) / 4)))) {
     make("line", { class: "grid", x1: 0, x2: wide, y1: y(byte), y2: y(byte) }, root);
-    make("text", { class: "axis", x: -8, y: y(byte) + 4, "text-anchor": "end" }, root, bytes(Math.round(byte)));
+    make("text", { class: "axis", x: -8, y: y(byte) + 4, "text-anchor": "end" }, root, bytes(byte));
   }
   const every = Math.max(1, Math.ceil(count / Math.max(2, Math.floor(wide / 70))));
   for (let position = 0; position < count; position += every) {
@@ -21,12 +20,8 @@ function drawMemory(memory) {
   }
   make("text", { class: "axis", x: wide / 2, y: high + 34, "text-anchor": "middle" }, root, "instruction");
   memory.buffers.forEach((buffer) => drawBuffer(root, buffer, x, y));
-  const bound = y(memory.bound), peak = x(memory.peak + 0.5);
-  make("line", { class: "mark", x1: 0, x2: wide, y1: bound, y2: bound }, root);
-  make("text", { class: "note", x: wide, y: bound - 5, "text-anchor": "end" }, root, `bound ${bytes(memory.bound)}`);
-  make("line", { class: "mark", x1: peak, x2: peak, y1: -20, y2: high }, root);
-  const side = peak > wide / 2 ? "end" : "start";
-  make("text", { class: "note", x: peak, y: -25, "text-anchor": side }, root, `most is live at ${memory.peak}`);
+  if (memory.size) drawMarks(root, memory, wide, high, x, y);
+  else make("text", { class: "note", x: wide / 2, y: high / 2, "text-anchor": "middle" }, root, "the arena is empty");
   showFacts([
     ["arena", bytes(memory.size)],
     ["bound", `${bytes(memory.bound)}: no arena can be smaller`],
@@ -38,6 +33,16 @@ function drawMemory(memory) {
   showSteps(memory.steps);
   const width = wide + ASIDE.left + ASIDE.right, height = high + ASIDE.top + ASIDE.bottom;
   return { home: { x: -ASIDE.left, y: -ASIDE.top, width, height }, boxes: [] };
+}
+
+// The size that no arena can be below, and when most of it is needed.
+function drawMarks(root, memory, wide, high, x, y) {
+  const bound = y(memory.bound), peak = x(memory.peak + 0.5);
+  make("line", { class: "mark", x1: 0, x2: wide, y1: bound, y2: bound }, root);
+  make("text", { class: "note", x: wide, y: bound - 5, "text-anchor": "end" }, root, `bound ${bytes(memory.bound)}`);
+  make("line", { class: "mark", x1: peak, x2: peak, y1: -20, y2: high }, root);
+  const side = peak > wide / 2 ? "end" : "start";
+  make("text", { class: "note", x: peak, y: -25, "text-anchor": side }, root, `most is live at ${memory.peak}`);
 }
 
 function drawBuffer(root, [name, kind, family, origins, shape, offset, size, begin, end, views, notes], x, y) {

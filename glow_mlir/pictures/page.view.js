@@ -1,6 +1,7 @@
 // ---- moving about: `home` holds everything, `seen` is what the canvas shows ----
 
 const READABLE = 0.8; // pixels for a unit below which letters of a graph are too small
+const LARGEST = 1.6; // pixels for a unit at which a small graph is not enlarged further
 const STEP = 0.15; // of what is seen, for a press of an arrow
 
 let home = { x: 0, y: 0, width: 1, height: 1 };
@@ -28,6 +29,8 @@ function covered() {
 
 function fit() {
   seen = { x: home.x, y: home.y, width: home.width, height: home.height };
+  const margin = home.focus === undefined ? 1 : Math.max(1, 1 / (unit() * LARGEST));
+  seen = { x: home.x - (home.width * (margin - 1)) / 2, y: home.y - (home.height * (margin - 1)) / 2, width: home.width * margin, height: home.height * margin };
   isFitted = true;
   show();
 }
@@ -37,7 +40,8 @@ function begin() {
   fit();
   if (home.focus === undefined || unit() <= 1 / READABLE) return;
   const width = canvas.clientWidth / READABLE, height = canvas.clientHeight / READABLE;
-  const left = home.width <= width ? home.x + (home.width - width) / 2 : home.focus - width / 2;
+  const last = home.x + home.width - width;
+  const left = last <= home.x ? (home.x + last) / 2 : Math.max(home.x, Math.min(home.focus - width / 2, last));
   look({ x: left, y: home.y, width, height });
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ import onnx
 import pytest
 from browser import MISSING, browser_program, browsing
 from models import bert_encoder, model_named
+from onnx import helper, numpy_helper
+from onnx_models import model_of, value
 from vision_models import quantized_classifier
 
 from glow_mlir.driver.compilation_log import CompilationLog
@@ -20,7 +23,7 @@ from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.driver.pipelines import Stage
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.rewriting import functions
-from glow_mlir.pictures.graph import PASSIVE, graph_of
+from glow_mlir.pictures.graph import PASSIVE, Edge, Graph, Node, graph_of
 from glow_mlir.pictures.memory import Memory, memory_of
 from glow_mlir.pictures.page import Page, Shown, StepTime
 
@@ -28,8 +31,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
     from playwright.sync_api import Page as Tab
     from xdsl.dialects.builtin import ModuleOp
-
-    from glow_mlir.pictures.graph import Graph
 
 pytestmark = pytest.mark.skipif(browser_program() is None, reason=MISSING)
 
@@ -42,6 +43,8 @@ STAGES = ("imported", "allocated")
 DESKTOP, PHONE = (1600, 1000), (390, 844)
 
 REFERENCES = Path(__file__).parent / "references"
+DRAW = "GLOW_DRAW_REFERENCES"
+"""A variable of the environment: where it is set, the references are drawn anew."""
 SMALL = (200, 125)
 MOST_DIFFERENCE = 6.0
 """Of 255, on average over the pixels of a small grey picture: fonts differ between machines, places do not."""
@@ -241,21 +244,110 @@ def test_fingers_zoom(tab: Tab, pages: dict[str, str]) -> None:
     assert ask(tab, "return covered().width") == pytest.approx(width / 2)
 
 
+HOSTILE = (
+    "</script><script>document.title = 'taken'</script>",
+    "\"quoted' & <b>bold</b> <!-- {{DATA}}",
+    "n\u00e4m\u00e9-\u6f22\u5b57-\U0001f642 \u2028\u2029 \x01",
+    "long" * 2500,
+)
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_names_are_text_and_nothing_else(tab: Tab, tmp_path: Path, size: tuple[int, int]) -> None:
+    inputs = ["x", *HOSTILE[:-1]]
+    nodes = [
+        helper.make_node("MatMul", [source, "w"], [name], f"node {name}")
+        for source, name in zip(inputs, HOSTILE, strict=True)
+    ]
+    file, weight = tmp_path / "hostile.html", numpy_helper.from_array(np.eye(4, dtype=np.float32), "w")
+    found = shown(model_of(nodes, [value("x", shape=(2, 4))], [HOSTILE[-1]], [weight]))
+    file.write_text(Page(HOSTILE[0], [found]).html(), encoding="utf-8")
+    for stage in ("memory", *STAGES):
+        visit(tab, f"{file.as_uri()}#{stage}", size)
+        assert tab.title() == HOSTILE[0]
+        assert ask(tab, "return document.scripts.length") == 2
+        assert ask(tab, "return document.documentElement.scrollWidth <= innerWidth")
+    visit(tab, f"{file.as_uri()}#imported", size)
+    names = ask(tab, "return items.flatMap((item) => item.origins)")
+    assert {f"node {name}" for name in HOSTILE} <= set(names)
+    tab.fill("#search", "longlong")
+    tab.keyboard.press("Enter")
+    assert ask(tab, "return chosen.origins[0].length") == len("node ") + len(HOSTILE[-1])
+    assert ask(tab, "return document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("count", [0, 1, 60], ids=["no node", "one node", "60 apart"])
+def test_odd_graphs_are_drawn(tab: Tab, tmp_path: Path, count: int) -> None:
+    node = Node("relu", "activations", "x", ("n",), "2 f32", 16)
+    memory = Memory(0, 0, 0, 0, (), ())
+    file = tmp_path / "odd.html"
+    file.write_text(Page("odd", [Shown("", memory, {"imported": Graph([node] * count)})]).html())
+    visit(tab, f"{file.as_uri()}#memory")
+    assert tab.locator("#canvas text.note").all_text_contents() == ["the arena is empty"]
+    visit(tab, f"{file.as_uri()}#imported")
+    assert ask(tab, "return boxes().length") == count
+    if count:
+        assert ask(tab, "return rect(boxes()[0]).width <= 320 && inside(rect(boxes()[0]), rect(canvas))")
+        assert ask(tab, "return rect(boxes()[0]).left - rect(canvas).left < 50") is (count > 1), "room is used"
+    tab.click("#fit")
+    assert ask(tab, "return boxes().every((box) => inside(rect(box), rect(canvas)))")
+
+
+def test_a_graph_of_5000_nodes_is_drawn(tab: Tab, tmp_path: Path) -> None:
+    node, count = Node("relu", "activations", "x", ("n",), "2 f32", 16), 5000
+    following = [Edge(number, number + 1, "2 f32") for number in range(count - 1)]
+    distant = [Edge(0, number, "2 f32") for number in range(10, count, 10)]
+    file = tmp_path / "large.html"
+    file.write_text(Page("large", [Shown("", None, {"imported": Graph([node] * count, following + distant)})]).html())
+    assert file.stat().st_size < 4_000_000
+    visit(tab, file.as_uri())
+    assert ask(tab, "return boxes().length") == count
+    assert ask(tab, "return canvas.getScreenCTM().a * 11 >= 8 && inside(rect(boxes()[0]), rect(canvas))")
+    tab.click("#fit")
+    assert ask(tab, "return inside(rect(boxes()[4999]), rect(canvas))")
+
+
+def test_table_keeps_words_whole(tab: Tab, pages: dict[str, str]) -> None:
+    for size in (DESKTOP, PHONE):
+        visit(tab, f"{pages['bert']}#memory", size)
+        broken = """
+            return [...document.querySelectorAll('#table tbody tr')].flatMap((row) => [...row.cells].slice(0, -1))
+                .flatMap((cell) => [...cell.childNodes]).filter((node) => node.nodeType === Node.TEXT_NODE)
+                .filter((node) => { const range = document.createRange(); range.selectNodeContents(node);
+                    return range.getClientRects().length > 1; })
+                .map((node) => node.textContent)
+        """
+        assert ask(tab, "return document.querySelectorAll('#table tbody tr').length") > 10
+        assert ask(tab, broken) == []
+        assert ask(tab, "return document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_labels_of_buffers_can_be_read(tab: Tab, pages: dict[str, str]) -> None:
+    for size in (DESKTOP, PHONE):
+        visit(tab, f"{pages['bert']}#memory", size)
+        labels = ask(tab, "return [...document.querySelectorAll('#canvas .node text')].map((text) => text.textContent)")
+        assert labels
+        assert [label for label in labels if len(label) < 10 and "…" in label] == []
+
+
 @pytest.mark.parametrize("name", ["bert_memory", "quantized_allocated"])
 def test_pictures_look_as_they_did(tab: Tab, pages: dict[str, str], name: str, tmp_path: Path) -> None:
     model, stage = name.split("_")
     visit(tab, f"{pages[model]}#{stage}")
     tab.click("#fit")
-    expected = small_picture(tab, (REFERENCES / f"{name}.png").read_bytes())
     found = tmp_path / f"{name}.png"
     tab.screenshot(path=found)
-    difference = np.abs(small_picture(tab, found.read_bytes()) - expected).mean()
-    assert difference < MOST_DIFFERENCE, f"{found} is not as in {REFERENCES}"
+    reference = REFERENCES / found.name
+    pixels, png = small_picture(tab, found.read_bytes())
+    if DRAW in os.environ:
+        reference.write_bytes(png)
+    difference = np.abs(pixels - small_picture(tab, reference.read_bytes())[0]).mean()
+    assert difference < MOST_DIFFERENCE, f"{found} is not as {reference} (hint: {DRAW}=1 draws it anew)"
 
 
-def small_picture(tab: Tab, png: bytes) -> np.ndarray:
-    """A picture of any size as a small grey one; the browser decodes it."""
-    pixels = tab.evaluate(
+def small_picture(tab: Tab, png: bytes) -> tuple[np.ndarray, bytes]:
+    """A picture of any size as a small one: its grey values, and the PNG; the browser does it."""
+    pixels, address = tab.evaluate(
         """async ([data, width, height]) => {
             const image = new Image();
             image.src = `data:image/png;base64,${data}`;
@@ -263,8 +355,9 @@ def small_picture(tab: Tab, png: bytes) -> np.ndarray:
             const context = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d");
             context.imageSmoothingQuality = "high";
             context.drawImage(image, 0, 0, width, height);
-            return [...context.getImageData(0, 0, width, height).data];
+            return [[...context.getImageData(0, 0, width, height).data], context.canvas.toDataURL()];
         }""",
         [base64.b64encode(png).decode(), *SMALL],
     )
-    return np.array(pixels, np.float64).reshape(SMALL[1], SMALL[0], 4)[..., :3].mean(axis=2)
+    grey = np.array(pixels, np.float64).reshape(SMALL[1], SMALL[0], 4)[..., :3].mean(axis=2)
+    return grey, base64.b64decode(address.partition(",")[2])
