@@ -16,6 +16,7 @@ from glow_mlir.analysis.regions import Region, region_covers, region_of, regions
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import print_value
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_high.blockwise import Blockwise
 from glow_mlir.dialects.glow_high.control_flow import RegionOp, YieldOp
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp, SaveOp, SplatOp
@@ -52,6 +53,7 @@ class Node:
     origins: tuple[str, ...]
     """The ONNX nodes it comes from."""
     shape: str
+    """The types of its results, and what its weights are kept in where these are in blocks."""
     size: int
     """Bytes of its results, or of all that it reads and writes if it is an instruction."""
     details: tuple[str, ...] = ()
@@ -141,10 +143,22 @@ def kind_of(op: Operation | type[Operation]) -> str:
     return op.name.partition(".")[2]
 
 
+def definition_of(op: Operation) -> type[Operation]:
+    """The operator, or the one behind an instruction."""
+    return op.OPERATOR if isinstance(op, DerivedInstruction) else type(op)
+
+
 def family_of(op: Operation) -> str:
     """The module that defines an operator, or the operator behind an instruction."""
-    definition = op.OPERATOR if isinstance(op, DerivedInstruction) else type(op)
-    return definition.__module__.rpartition(".")[2]
+    return definition_of(op).__module__.rpartition(".")[2]
+
+
+def weights_text(op: IRDLOperation) -> str:
+    """What an operator's weights in blocks are kept in: `int4 weights`; empty where it has none."""
+    if not issubclass(definition_of(op), Blockwise):
+        return ""
+    element = op.properties.get("element")
+    return f"int{property_text(op.properties['bits'])} weights" if element is None else f"{element} weights"
 
 
 def graph_of(functions: Iterable[FunctionOp], storage: Storage) -> Graph:
@@ -293,10 +307,10 @@ class GraphBuilder:
         return [(number, f"{name}: {text}") for name, value in groups for number, text in self._sources([value])]
 
     def _instruction(self, op: Instruction) -> None:
-        node = self._operator_node(op, bytes_moved(op), op.outputs())
         read = [value for qualifier, value in op.uses() if qualifier.reads]
         for value in read:
             self._declare(root_of(value))
+        node = self._operator_node(op, bytes_moved(op), op.outputs())
         number = self.graph.add(node, self._sources(read))
         self.unread -= {root_of(value) for value in read}
         for qualifier, value in op.uses():
@@ -359,7 +373,7 @@ class GraphBuilder:
     def _operator_node(self, op: IRDLOperation, size: int, results: Iterable[SSAValue]) -> Node:
         values = list(results)
         name = next((value.name_hint for value in values if value.name_hint), "")
-        shape = ", ".join(map(shape_text, values))
+        shape = ", ".join(filter(None, (*map(shape_text, values), weights_text(op))))
         details = (*codes_details(values), *self._details(op))
         return Node(
             kind_of(op), family_of(op), name, location_names(op.location), shape, size, details, self._frame(op)

@@ -163,6 +163,17 @@ def test_parts_of_a_buffer_flow_to_what_reads_them() -> None:
     assert writers("exp") == {"sin"}
 
 
+def test_what_is_called_a_constant_is_one(compiled: Compiled) -> None:
+    for stage, graph in compiled.graphs.items():
+        flowing: dict[int, int] = dict.fromkeys(range(len(graph.nodes)), 0)
+        for edge in graph.edges:
+            flowing[edge.target] += 1
+        gathers = [(number, node) for number, node in enumerate(graph.nodes) if node.kind == "gather"]
+        for number, node in gathers:
+            constants = [detail for detail in node.details if "constant" in detail]
+            assert len(constants) + flowing[number] == 2, (stage, node)
+
+
 def test_rectangles_do_not_overlap(compiled: Compiled) -> None:
     memory = compiled.memory
     assert memory is not None
