@@ -15,7 +15,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import write_text
 from glow_mlir.pictures.dot import dot
-from glow_mlir.pictures.graph import Graph, graph_of
+from glow_mlir.pictures.graph import ENTRY, Graph, graph_of
 from glow_mlir.pictures.memory import Memory, memory_of
 from glow_mlir.pictures.page import Page, Shown, StepTime
 
@@ -46,6 +46,11 @@ class Pictures:
         """The stage whose graph `--dump-dot` writes."""
         return self.args.dot_stage or DEFAULT_STAGE
 
+    @property
+    def entry(self) -> str:
+        """The function that is run."""
+        return self.args.entry or ENTRY
+
     def __call__(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
         """Keep the graph of a stage, if a picture shows it."""
         wanted = (self.args.dump_dot is not None and stage.name == self.stage) or (
@@ -54,7 +59,7 @@ class Pictures:
         if wanted and (found := functions(module)):
             self.graphs[stage.name] = graph_of(found, Storage(module))
         if self.args.dump_html is not None and stage.name == "allocated":
-            self.memory = memory_of(module)
+            self.memory = memory_of(module, self.entry)
 
     def write(self, title: str) -> None:
         """Write the files; raises `OptionError` where a stage was not reached, or writing fails."""
@@ -70,4 +75,4 @@ class Pictures:
         graphs = {stage: graph for stage, graph in self.graphs.items() if stage in PAGE_STAGES}
         if not graphs:
             raise OptionError("the module did not go through a stage that the page shows")
-        return Shown(label, self.memory, graphs, self.log, self.times)
+        return Shown(label, self.memory, graphs, self.log, self.times, self.entry)

@@ -33,6 +33,9 @@ BUFFER, INPUT, OUTPUT = "buffer", "input", "output"
 PASSIVE = (BUFFER, INPUT, OUTPUT)
 """Families of nodes that are no operators."""
 
+ENTRY = "main"
+"""The function that is run unless said otherwise."""
+
 HIDDEN = ("operandSegmentSizes",)
 """Properties that tell a reader nothing."""
 

@@ -25,7 +25,7 @@ from glow_mlir.dialects.shapes import element_of
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import inner_blocks, operations
-from glow_mlir.pictures.graph import codes_details, family_of, kind_of, shape_text
+from glow_mlir.pictures.graph import ENTRY, codes_details, family_of, function_label, kind_of, shape_text
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ class Step:
 class Memory:
     """The activations of a function: sizes in bytes, the step at which most are live, buffers and steps."""
 
+    function: str
+    """Its name, and what it is compiled for."""
     size: int
     bound: int
     constants: int
@@ -82,12 +84,11 @@ class Memory:
     steps: tuple[Step, ...]
 
 
-def memory_of(module: ModuleOp) -> Memory | None:
-    """The memory of the first function that is allocated; `None` where there is none."""
-    for function in low_functions(module):
-        if function.activations is not None:
-            return function_memory(function)
-    return None
+def memory_of(module: ModuleOp, entry: str = ENTRY) -> Memory | None:
+    """The memory of the entry, or of the first function if none has that name; `None` where none is allocated."""
+    allocated = [function for function in low_functions(module) if function.activations is not None]
+    named = [function for function in allocated if function.sym_name.data == entry]
+    return next((function_memory(function) for function in (*named, *allocated)), None)
 
 
 def function_memory(function: FuncOp) -> Memory:
@@ -117,7 +118,9 @@ def function_memory(function: FuncOp) -> Memory:
     ]
     names = ("activations", "activations_bound", "constants")
     size, bound, constants = (_number(function.properties.get(name)) for name in names)
-    return Memory(size, bound, constants, peak_of(buffers, len(steps)), tuple(buffers), tuple(steps))
+    return Memory(
+        function_label(function), size, bound, constants, peak_of(buffers, len(steps)), tuple(buffers), tuple(steps)
+    )
 
 
 def _number(attribute: object) -> int:

@@ -23,6 +23,7 @@ function drawMemory(memory) {
   if (memory.size) drawMarks(root, memory, wide, high, x, y);
   else make("text", { class: "note", x: wide / 2, y: high / 2, "text-anchor": "middle" }, root, "the arena is empty");
   showFacts([
+    ["function", memory.function],
     ["arena", bytes(memory.size)],
     ["bound", `${bytes(memory.bound)}: no arena can be smaller`],
     ["constants", bytes(memory.constants)],

@@ -12,7 +12,7 @@ from typing import Any
 
 from glow_mlir.driver.compilation_log import CompilationLog
 from glow_mlir.pictures.colours import COLOURS, meaning_of
-from glow_mlir.pictures.graph import PASSIVE, Graph, Node
+from glow_mlir.pictures.graph import ENTRY, PASSIVE, Graph, Node
 from glow_mlir.pictures.layout import layered
 from glow_mlir.pictures.memory import Memory, Step
 
@@ -41,11 +41,12 @@ class Shown:
     """Stage → graph."""
     log: CompilationLog = field(default_factory=CompilationLog)
     times: Sequence[StepTime] = ()
-    """Of what the entry does, in order, where it was measured."""
+    """Of what the function `measured` does, in order, where it was measured."""
+    measured: str = ENTRY
 
     def data(self) -> dict[str, Any]:
         """What the script draws of it."""
-        times = {stage: node_times(graph, self.times) for stage, graph in self.graphs.items()}
+        times = {stage: node_times(graph, self.times, self.measured) for stage, graph in self.graphs.items()}
         graphs = {stage: graph_data(graph, times[stage]) for stage, graph in self.graphs.items()}
         nodes = {origin for graph in self.graphs.values() for node in graph.nodes for origin in node.origins}
         if self.memory is not None:
@@ -90,22 +91,21 @@ class Page:
         }
 
 
-def node_times(graph: Graph, times: Sequence[StepTime]) -> list[float | None]:
+def node_times(graph: Graph, times: Sequence[StepTime], measured: str = ENTRY) -> list[float | None]:
     """
     The microseconds of each node of a graph of instructions: of those that are no part of a branch or loop, since only
     these are stamped. All are `None` where the graph is not of what was measured.
     """
     found: list[float | None] = [None] * len(graph.nodes)
-    for frame, around in enumerate(graph.frames):
+    functions = [number for number, frame in enumerate(graph.frames) if frame.around is None]
+    named = [number for number in functions if graph.frames[number].label.split()[0] == f"@{measured}"]
+    for frame in named or functions[:1]:
         members = [
-            number
-            for number, node in enumerate(graph.nodes)
-            if around.around is None and node.frame == frame and node.family not in PASSIVE
+            number for number, node in enumerate(graph.nodes) if node.frame == frame and node.family not in PASSIVE
         ]
-        if times and [graph.nodes[number].kind for number in members] == [time.kind for time in times]:
+        if [graph.nodes[number].kind for number in members] == [time.kind for time in times]:
             for number, time in zip(members, times, strict=True):
                 found[number] = time.microseconds
-            break
     return found
 
 
@@ -160,7 +160,13 @@ def memory_data(memory: Memory, times: Sequence[StepTime] = ()) -> dict[str, Any
         [step.kind, step.family, step.kernel, step.moved, step.origins, time, step.depth]
         for step, time in zip(memory.steps, measured, strict=True)
     ]
-    sizes = {"size": memory.size, "bound": memory.bound, "constants": memory.constants, "peak": memory.peak}
+    sizes = {
+        "function": memory.function,
+        "size": memory.size,
+        "bound": memory.bound,
+        "constants": memory.constants,
+        "peak": memory.peak,
+    }
     is_timed = any(time is not None for time in measured)
     total = sum(time.microseconds for time in times) if is_timed else None
     return {**sizes, "time": total, "buffers": buffers, "steps": steps}

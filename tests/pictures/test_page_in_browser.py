@@ -279,7 +279,7 @@ def test_names_are_text_and_nothing_else(tab: Tab, tmp_path: Path, size: tuple[i
 @pytest.mark.parametrize("count", [0, 1, 60], ids=["no node", "one node", "60 apart"])
 def test_odd_graphs_are_drawn(tab: Tab, tmp_path: Path, count: int) -> None:
     node = Node("relu", "activations", "x", ("n",), "2 f32", 16)
-    memory = Memory(0, 0, 0, 0, (), ())
+    memory = Memory("@main", 0, 0, 0, 0, (), ())
     file = tmp_path / "odd.html"
     file.write_text(Page("odd", [Shown("", memory, {"imported": Graph([node] * count)})]).html())
     visit(tab, f"{file.as_uri()}#memory")

@@ -411,49 +411,6 @@ def test_pictures_are_drawn(digits: Runner, tmp_path: Path) -> None:
     assert '"memory":null' in (tmp_path / "page.html").read_text()
 
 
-def shown_on(page: Path) -> Any:
-    """The data of a page about one compilation."""
-    text = page.read_text(encoding="utf-8").split('<script id="data" type="application/json">')[1]
-    (shown,) = json.loads(text.split("</script>")[0])["compilations"]
-    return shown
-
-
-def test_page_has_the_times_of_a_profile(digits: Runner, tmp_path: Path) -> None:
-    digits("--profile", "--dump-html", "page.html", "--json", "report.json", "--iterations", "2", "--warmup", "0")
-    shown, report = shown_on(tmp_path / "page.html"), json.loads((tmp_path / "report.json").read_text())
-    measured = [(step["instruction"], pytest.approx(step["median_us"])) for step in report["profile"]["instructions"]]
-    assert len(measured) > 5
-    assert [(step[0], step[5]) for step in shown["memory"]["steps"]] == measured
-    assert shown["memory"]["time"] == pytest.approx(sum(step[5] for step in shown["memory"]["steps"]))
-    boxes = [node for node in shown["graphs"]["allocated"]["nodes"] if node[1] not in ("buffer", "input", "output")]
-    assert [(node[0], node[9]) for node in boxes] == measured
-    for stage in ("imported", "optimized"):
-        assert {node[9] for node in shown["graphs"][stage]["nodes"]} == {None}
-    digits("--dump-html", "page.html", "--iterations", "2", "--warmup", "0")
-    assert shown_on(tmp_path / "page.html")["memory"]["time"] is None
-
-
-@pytest.mark.parametrize("stored", ["int8", "int4"])
-def test_page_shows_narrow_weights(digits: Runner, tmp_path: Path, stored: str) -> None:
-    digits("--weights", stored, "--dump-html", "page.html", "--iterations", "2", "--warmup", "0")
-    graphs = shown_on(tmp_path / "page.html")["graphs"]
-    found = {stage: [node for node in graph["nodes"] if "classifier" in node[3]] for stage, graph in graphs.items()}
-    assert [node[4] for node in found["imported"]] == ["1×10 f32"]
-    for stage in ("optimized", "allocated"):
-        (node,) = (node for node in found[stage] if node[0] == "blockwise_matmul")
-        assert node[4] == f"1×10 f32, {stored} weights"
-        assert f"bits: {stored[3:]}" in node[6]
-        assert any(detail.startswith("codes: constant") and detail.endswith("ui8") for detail in node[6])
-        assert any(detail.startswith("scales: constant") for detail in node[6])
-
-
-def test_page_shows_the_precision(digits: Runner, tmp_path: Path) -> None:
-    digits("--precision", "bf16", "--dump-html", "page.html", "--iterations", "2", "--warmup", "0")
-    graphs = shown_on(tmp_path / "page.html")["graphs"]
-    assert not any("bf16" in node[4] for node in graphs["imported"]["nodes"])
-    assert any(node[0] == "conv" and node[4].endswith(" bf16") for node in graphs["allocated"]["nodes"])
-
-
 # ---- mistakes ----
 
 MISTAKES: list[tuple[list[str], str]] = [
