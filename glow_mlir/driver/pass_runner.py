@@ -20,7 +20,7 @@ from glow_mlir.ir.locations import location_name, place_of, place_of_node
 from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.text import one_line, verify_module
-from glow_mlir.support.blame import foreign_place, place_of_class
+from glow_mlir.support.blame import failing_library, foreign_place, place_of_class
 
 
 @dataclass
@@ -129,12 +129,11 @@ def _of_extension(item: ModulePass, error: Exception) -> GlowError | None:
     says_itself = isinstance(error, GlowError | DiagnosticException) and not isinstance(error, VerifyException)
     if says_itself or isinstance(error, CheckFailed):
         return None
-    place = foreign_place(error)
-    return (
-        ExtensionError(f"pass '{item.name}' failed: {type(error).__name__}: {one_line(error)}", file=place)
-        if place
-        else None
-    )
+    what = f"failed: {type(error).__name__}: {one_line(error)}".removesuffix(": ")
+    if place := foreign_place(error):
+        return ExtensionError(f"pass '{item.name}' {what}", file=place)
+    library = failing_library(type(item), error)
+    return ExtensionError(f"pass '{item.name}' of {library} {what}") if library else None
 
 
 class _InvalidResult(CompilerBugError):

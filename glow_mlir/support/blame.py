@@ -25,6 +25,13 @@ def foreign_place(error: BaseException) -> str:
     return next((place for module, place in reversed(found) if module.partition(".")[0] == package), "")
 
 
+def failing_library(kind: type, error: BaseException) -> str:
+    """The library in which an error came up, if `kind`, whose code was called, is defined there too; else empty."""
+    library = kind.__module__.partition(".")[0]
+    modules = [module.partition(".")[0] for _, module, _ in _places(error.__traceback__)]
+    return library if library in LIBRARIES and modules[-1:] == [library] else ""
+
+
 def place_of_class(kind: type) -> str:
     """The `file:line:column` at which a class of another package was defined; empty for one of ours."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)

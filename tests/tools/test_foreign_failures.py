@@ -93,6 +93,14 @@ def test_a_traceback_and_a_reproducer_come_on_request(mine: Path, tmp_path: Path
     assert again.stderr.decode().startswith(f"{mine}:10:5: error: pass 'mine' failed: ZeroDivisionError")
 
 
+def test_a_pass_of_the_library_that_fails_is_no_bug_of_ours(tmp_path: Path) -> None:
+    finished = run_tool(glow_opt.main, ["-p", "apply-eqsat-pdl-interp"], stdin=TEXT.encode(), directory=tmp_path)
+    assert finished.code == 1
+    expected = b"<stdin>: error: pass 'apply-eqsat-pdl-interp' of xdsl failed: AssertionError (hint: "
+    assert finished.stderr.startswith(expected)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_our_own_code_and_libraries_are_not_foreign() -> None:
     import json
 
