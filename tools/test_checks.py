@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from xdsl.context import Context
 
 from glow_mlir.ir.context import new_context
 from glow_mlir.tools.lsp_documentation import defines_symbol
-from glow_mlir.tools.lsp_index import Definition, Index, indexes, key
+from glow_mlir.tools.lsp_index import Definition, Index, Token, indexes, key
 
 _RUN = re.compile(r"//\s*RUN:\s?(?P<text>.*)$")
 _FILECHECK = re.compile(r"^\s*filecheck\b(?P<options>.*)$", re.IGNORECASE)
@@ -149,6 +150,7 @@ class _Variables:
 
     def __init__(self, index: Index) -> None:
         self.values = [token for token in index.tokens if token.kind == "value"]
+        self.starts = [token.start for token in self.values]
         self.index = index
         self.reset()
 
@@ -160,16 +162,15 @@ class _Variables:
         """A line at a place of the output as FileCheck's pattern."""
         parts: list[str] = []
         begin = place
-        for token in self.values:
-            if not place <= token.start < place + len(line) or token.start < begin:
+        for token in self.values[bisect_left(self.starts, place) : bisect_left(self.starts, place + len(line))]:
+            if token.start < begin:
                 continue
-            parts += [_escaped(line[begin - place : token.start - place]), self._variable(token.start)]
+            parts += [_escaped(line[begin - place : token.start - place]), self._variable(token)]
             begin = token.start + len(key(token))
         return "".join([*parts, _escaped(line[begin - place :])])
 
-    def _variable(self, start: int) -> str:
-        """The variable of the value at a place: captured where it stands first, compared from there on."""
-        token = next(item for item in self.values if item.start == start)
+    def _variable(self, token: Token) -> str:
+        """The variable of a value: captured where it stands first, compared from there on."""
         definition = self.index.resolve(token)
         if definition is None:
             return token.text
