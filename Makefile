@@ -56,8 +56,9 @@ browser: ## Unpack Debian's Chromium into .browser, for the tests of pages
 docs: $(FOR_TEST) ## Build the site of the documentation into build/site, with warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-pictures: $(FOR_TEST) ## Draw the pictures of the documentation from the figures on its pages
+pictures: $(FOR_TEST) ## Draw the pictures of the documentation: charts, and the page in the browser of `make browser`
 	$(BIN)/python benchmarks/draw.py
+	$(BIN)/python benchmarks/screenshots.py
 
 dist: $(FOR_TEST) ## Build wheel and source distribution into dist/
 	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .

@@ -76,8 +76,8 @@ function showSteps(steps) {
   const isTimed = steps.some((step) => step[5] !== null);
   const table = html("table", byId("table"));
   const head = html("tr", html("thead", table));
-  const columns = [["#", "number"], ["kind", ""], ["kernel", ""], ["moved", "number"], ["nodes", ""]];
-  if (isTimed) columns.splice(3, 0, ["time", "number"]);
+  const columns = [["#", "number"], ["kind and kernel", ""], ["moved", "number"], ["nodes", ""]];
+  if (isTimed) columns.splice(2, 0, ["time", "number"]);
   for (const [title, className] of columns) html("th", head, title, className);
   const body = html("tbody", table);
   steps.forEach(([kind, , kernel, size, origins, time, depth], position) => {
@@ -85,8 +85,9 @@ function showSteps(steps) {
     row.origins = origins;
     row.tabIndex = position ? -1 : 0;
     html("td", row, String(position), "number");
-    words(row, kind).style.paddingLeft = `${6 + 10 * depth}px`;
-    words(row, kernel);
+    const named = words(row, kind);
+    named.style.paddingLeft = `${6 + 10 * depth}px`;
+    if (kernel.replaceAll("-", "_") !== kind) words(row, kernel, html("div", named, null, "hint"));
     if (isTimed) html("td", row, time === null ? "" : micros(time), "number");
     html("td", row, size ? bytes(size) : "", "number");
     words(row, origins.length > 3 ? `${origins.slice(0, 2).join(", ")} +${origins.length - 2}` : origins.join(", "));
@@ -95,10 +96,9 @@ function showSteps(steps) {
   });
 }
 
-// A cell that breaks between the words of a name: behind `_`, `-`, `/` and `.`.
-function words(row, text) {
-  const cell = html("td", row);
-  for (const word of text.split(/(?<=[_/.-])/)) cell.append(word, document.createElement("wbr"));
+// Text that breaks between the words of a name: behind `_`, `-`, `/` and `.`.
+function words(row, text, cell = html("td", row)) {
+  for (const word of text.split(/(?<=[_/.-])(?=...)/)) cell.append(word, document.createElement("wbr"));
   return cell;
 }
 

@@ -308,7 +308,7 @@ def test_a_graph_of_5000_nodes_is_drawn(tab: Tab, tmp_path: Path) -> None:
 
 
 def test_table_keeps_words_whole(tab: Tab, pages: dict[str, str]) -> None:
-    for size in (DESKTOP, PHONE):
+    for size in (DESKTOP, (1100, 720), PHONE):
         visit(tab, f"{pages['bert']}#memory", size)
         broken = """
             return [...document.querySelectorAll('#table tbody tr')].flatMap((row) => [...row.cells].slice(0, -1))
@@ -319,6 +319,8 @@ def test_table_keeps_words_whole(tab: Tab, pages: dict[str, str]) -> None:
         """
         assert ask(tab, "return document.querySelectorAll('#table tbody tr').length") > 10
         assert ask(tab, broken) == []
+        panel, rows = "document.querySelector('aside')", "document.querySelectorAll('#table tr')"
+        assert ask(tab, f"return [...{rows}].every((row) => rect(row).right <= rect({panel}).right)")
         assert ask(tab, "return document.documentElement.scrollWidth <= innerWidth")
 
 
