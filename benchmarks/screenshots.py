@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page as Tab
 
 FOLDER = Path(__file__).parent.parent / "docs"
-SIZE = {"width": 1120, "height": 690}
+WIDTH, HEIGHT = 1120, 690
 RUN = ("--profile", "--iterations", "200", "--no-cache")
 CHOSEN = "attention"
 
@@ -53,8 +53,9 @@ def page_of(model: onnx.ModelProto, folder: Path) -> Path:
 
 def take(address: str, folder: Path) -> None:
     """Take all pictures of a page into a folder."""
-    with browsing() as browser, browser.new_context(viewport=SIZE, color_scheme="light") as context:
+    with browsing() as browser, browser.new_context(color_scheme="light") as context:
         tab = context.new_page()
+        tab.set_viewport_size({"width": WIDTH, "height": HEIGHT})
         for stage, name in TAKEN.items():
             tab.goto("about:blank")
             tab.goto(f"{address}#{stage}")

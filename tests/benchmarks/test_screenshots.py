@@ -35,7 +35,7 @@ def test_pictures_of_the_page_are_there(page: str) -> None:
         assert len(words.split()) > 8, file
         picture = (ROOT / page).parent / file
         assert picture.stat().st_size < MOST
-        assert size_of(picture) == tuple(screenshots.SIZE.values())
+        assert size_of(picture) == (screenshots.WIDTH, screenshots.HEIGHT)
 
 
 @pytest.mark.skipif(browser_program() is None, reason=MISSING)
@@ -45,7 +45,7 @@ def test_pictures_are_taken(tmp_path: Path) -> None:
     page.write_text(Page("page", [Shown("", Memory("@main", 0, 0, 0, 0, (), ()), {"allocated": graph})]).html())
     screenshots.take(page.as_uri(), tmp_path)
     taken = [tmp_path / name for name in screenshots.TAKEN.values()]
-    assert [size_of(picture) for picture in taken] == [tuple(screenshots.SIZE.values())] * 2
+    assert [size_of(picture) for picture in taken] == [(screenshots.WIDTH, screenshots.HEIGHT)] * 2
     assert taken[0].read_bytes() != taken[1].read_bytes()
 
 
