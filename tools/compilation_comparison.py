@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.driver.compilation_log import CompilationLog
 from glow_mlir.driver.pipelines import Stage
-from glow_mlir.errors import OptionError
+from glow_mlir.errors import InputError, OptionError
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.traversal import operations
 from glow_mlir.pictures.page import Row
@@ -86,7 +86,7 @@ def other_arguments(arguments: Sequence[str], compared: str) -> Namespace:
     """
     The options of the other compilation: those of this one, changed by `compared`, which is a model, options, or both.
 
-    Raises `OptionError` where these make no sense.
+    Raises `OptionError` where these make no sense, `InputError` for a model that cannot be read.
     """
     try:
         words = shlex.split(compared)
@@ -96,10 +96,21 @@ def other_arguments(arguments: Sequence[str], compared: str) -> Namespace:
         raise OptionError("--compare says nothing", hint="a model, or options as in --compare='--precision bf16'")
     model = None if words[0].startswith("-") else words.pop(0)
     args = parse_arguments([*arguments, *words])
-    args.model = model or args.model
+    if model is not None:
+        _check_readable(model)
+        args.model = model
     for name in ALONE:
         setattr(args, name, None)
     return args
+
+
+def _check_readable(model: str) -> None:
+    """Raise `InputError` for a file that cannot be read, before the first compilation takes its time."""
+    try:
+        with open(model, "rb"):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=model) from error
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,10 @@ class Run:
     pictures: Pictures | None = None
     seen: Seen | None = None
     """What a comparison shows of the compilation."""
-    other: Namespace = field(default_factory=Namespace)
-    """The options of the second compilation of a comparison."""
+    model: Any = None
+    """The model as a session takes it, once it is prepared."""
+    other: Run | None = None
+    """The second run of a comparison."""
     is_other: bool = False
     """Whether it is the second of a comparison, which writes no files."""
     times: CompileTimes = field(init=False)
@@ -93,18 +95,13 @@ class Run:
             self.progress.clear()
 
     def _execute(self) -> int:
-        from glow_mlir.api.model_identity import model_backend
-        from glow_mlir.api.models import accepted_model
         from glow_mlir.tools.run_inputs import read_inputs
         from glow_mlir.tools.run_report import CompileSummary, OutputSummary, write_arrays, write_json
 
         args = self.args
-        model = self._model()
-        if args.backend is None:
-            args.backend = model_backend(accepted_model(model))
-        self._check_early()
+        self._prepare()
         given = read_inputs(args)
-        session = self._compiled(model, given)
+        session = self._compiled(given)
         inputs = self._inputs_of(session, given)
         self.progress.say("running")
         with watching(self.progress.say), self.times.measuring_run():
@@ -121,18 +118,23 @@ class Run:
         if args.stats is not None:
             write_json(statistics(session), args.stats)
         if args.quantization_report is not None:
-            self._add_quantization(model, inputs)
+            self._add_quantization(inputs)
         if is_measured(args):
             self._measure(session, inputs)
-        if args.compare is not None:
-            self._compare(given, self._side(session, inputs, outputs))
-        is_right = args.check is None or self._check_layers(model, inputs, values, outputs)
+        if self.other is not None:
+            self._compare(self.other, given, self._side(session, inputs, outputs))
+        is_right = args.check is None or self._check_layers(inputs, values, outputs)
         if args.json is not None:
             write_json(self.report, args.json)
         return EXIT_OK if is_right else EXIT_ERROR
 
-    def _check_early(self) -> None:
-        """Find what would fail after a long compilation."""
+    def _prepare(self) -> None:
+        """Take the model, and find what would fail after a long compilation, also of the second run."""
+        from glow_mlir.api.model_identity import model_backend
+        from glow_mlir.api.models import accepted_model
+
+        self.model = self._model() if self.model is None else self.model
+        self.args.backend = self.args.backend or model_backend(accepted_model(self.model))
         if wanted := [name for name in COMPILED if getattr(self.args, name)]:
             check_machine_code(self.args.backend, wanted[0])
         if self.args.target is not None:
@@ -140,7 +142,11 @@ class Run:
         if self.args.compare is not None:
             from glow_mlir.tools.compilation_comparison import other_arguments
 
-            self.other = other_arguments(self.args.arguments, self.args.compare)
+            other = other_arguments(self.args.arguments, self.args.compare)
+            # Standard input can be read once only.
+            known = self.model if other.model == self.args.model else None
+            self.other = Run(other, self.progress, model=known, is_other=True)
+            self.other._prepare()
         if self.args.check is not None:
             from glow_mlir.tools.layer_check import check_reference
 
@@ -205,7 +211,7 @@ class Run:
         write_values(values, Path(self.args.dump_values), self.args.values_of or "*")
         return own
 
-    def _compiled(self, model: Any, given: Inputs) -> InferenceSession:
+    def _compiled(self, given: Inputs) -> InferenceSession:
         """The model, compiled under the eyes of those whom the options name."""
         from glow_mlir.driver.compile_times import CompileTimes
 
@@ -229,10 +235,10 @@ class Run:
         self.progress.say("compiling")
         try:
             with watching(self.progress.say), self.times.measuring():
-                session = self._opened(model, cache, logs)
+                session = self._opened(cache, logs)
                 if is_seen and (sizes := self._missing_sizes(session, given)):
                     self.sizes = sizes
-                    session = self._opened(model, cache, logs)
+                    session = self._opened(cache, logs)
         finally:
             if dump is not None:
                 dump.finish()
@@ -245,12 +251,12 @@ class Run:
             pictures.write(Path(args.model).name)
         return session
 
-    def _opened(self, model: Any, cache: bool, pass_observers: Sequence[PassObserver]) -> InferenceSession:
+    def _opened(self, cache: bool, pass_observers: Sequence[PassObserver]) -> InferenceSession:
         """A session with the model, which compiles nothing yet where sizes are free."""
         from glow_mlir.api.session import InferenceSession
 
         return InferenceSession(
-            model,
+            self.model,
             **self._compile_options,
             profile=bool(self.args.profile or self.args.trace),
             cache=cache,
@@ -282,17 +288,19 @@ class Run:
         assert self.seen is not None
         return Side(session, self.seen, inputs, outputs)
 
-    def _compare(self, given: Inputs, one: Side) -> None:
+    def side(self, given: Inputs) -> Side:
+        """Compile the model and run it, as the second of a comparison."""
+        session = self._compiled(given)
+        inputs = self._inputs_of(session, given)
+        return self._side(session, inputs, outputs_of(session, inputs))
+
+    def _compare(self, run: Run, given: Inputs, one: Side) -> None:
         """Compile and run the other one, and report both side by side."""
         from glow_mlir.ir.text import write_text
         from glow_mlir.pictures.page import Page
         from glow_mlir.tools.compilation_comparison import CompilationComparison, measured_in_turns
 
-        self.other.backend = self.other.backend or self.args.backend
-        run = Run(self.other, self.progress, is_other=True)
-        session = run._compiled(run._model(), given)
-        inputs = run._inputs_of(session, given)
-        other = run._side(session, inputs, outputs_of(session, inputs))
+        other = run.side(given)
         self.progress.say("measuring")
         times = measured_in_turns([one.run, other.run], self._budget)
         found = CompilationComparison(one, other, (times[0], times[1]))
@@ -329,12 +337,12 @@ class Run:
 
         return PhaseDump(Path(self.args.dump_phases), self._pipeline.stage_names)
 
-    def _add_quantization(self, model: Any, inputs: dict[str, np.ndarray]) -> None:
+    def _add_quantization(self, inputs: dict[str, np.ndarray]) -> None:
         """Report what values are computed in, and how far they are from those in f32."""
         from glow_mlir.tools.quantization_report import quantization_report
 
         self.progress.say("comparing with f32")
-        report = quantization_report(model, Path(self.args.model).name, self._options, inputs)
+        report = quantization_report(self.model, Path(self.args.model).name, self._options, inputs)
         self._add(report)
         if self.args.quantization_report != WITHOUT_FILE:
             report.write(Path(self.args.quantization_report))
@@ -379,11 +387,7 @@ class Run:
             )
 
     def _check_layers(
-        self,
-        model: Any,
-        inputs: dict[str, np.ndarray],
-        values: Mapping[str, np.ndarray],
-        outputs: dict[str, np.ndarray],
+        self, inputs: dict[str, np.ndarray], values: Mapping[str, np.ndarray], outputs: dict[str, np.ndarray]
     ) -> bool:
         """Compare all layers with the reference; whether they agree."""
         from glow_mlir.tools.layer_check import Comparison, Tolerance
@@ -391,7 +395,7 @@ class Run:
         args = self.args
         self.progress.say("checking")
         tolerance = Tolerance(args.rtol, args.atol)
-        found = Comparison(model, self._options, inputs, args.check, tolerance, values).run(outputs)
+        found = Comparison(self.model, self._options, inputs, args.check, tolerance, values).run(outputs)
         self._add(found)
         return found.is_right
 

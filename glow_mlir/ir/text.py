@@ -232,14 +232,15 @@ def _refuse_nested(module: ModuleOp) -> None:
 
 def _syntax_error(error: ParseError) -> ParseFailure:
     """An error of xDSL's parser, at the place that it names, and with notes at the others."""
-    got = one_line(error.span.text)
-    reason = f"{_UNCLEAR[error.msg]}, got {got!r}" if error.msg in _UNCLEAR else error.msg
+    got, reason = one_line(error.span.text), one_line(error.msg)
+    if reason in _UNCLEAR:
+        reason = f"{_UNCLEAR[reason]}, got {got!r}"
     refs = error.refs if isinstance(error, MultipleSpansParseError) else []
     what = error.ref_text or "" if isinstance(error, MultipleSpansParseError) else ""
     notes = [
         GlowError(one_line(text or what).rstrip(":") or "here", file=str(span.get_location())) for span, text in refs
     ]
-    return ParseFailure(one_line(reason), file=str(error.span.get_location())).with_notes(notes)
+    return ParseFailure(reason, file=str(error.span.get_location())).with_notes(notes)
 
 
 def verify_module(module: ModuleOp, file: str = "") -> None:

@@ -15,6 +15,14 @@ DIGITS = ROOT / "examples" / "digits.onnx"
 FAST = ("--iterations", "2", "--warmup", "0")
 
 
+MODULE = """
+glow_high.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = glow_high.relu %x : tensor<4xf32>
+  glow_high.return %y
+}
+"""
+
+
 def compared(folder: Path, *arguments: object) -> Finished:
     """What `glow-run` says of the digits example."""
     environment = {"GLOW_CACHE_DIR": str(folder / "cache")}
@@ -91,3 +99,11 @@ def test_mistake_is_one_line(tmp_path: Path, other: str, message: str) -> None:
     assert finished.code == 1
     (line,) = finished.stderr.decode().splitlines()
     assert line.startswith(message)
+    assert finished.stdout == b"", "nothing is compiled for a comparison that cannot be made"
+
+
+def test_model_on_stdin_is_compared_with_itself_under_other_options() -> None:
+    words = ["-", "--compare=--precision bf16", *FAST]
+    finished = run_tool(main, words, program="glow-run", stdin=MODULE.encode())
+    assert finished.code == 0, finished.stderr
+    assert finished.stdout.decode().splitlines()[-1].split() == ["result", "float32[4]", "float32[4]", "0"]

@@ -36,6 +36,14 @@ glow_high.func @main() {
 
 // -----
 
+// CHECK-NEXT: {{.*}}syntax_errors.mlir:{{[0-9]+}}:31: error: expected an operation, a block or '}', got ':'
+glow_high.func @behind(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{expected an operation, a block or '}', got ':'}}
+  glow_high.save %x, @nowhere : tensor<2xf32>
+}
+
+// -----
+
 // CHECK-NEXT: {{.*}}syntax_errors.mlir:{{[0-9]+}}:3: error: glow_high.add: shapes (2,), (3,) do not broadcast
 glow_high.placeholder @x : tensor<2xf32> {input}
 glow_high.placeholder @y : tensor<3xf32> {input}
