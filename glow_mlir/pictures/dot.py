@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+from glow_mlir.pictures.colours import COLOURS, meaning_of
 from glow_mlir.pictures.graph import BUFFER, INPUT, OUTPUT, Graph, Node
-
-PALETTE = ("#cfe2f3", "#d9ead3", "#fff2cc", "#f4cccc", "#d9d2e9", "#d0e0e3", "#fce5cd", "#ead1dc", "#e6e6c8", "#dbe4ee")
-"""Fills of families, in the order in which they first come."""
 
 SHAPES = {INPUT: "ellipse", OUTPUT: "ellipse", BUFFER: "cylinder"}
 """Family → shape; operators are boxes."""
@@ -26,17 +24,15 @@ def dot(graph: Graph, title: str) -> str:
         '  node [shape=box, style="rounded,filled", fillcolor="#eeeeee", fontname=Helvetica, fontsize=10];',
         '  edge [fontname=Helvetica, fontsize=8, color="#666666", fontcolor="#666666"];',
     ]
-    families = dict.fromkeys(node.family for node in graph.nodes)
-    fills = {family: PALETTE[index % len(PALETTE)] for index, family in enumerate(families)}
-    lines += frame_lines(graph, None, fills, "  ")
+    lines += frame_lines(graph, None, "  ")
     lines += [f"  n{edge.source} -> n{edge.target} [label={quoted(edge.label)}];" for edge in graph.edges]
     return "\n".join([*lines, "}", ""])
 
 
-def frame_lines(graph: Graph, frame: int | None, fills: Mapping[str, str], indent: str) -> Iterator[str]:
+def frame_lines(graph: Graph, frame: int | None, indent: str) -> Iterator[str]:
     """The statements of what is in a frame, other frames included."""
     for origin, members in grouped(graph, frame).items():
-        nodes = [node_text(number, graph.nodes[number], fills) for number in members]
+        nodes = [node_text(number, graph.nodes[number]) for number in members]
         if len(members) > 1 and origin:
             yield f"{indent}subgraph {quoted(f'cluster {frame} {origin}')} {{"
             yield f'{indent}  label={quoted(origin)}; style=dashed; color="#999999"; fontsize=9;'
@@ -48,7 +44,7 @@ def frame_lines(graph: Graph, frame: int | None, fills: Mapping[str, str], inden
         if inner.around == frame:
             yield f"{indent}subgraph {quoted(f'cluster {number}')} {{"
             yield f'{indent}  label={quoted(inner.label)}; labeljust=l; style=solid; color="#666666"; fontsize=10;'
-            yield from frame_lines(graph, number, fills, indent + "  ")
+            yield from frame_lines(graph, number, indent + "  ")
             yield f"{indent}}}"
 
 
@@ -62,12 +58,13 @@ def grouped(graph: Graph, frame: int | None) -> dict[str, list[int]]:
     return groups
 
 
-def node_text(number: int, node: Node, fills: Mapping[str, str]) -> str:
+def node_text(number: int, node: Node) -> str:
     """The statement of one node."""
     label = "\n".join(label_lines(node))
     tooltip = "\n".join((", ".join(node.origins), *node.details)).strip() or node.kind
     shape = f", shape={SHAPES[node.family]}, style=filled" if node.family in SHAPES else ""
-    return f'n{number} [label={quoted(label)}, tooltip={quoted(tooltip)}, fillcolor="{fills[node.family]}"{shape}];'
+    fill = COLOURS[meaning_of(node.family)]
+    return f'n{number} [label={quoted(label)}, tooltip={quoted(tooltip)}, fillcolor="{fill}"{shape}];'
 
 
 def label_lines(node: Node) -> Iterator[str]:

@@ -24,6 +24,7 @@ from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import parse_module
+from glow_mlir.pictures.colours import COLOURS, meaning_of
 from glow_mlir.pictures.dot import dot
 from glow_mlir.pictures.graph import BUFFER, INPUT, OUTPUT, Edge, Graph, Node, graph_of
 from glow_mlir.pictures.layout import BEND_GAP, NODE_GAP, STRAIGHT, layered
@@ -209,6 +210,14 @@ def test_dot_is_legal(compiled: Compiled) -> None:
             assert STATEMENT.fullmatch(line.strip()), line
         assert sum(line.endswith("{") for line in lines) == sum(line.strip() == "}" for line in lines)
         assert sum(re.match(r"  n\d+ -> ", line) is not None for line in lines) == len(graph.edges)
+
+
+def test_dot_has_the_colours_of_the_page(compiled: Compiled) -> None:
+    for stage, graph in compiled.graphs.items():
+        fills = re.findall(r'n(\d+) \[label=.*fillcolor="(#\w+)"', dot(graph, stage))
+        assert len(fills) == len(graph.nodes)
+        for number, fill in fills:
+            assert fill == COLOURS[meaning_of(graph.nodes[int(number)].family)]
 
 
 def test_dot_quotes_names() -> None:
