@@ -2,6 +2,9 @@
 
 function drawComparison(rows) {
   const table = html("table", byId("facts"), null, "comparison");
+  const head = html("tr", html("thead", table));
+  const labels = DATA.compilations.map((compilation) => compilation.label);
+  for (const label of ["", ...labels, labels.toReversed().join(" / ")]) html("th", head, label, "number");
   const body = html("tbody", table);
   for (const [title, one, other, change] of rows) {
     const isHeading = one === null;
@@ -84,6 +87,15 @@ for (const [name] of TABS) {
   });
 }
 
+// The picture that the address names; none that can be read is none.
+function asked() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return "";
+  }
+}
+
 // What is fitted stays fitted; pictures of memory are as wide as the canvas, and are drawn again.
 addEventListener("resize", () => {
   if (!open) return;
@@ -91,4 +103,4 @@ addEventListener("resize", () => {
   else if (isFitted) fit();
   else show();
 });
-if (TABS.length) openTab(decodeURIComponent(location.hash.slice(1)));
+if (TABS.length) openTab(asked());

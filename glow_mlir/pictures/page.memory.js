@@ -87,7 +87,7 @@ function showSteps(steps) {
     html("td", row, String(position), "number");
     const named = words(row, kind);
     named.style.paddingLeft = `${6 + 10 * depth}px`;
-    if (kernel.replaceAll("-", "_") !== kind) words(row, kernel, html("div", named, null, "hint"));
+    if (kernel && kernel.replaceAll("-", "_") !== kind) words(row, kernel, html("div", named, null, "hint"));
     if (isTimed) html("td", row, time === null ? "" : micros(time), "number");
     html("td", row, size ? bytes(size) : "", "number");
     words(row, origins.length > 3 ? `${origins.slice(0, 2).join(", ")} +${origins.length - 2}` : origins.join(", "));

@@ -25,7 +25,7 @@ from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.pictures.graph import PASSIVE, Edge, Graph, Node, graph_of
 from glow_mlir.pictures.memory import Memory, memory_of
-from glow_mlir.pictures.page import Page, Shown, StepTime
+from glow_mlir.pictures.page import Page, Row, Shown, StepTime
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -322,6 +322,30 @@ def test_table_keeps_words_whole(tab: Tab, pages: dict[str, str]) -> None:
         panel, rows = "document.querySelector('aside')", "document.querySelectorAll('#table tr')"
         assert ask(tab, f"return [...{rows}].every((row) => rect(row).right <= rect({panel}).right)")
         assert ask(tab, "return document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_comparison_has_whole_words_under_its_names(tab: Tab, tmp_path: Path, size: tuple[int, int]) -> None:
+    rows: list[Row] = [
+        ("changes by the pass", None, None, None),
+        ("allocated", "13", "14", "1.08"),
+        ("a", "float32[16, 1, 48]", "float32[16, 1, 48]", "1e-05"),
+    ]
+    file = tmp_path / "both.html"
+    file.write_text(Page("both", [Shown("one"), Shown("other")], rows).html())
+    visit(tab, f"{file.as_uri()}#comparison", size)
+    assert tab.locator(".comparison thead th").all_text_contents() == ["", "one", "other", "other / one"]
+    lines = "rect(row.cells[0]).height / parseFloat(getComputedStyle(row).lineHeight)"
+    assert ask(tab, f"const row = document.querySelectorAll('.comparison tbody tr')[1]; return {lines}") < 2
+    assert ask(tab, "return document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("ending", ["", "#of%20another%20page", "#%", "#imported"])
+def test_any_address_opens_a_picture(tab: Tab, pages: dict[str, str], ending: str) -> None:
+    visit(tab, pages["quantized"] + ending)
+    (opened,) = tab.locator("[aria-selected=true]").all_text_contents()
+    assert opened == ("imported" if ending == "#imported" else "memory")
+    assert ask(tab, "return boxes().length") != 0
 
 
 def test_labels_of_buffers_can_be_read(tab: Tab, pages: dict[str, str]) -> None:
