@@ -230,23 +230,24 @@ class GraphBuilder:
         self.graph.frames.append(Frame(label, around))
         for op in own_operations(block):
             self.take(op)
-            if labels := region_labels(op):
-                self._take_regions(op, labels, frame)
+            if blocks := list(inner_blocks(op)):
+                self._take_regions(op, blocks, frame)
             if isinstance(op, RegionOp):
                 self._yielded(op)
 
-    def _take_regions(self, op: Operation, labels: Sequence[str], frame: int) -> None:
-        """Add what the regions of a branch or loop give, which begin alike."""
+    def _take_regions(self, op: Operation, blocks: Sequence[Block], frame: int) -> None:
+        """Add what the blocks in a branch or loop give, which begin alike."""
         head, before = len(self.graph.nodes) - 1, self.content
-        is_skipped = len(labels) == 1 and "trips" not in op.properties  # A loop may have no trip at all.
+        is_skipped = len(blocks) == 1 and "trips" not in op.properties  # A loop may have no trip at all.
         ends: list[Content] = [before] if is_skipped else []
-        for label, block in zip(labels, inner_blocks(op), strict=False):
+        labels = [*region_labels(op), *[kind_of(op)] * len(blocks)]  # Variadic regions have one name.
+        for label, block in zip(labels, blocks, strict=False):
             first_edge = len(self.graph.edges)
             self.content = copied(before)
             self.take_block(block, label, frame)
             self._entered(head, label, self.frames[block], first_edge)
             ends.append(self.content)
-        self.content = joined(ends) if ends else before
+        self.content = joined(ends)
 
     def take(self, op: Operation) -> None:
         """Add what one op of the function gives."""

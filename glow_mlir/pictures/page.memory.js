@@ -49,7 +49,7 @@ function drawMarks(root, memory, wide, high, x, y) {
 function drawBuffer(root, [name, kind, family, origins, shape, offset, size, begin, end, views, notes], x, y) {
   const group = make("g", { class: "node" }, root);
   const area = { x: x(begin), y: y(offset + size), width: Math.max(x(end) - x(begin), 0.5), height: y(offset) - y(offset + size) };
-  const box = make("rect", { class: "box", ...area, fill: fill(family), "data-family": family }, group);
+  const box = make("rect", { class: area.width < 4 ? "box thin" : "box", ...area, fill: fill(family), "data-family": family }, group);
   for (const [, , start, length] of views) {
     if (length >= size) continue;
     const part = { x: area.x, width: area.width, y: y(offset + start + length), height: y(offset + start) - y(offset + start + length) };

@@ -24,7 +24,7 @@ from glow_mlir.driver.pipelines import Stage
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.pictures.graph import PASSIVE, Edge, Graph, Node, graph_of
-from glow_mlir.pictures.memory import Memory, memory_of
+from glow_mlir.pictures.memory import Buffer, Memory, Step, memory_of
 from glow_mlir.pictures.page import Page, Row, Shown, StepTime
 
 if TYPE_CHECKING:
@@ -305,6 +305,20 @@ def test_a_graph_of_5000_nodes_is_drawn(tab: Tab, tmp_path: Path) -> None:
     assert ask(tab, "return canvas.getScreenCTM().a * 11 >= 8 && inside(rect(boxes()[0]), rect(canvas))")
     tab.click("#fit")
     assert ask(tab, "return inside(rect(boxes()[4999]), rect(canvas))")
+
+
+def test_narrow_buffers_keep_their_colours(tab: Tab, tmp_path: Path) -> None:
+    count = 1200
+    lives = [Buffer("", "matmul", "linear", (), "4 f32", 0, 16, step, step + 1, ()) for step in range(count)]
+    steps = (Step("matmul", "linear", "matmul", 16, ()),) * count
+    file = tmp_path / "narrow.html"
+    file.write_text(Page("narrow", [Shown("", Memory("@main", 16, 16, 0, 0, tuple(lives), steps))]).html())
+    visit(tab, file.as_uri())
+    assert ask(tab, "return boxes().length") == count
+    assert ask(tab, "return [...new Set(boxes().map((box) => getComputedStyle(box).stroke))]") == ["none"]
+    tab.locator("#table tbody tr").nth(5).click()
+    visit(tab, file.as_uri(), PHONE)
+    assert ask(tab, "return document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_table_keeps_words_whole(tab: Tab, pages: dict[str, str]) -> None:
