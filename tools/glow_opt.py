@@ -44,11 +44,12 @@ from glow_mlir.tools.command_line import (
     options_of,
     report,
     run_tool,
+    spelled,
 )
 from glow_mlir.tools.expected_diagnostics import expected_diagnostics, mismatches
 from glow_mlir.tools.ladder_arguments import chosen_pipeline, pipeline_list
 from glow_mlir.tools.log_output import wanted_log, write_log
-from glow_mlir.tools.opt_arguments import REFUSED, add_arguments
+from glow_mlir.tools.opt_arguments import DUMPS, REFUSED, add_arguments
 from glow_mlir.tools.pass_flags import with_pass_flags
 from glow_mlir.tools.pass_plugins import load_plugins
 from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
@@ -154,6 +155,7 @@ class GlowOpt(xDSLOptMain):
     def _observers(self, timer: Timer) -> list[PassObserver]:
         """The observers that the options ask for."""
         args = self.args
+        check_dumps(args)
         printer = IrPrinter(
             before_passes=None if args.mlir_print_ir_before_all else known_passes(args.mlir_print_ir_before),
             after_passes=None
@@ -282,6 +284,13 @@ class GlowOpt(xDSLOptMain):
                 print(error_line(PROGRAM, item, sys.stdout, severity))
             return EXIT_OK
         return report(PROGRAM, error, debug=self.args.debug)
+
+
+def check_dumps(args: argparse.Namespace) -> None:
+    """Raise `OptionError` for a folder of dumps where nothing is dumped."""
+    if args.mlir_print_ir_tree_dir and not any(getattr(args, name) for name in (*DUMPS, "print_between_passes")):
+        options = ", ".join(f"--{spelled(name)}" for name in DUMPS)
+        raise OptionError("--mlir-print-ir-tree-dir says where dumps go, but not of what", hint=f"one of {options}")
 
 
 def known_passes(chosen: Sequence[str]) -> Sequence[str]:

@@ -24,6 +24,11 @@ REFUSED = {
 }
 """Options of mlir-opt that are not here → what is instead."""
 
+DUMPS = tuple(
+    f"mlir_print_ir_{when}" for when in ("before", "after", "before_all", "after_all", "after_change", "after_failure")
+)
+"""The options that dump the IR, as they are in the namespace."""
+
 EXAMPLES = """
 glow-opt model.mlir -p canonicalize,sink-transposes
 glow-opt model.mlir --assign-target='target=cortex-m4' --canonicalize
@@ -50,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.prog, parser.description, parser.epilog = "glow-opt", DESCRIPTION, examples_epilog(EXAMPLES)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.conflict_handler = "resolve"  # Ours replace those of the same name.
+    parser.allow_abbrev = False  # Plugins and flags of passes are looked for by their whole names.
     # Groups resolve conflicts as the parser does when they are made; its own options keep refusing them.
     add_common_arguments(parser.add_argument_group("about the tool"))
     _add_pipeline(parser.add_argument_group("what to run"))

@@ -14,7 +14,8 @@ def with_pass_flags(arguments: Sequence[str]) -> list[str]:
     """
     The arguments with all passes that are options of their own behind one `-p`, in their order.
 
-    Raises `OptionError` where there is a `-p` already, since it is not clear which passes come first.
+    Raises `OptionError` where passes are given by several `-p`, or by one and as options, since it is not clear which
+    come first.
     """
     others: list[str] = []
     passes: list[str] = []
@@ -26,6 +27,15 @@ def with_pass_flags(arguments: Sequence[str]) -> list[str]:
             passes.append(f"{name}{{{options}}}" if options else name)
         else:
             others.append(text)
-    if passes and any(text.split("=")[0] in _PASSES for text in others):
-        raise OptionError(f"passes are given by -p and as --{passes[0]}", hint="one way says which come first")
+    lists = sum(_is_list(text) for text in others)
+    if lists > 1:
+        raise OptionError("passes are given by several -p", hint="-p a,b runs a, then b")
+    if passes and lists:
+        flag = passes[0].partition("{")[0]
+        raise OptionError(f"passes are given by -p and as --{flag}", hint="one way says which come first")
     return [*others, "-p", ",".join(passes)] if passes else others
+
+
+def _is_list(text: str) -> bool:
+    """Whether an argument is the option for a list of passes, as `-p`, `-pcse` or `--passes=cse`."""
+    return text.split("=")[0] in _PASSES or (text.startswith("-p") and text != "-p")

@@ -23,13 +23,18 @@ def load_plugins(arguments: Sequence[str]) -> None:
     """
     Register the passes in all files that the arguments name behind the option.
 
-    Raises `OptionError` for a file without passes, `ExtensionError` for one that fails.
+    Raises `OptionError` for a file without passes or with one whose name is taken, `ExtensionError` for one that fails.
     """
     pipelines.PLUGINS.clear()
     for number, argument in enumerate(arguments):
-        option, sign, path = argument.partition("=")
+        option, sign, text = argument.partition("=")
         if option == OPTION and (sign or number + 1 < len(arguments)):
-            pipelines.PLUGINS.update(_passes_in(Path(path if sign else arguments[number + 1])))
+            path = Path(text if sign else arguments[number + 1])
+            found = _passes_in(path)
+            if taken := sorted(found.keys() & pipelines.available_passes().keys()):
+                reason = f"there is a pass '{taken[0]}' already"
+                raise OptionError(reason, file=str(path), hint="give the pass in this file another name")
+            pipelines.PLUGINS.update(found)
 
 
 def _passes_in(path: Path) -> dict[str, Callable[[], type[ModulePass]]]:
@@ -45,15 +50,16 @@ def _passes_in(path: Path) -> dict[str, Callable[[], type[ModulePass]]]:
 
 def _loaded(path: Path) -> ModuleType:
     """The module that a file of Python is."""
-    spec = spec_from_file_location(path.stem, path)
+    # A name that no import finds: a file json.py must not stand in for the module json.
+    spec = spec_from_file_location(f"{OPTION}={path.resolve()}", path)
     if path.suffix != ".py" or spec is None or spec.loader is None:
         raise OptionError("is no file of Python", file=str(path), hint="passes are written in Python, as FILE.py")
-    module = sys.modules[path.stem] = module_from_spec(spec)  # Dataclasses look their modules up.
+    module = sys.modules[spec.name] = module_from_spec(spec)  # Dataclasses look their modules up.
     try:
         spec.loader.exec_module(module)
     except OSError as error:
         raise OptionError(f"cannot be read: {error.strerror}", file=str(path)) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = f"cannot be loaded: {type(error).__name__}: {one_line(error)}"
         raise ExtensionError(reason, file=foreign_place(error) or str(path)) from error
     return module

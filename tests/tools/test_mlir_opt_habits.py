@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,7 @@ def test_passes_come_from_a_file(options: list[str], tmp_path: Path) -> None:
     [
         ("mine.py", "x = 1\n", "mine.py: error: has no pass (hint: a pass is a class derived from"),
         ("mine.py", "import os\n1 / 0\n", "mine.py:2:1: error: cannot be loaded: ZeroDivisionError"),
+        ("mine.py", "import sys\nsys.exit(0)\n", "mine.py:2:1: error: cannot be loaded: SystemExit: 0"),
         ("mine.py", "def f(:\n", "mine.py: error: cannot be loaded: SyntaxError"),
         ("mine.so", "", "mine.so: error: is no file of Python"),
     ],
@@ -143,6 +145,41 @@ def test_a_file_without_passes_is_one_line(name: str, content: str, message: str
     assert (finished.code, finished.stderr.count(b"\n")) == (1, 1)
     assert message in finished.stderr.decode()
     assert b"no.py: error: cannot be read" in opt("--load-pass-plugin=no.py").stderr
+
+
+def test_a_plugin_stands_in_for_no_module_of_its_name(tmp_path: Path) -> None:
+    import json
+
+    (tmp_path / "json.py").write_text(PLUGIN)
+    assert opt("--load-pass-plugin=json.py", "--rename", directory=tmp_path).code == 0
+    assert sys.modules["json"] is json
+
+
+def test_a_plugin_takes_no_name_that_a_pass_has(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(PLUGIN.replace('"rename"', '"cse"'))
+    finished = opt("--load-pass-plugin=mine.py", "--cse", directory=tmp_path)
+    hint = "(hint: give the pass in this file another name)"
+    assert (finished.code, finished.stderr.decode()) == (1, f"mine.py: error: there is a pass 'cse' already {hint}\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-p", "cse", "-p", "canonicalize"], "passes are given by several -p (hint: -p a,b runs a, then b)"),
+        (["-pcse", "--passes=canonicalize"], "passes are given by several -p"),
+        (["-pcse", "--canonicalize"], "passes are given by -p and as --canonicalize"),
+        (["--assign-target=target=avx2", "-p", "cse"], "passes are given by -p and as --assign-target (hint"),
+        (["--load-pass-plug=mine.py"], "unrecognized arguments: --load-pass-plug=mine.py (hint: --load-pass-plugin?"),
+        (
+            ["--cse", "--mlir-print-ir-tree-dir=dumps"],
+            "--mlir-print-ir-tree-dir says where dumps go, but not of what (hint: one of --mlir-print-ir-before, ",
+        ),
+    ],
+)
+def test_nothing_that_is_asked_for_is_left_out_silently(options: list[str], message: str, tmp_path: Path) -> None:
+    finished = opt(*options, directory=tmp_path)
+    assert (finished.code, finished.stdout) == (1, b"")
+    assert finished.stderr.decode().startswith(f"glow-opt: error: {message}")
 
 
 MODULES = {
