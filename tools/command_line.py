@@ -9,13 +9,14 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
+from io import UnsupportedOperation
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, OptionError, printable
 from glow_mlir.support.activity import warning_to
 from glow_mlir.support.blame import foreign_place
 from glow_mlir.tools.shell_completion import SHELLS, CompletionAction
-from glow_mlir.tools.source_lines import excerpt
+from glow_mlir.tools.source_lines import STDIN, excerpt
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -137,6 +138,7 @@ def run_tool(program: str, action: Callable[[list[str]], int], argv: Sequence[st
     """Run a tool's action on its arguments (by default the program's) and turn every failure into an exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
+    _replace_closed_streams()
     try:
         try:
             with warning_to(lambda warning: _print_warning(program, warning)):
@@ -154,7 +156,27 @@ def run_tool(program: str, action: Callable[[list[str]], int], argv: Sequence[st
         if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
             _abandon_stdout()
             error = OptionError(f"cannot be written: {error.strerror}", file=STDOUT)
+        if isinstance(error, UnsupportedOperation) and (closed := _closed_stream()):
+            error = OptionError("is closed", file=closed, hint="name a file instead")
         return report(program, error, debug=debug)
+
+
+def _replace_closed_streams() -> None:
+    """
+    Put something in the place of standard streams that are closed, which are None in Python.
+
+    Reading stdin or writing stdout then fails as `UnsupportedOperation`; no file that is opened takes their numbers.
+    """
+    sys.stdin = sys.stdin or open(os.devnull, "w", encoding="utf-8")
+    sys.stdout = sys.stdout or open(os.devnull, encoding="utf-8")
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
+
+
+def _closed_stream() -> str:
+    """The name of the standard stream that was closed; empty where none was."""
+    if not sys.stdout.writable():
+        return STDOUT
+    return "" if sys.stdin.readable() else STDIN
 
 
 def _abandon_stdout() -> None:

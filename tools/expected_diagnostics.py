@@ -58,7 +58,8 @@ def expected_diagnostics(text: str) -> list[Expected]:
     `expected-note` are of other severities, and `expected-error-re` has regular expressions in double braces.
     """
     found: list[Expected] = []
-    lines = [line.partition("//") for line in text.splitlines()]
+    # Parsers count newlines alone, and not what else `splitlines` takes for one.
+    lines = [line.partition("//") for line in text.split("\n")]
     announcing = [not code.strip() and _ANNOTATION.search(comment) is not None for code, _, comment in lines]
     for number, (_, _, comment) in enumerate(lines, start=1):
         for annotation in _ANNOTATION.finditer(comment):

@@ -80,7 +80,7 @@ def output_path(args: Namespace) -> Path | None:
         return Path(args.output_file)
     if args.model == STDOUT:
         raise OptionError("a model from stdin has no name to write to", hint="say where with -o")
-    return Path(Path(args.model).name).with_suffix(".mlir")
+    return Path(Path(args.model).name or "model").with_suffix(".mlir")  # A folder may have no name: reading it fails.
 
 
 def imported(args: Namespace, progress: Progress) -> ModuleOp:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -56,6 +57,8 @@ def position(place: str) -> Position | None:
 
 def _line_of(file: str, number: int) -> str | None:
     """A line of a file, from 1; `None` where there is none."""
+    if file not in _GIVEN and not os.path.isfile(file):  # A pipe was read already, and would be waited for.
+        return None
     try:
         text = _GIVEN.get(file) or Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError, ValueError):

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from checkout import ROOT
@@ -188,6 +189,25 @@ def test_a_folder_of_the_terminal_is_not_read(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("NO_COLOR", "1")
     assert glow_opt.main([os.curdir]) == 1
     assert stream.getvalue() == ".: error: cannot be read: Is a directory\n"
+
+
+def test_a_pipe_is_not_waited_for_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "stderr", stream := Terminal())
+    monkeypatch.setenv("NO_COLOR", "1")
+    os.mkfifo(path := tmp_path / "pipe")
+    writer = Thread(target=path.write_text, args=("glow_high.nope\n",))
+    writer.start()
+    assert glow_opt.main([str(path)]) == 1
+    writer.join()
+    assert stream.getvalue().startswith(f"{path}:1:")
+    assert stream.getvalue().count("\n") == 1
+
+
+def test_comments_count_lines_as_parsers_do() -> None:
+    lines = WRONG.splitlines()[:5]
+    lines[2] += " // expected-error {{tensor<5xf32>}}"
+    text = "\n".join(["// \u2028, \f and \x85 end no line", *lines])
+    assert opt("--verify-diagnostics", stdin=text).stderr == b""
 
 
 def test_an_unknown_operation_is_named_at_its_place_with_the_nearest_known_one() -> None:

@@ -124,3 +124,10 @@ def test_a_mistake_is_one_line_and_leaves_nothing(folder: Path, arguments: list[
     assert reason in line
     assert line.count("\n") == 1
     assert {path.name for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("path", ["", "/", ".."])
+def test_a_folder_without_a_name_is_told(path: str) -> None:
+    finished = glow_import(path)
+    assert finished.code == 1
+    assert "error: cannot be read: Is a directory" in finished.stderr.decode()

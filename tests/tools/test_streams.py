@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from checkout import ROOT
 
+from glow_mlir.tools import glow_opt
+
 DIGITS = str(ROOT / "examples" / "digits.onnx")
 COMMANDS = {
     "glow_opt": ["--list-passes"],
@@ -47,3 +49,27 @@ def test_a_reader_that_has_gone_is_no_error_to_speak_of() -> None:
         _, stderr = tool.communicate()
         assert (command, stderr) == (command, b"")
         assert tool.returncode == 1
+
+
+def test_a_closed_stdin_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    assert glow_opt.main([]) == 1
+    sys.stdin.close()
+    assert capsys.readouterr().err == "<stdin>: error: is closed (hint: name a file instead)\n"
+
+
+def test_a_closed_stdout_matters_where_something_goes_to_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.mlir").write_text("builtin.module {\n}\n")
+    for arguments, code, said in (
+        (["x.mlir"], 1, "<stdout>: error: is closed (hint: name a file instead)\n"),
+        (["x.mlir", "-o", "y.mlir"], 0, ""),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", None)
+            assert glow_opt.main(arguments) == code
+            sys.stdout.close()
+        assert capsys.readouterr().err == said
+    assert Path("y.mlir").exists()
