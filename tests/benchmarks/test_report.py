@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 from draw import main
@@ -109,6 +110,17 @@ def test_pictures_of_a_page_are_those_of_its_tables():
 
 def test_pictures_of_the_documentation_are_fresh():
     assert main(["--check"]) == 0
+
+
+def test_a_picture_without_a_table_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    page = tmp_path / "page.md"
+    page.write_text("## One thread\n\n![One thread](page-one-thread.svg)\n\n| other | columns |\n")
+    monkeypatch.setattr("draw.PAGE", page)
+    assert main(["--check"]) == 1
+    assert capsys.readouterr().err == "docs/page.md: no table has the figures of page-one-thread.svg\n"
+    assert list(tmp_path.iterdir()) == [page]
 
 
 def test_table_is_markdown():
