@@ -29,7 +29,8 @@ for (const compilation of DATA.compilations) {
 
 let open = null;
 
-function openTab(name) {
+// The address names what is open, so that back and forward lead to it.
+function openTab(name, isAsked = false) {
   open = TABS.find(([title]) => title === name) || TABS[0];
   for (const button of byId("tabs").children) {
     const isOpen = button.textContent === open[0];
@@ -37,7 +38,7 @@ function openTab(name) {
     button.tabIndex = isOpen ? 0 : -1;
   }
   draw();
-  location.hash = open[0];
+  if (asked() !== open[0]) location[isAsked ? "replace" : "assign"](`#${encodeURIComponent(open[0])}`);
 }
 
 function draw() {
@@ -103,4 +104,5 @@ addEventListener("resize", () => {
   else if (isFitted) fit();
   else show();
 });
-if (TABS.length) openTab(asked());
+addEventListener("hashchange", () => { if (open && asked() !== open[0]) openTab(asked(), true); });
+if (TABS.length) openTab(asked(), true);

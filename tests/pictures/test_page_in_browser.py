@@ -99,6 +99,7 @@ def tab(browser: Browser) -> Iterator[Tab]:
         problems: list[str] = []
         found.on("pageerror", lambda error: problems.append(str(error)))
         found.on("request", lambda request: problems.append(request.url) if request.url[:5] != "file:" else None)
+        found.set_default_timeout(5000)
         yield found
         assert problems == []
 
@@ -360,6 +361,26 @@ def test_any_address_opens_a_picture(tab: Tab, pages: dict[str, str], ending: st
     (opened,) = tab.locator("[aria-selected=true]").all_text_contents()
     assert opened == ("imported" if ending == "#imported" else "memory")
     assert ask(tab, "return boxes().length") != 0
+
+
+def test_back_and_forward_lead_through_pictures(tab: Tab, pages: dict[str, str]) -> None:
+    visit(tab, pages["quantized"])
+    begun = ask(tab, "return history.length")
+    seen = ["memory"]
+    for stage in STAGES:
+        tab.click(f"#tabs button:text-is('{stage}')")
+        seen.append(stage)
+    assert ask(tab, "return history.length") == begun + len(STAGES)
+    for stage in reversed(seen[:-1]):
+        tab.go_back()
+        tab.wait_for_selector(f"[aria-selected=true]:text-is('{stage}')")
+    tab.go_forward()
+    tab.wait_for_selector(f"[aria-selected=true]:text-is('{STAGES[0]}')")
+    tab.evaluate("location.hash = 'allocated'")
+    tab.wait_for_selector("[aria-selected=true]:text-is('allocated')")
+    tab.evaluate("location.hash = 'nothing'")
+    tab.wait_for_selector("[aria-selected=true]:text-is('memory')")
+    assert ask(tab, "return location.hash") == "#memory"
 
 
 def test_labels_of_buffers_can_be_read(tab: Tab, pages: dict[str, str]) -> None:
