@@ -164,9 +164,13 @@ class Arithmetic(Emission):
             operands = [x, y]
             if x.info.is_vector and "mve.fp" in self.target.enabled and predicate in _FENCED:
                 fenced = _FENCED[predicate]
-                operands[fenced] = self.intrinsic("llvm.arithmetic.fence", (operands[fenced],), x.type)
+                operands[fenced] = self.fenced(operands[fenced])
             return self.emit(values.FCmpOp, operands, result, _FLOAT_PREDICATES[predicate])
         return self.emit(values.ICmpOp, (x, y), result, _INT_PREDICATES[predicate])
+
+    def fenced(self, value: Value) -> Value:
+        """Return floats that LLVM does not join with what uses them."""
+        return self.intrinsic("llvm.arithmetic.fence", (value,), value.type)
 
     def select(self, condition: Value, a: Number, b: Number) -> Value:
         """Return `a` where the condition holds, else `b`."""

@@ -49,7 +49,9 @@ class Lanes(Arithmetic):
             return self.emit(values.FPToSIOp if signed else values.FPToUIOp, (value,), result)
         if target.is_float:
             unsigned = not signed or source.bits == 1
-            return self.emit(values.UIToFPOp if unsigned else SIToFPOp, (value,), result)
+            number = self.emit(values.UIToFPOp if unsigned else SIToFPOp, (value,), result)
+            # LLVM fails on some vectors of Helium's that are converted and multiplied by a power of two.
+            return self.fenced(number) if value.lanes > 1 and "mve.fp" in self.target.enabled else number
         if source.bits > target.bits:
             return self.emit(TruncOp, (value,), result)
         return self.emit(SExtOp if signed and source.bits > 1 else ZExtOp, (value,), result)
