@@ -141,6 +141,20 @@ def test_external_data_in_a_file_without_a_name_is_refused(name: str | None, tmp
         import_model(path)
 
 
+@pytest.mark.parametrize("key", ["offset", "length"])
+@pytest.mark.parametrize("value", ["abc", "", "9" * 5000])
+def test_external_data_at_a_place_that_is_no_number_is_refused(key: str, value: str, tmp_path: Path) -> None:
+    model, path = nested_model(), tmp_path / "m.onnx"
+    (tmp_path / "w.bin").write_bytes(b"\1")
+    tensor = TensorProto(name="c", data_type=TensorProto.BOOL, data_location=TensorProto.EXTERNAL)
+    for each, text in (("location", "w.bin"), (key, value)):
+        tensor.external_data.add(key=each, value=text)
+    model.graph.initializer[1].CopyFrom(tensor)
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(ModelError, match=r"'c' .*its offset or length is '[abc9]*', which is no number \(hint"):
+        import_model(path)
+
+
 @pytest.mark.parametrize("name", ["a" * 300, "a/" * 3000 + "b", "ä" * 200, f"{'a' * 300}/b"])
 def test_external_data_in_a_file_that_cannot_be_is_refused(name: str, tmp_path: Path) -> None:
     """File systems allow 255 bytes for a name, and 4095 for a path. The error shows the start of the name."""

@@ -120,7 +120,11 @@ def is_inside(proto: onnx.TensorProto) -> bool:
 
 def _size(text: str) -> int:
     """The number in an entry of external data; raises `ValueError` for anything else, or a negative one."""
-    if (size := int(text)) < 0:
+    try:
+        size = int(text)
+    except ValueError as error:
+        raise ValueError(f"its offset or length is '{text[:MOST_SHOWN]}', which is no number") from error
+    if size < 0:
         raise ValueError(f"it cannot have {size} bytes, or begin there")
     return size
 
