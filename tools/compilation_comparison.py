@@ -22,6 +22,7 @@ from glow_mlir.ir.traversal import operations
 from glow_mlir.pictures.page import Row
 from glow_mlir.runtime.code_sizes import sizes_in_words
 from glow_mlir.runtime.machine_code import MachineCode
+from glow_mlir.tools.command_line import spelled
 from glow_mlir.tools.latency import Budget
 from glow_mlir.tools.run_arguments import parse_arguments
 from glow_mlir.tools.tables import Alignment, print_table
@@ -33,6 +34,14 @@ IMPORT = "(import)"
 
 ALONE = ("compare", "compilation_log", "log_nodes", "dump_phases", "dump_values", "values_of")
 """Options that are for the first compilation alone: the second would write over its files."""
+
+BOTH = {
+    "input inputs image layout image_mode mean stddev seed": "inputs",
+    "check rtol atol quantization_report": "checks",
+    "iterations duration warmup profile trace": "measurements",
+    "outputs json stats dump_dot dot_stage dump_html": "reports",
+}
+"""Options of a whole run → what they are about: the other side of a comparison has none of its own."""
 
 
 @dataclass
@@ -99,9 +108,19 @@ def other_arguments(arguments: Sequence[str], compared: str) -> Namespace:
     if model is not None:
         _check_readable(model)
         args.model = model
+    _refuse_options_of_runs(parse_arguments(arguments), args)
     for name in ALONE:
         setattr(args, name, None)
     return args
+
+
+def _refuse_options_of_runs(one: Namespace, other: Namespace) -> None:
+    """Raise `OptionError` for options of the other side that no second run would heed."""
+    for names, what in {**BOTH, " ".join(ALONE): "files of a compilation"}.items():
+        for name in names.split():
+            if getattr(other, name) != getattr(one, name):
+                reason = f"--compare takes no --{spelled(name)}: both sides share {what}"
+                raise OptionError(reason, hint="give it outside of --compare")
 
 
 def _check_readable(model: str) -> None:

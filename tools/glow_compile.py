@@ -139,6 +139,9 @@ def chosen_profiles(args: Namespace, models: Mapping[str, str]) -> dict[str, Qua
 def execute(args: Namespace) -> int:
     """Do what the options say; the exit code."""
     models = named_models(args)
+    for option in ("name", "entry"):
+        if getattr(args, option) == "":
+            raise OptionError(f"--{option} is empty", hint="leave it out, or say what C calls it")
     name = args.name or Path(next(iter(models.values()))).stem
     bundle = compiled(args, models, name)
     write_files(args, bundle, Path(args.output or bundle.name), models.values())

@@ -217,6 +217,8 @@ def _loaded(path: Path) -> np.ndarray | dict[str, np.ndarray]:
             return {name: _named_floats(found[name]) for name in found.files}
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
+    except MemoryError as error:
+        raise InputError("says that it has more numbers than there is memory for", file=str(path)) from error
     except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
         # What numpy says of a damaged file is that it might be a pickle, and how to load one.
         raise InputError("is no .npy or .npz file of numbers, or is cut off", file=str(path)) from error

@@ -64,6 +64,8 @@ def test_the_current_folder_is_one_too(folder: Path) -> None:
         (["-o", "file"], "file: error: cannot be written: Not a directory"),
         (["-o", "own", "--report", "own/neg.json"], "own/neg.json: error: is a file of the bundle itself"),
         (["-o", "new", "--report", "missing/report.json"], "missing/report.json: error: cannot be written"),
+        (["-o", "new", "--name", ""], "glow-compile: error: --name is empty"),
+        (["-o", "new", "--entry", ""], "glow-compile: error: --entry is empty"),
     ],
 )
 def test_what_cannot_be_written_changes_nothing(folder: Path, arguments: list[str], said: str) -> None:

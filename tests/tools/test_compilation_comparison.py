@@ -91,6 +91,10 @@ def test_files_are_those_of_the_first_compilation(tmp_path: Path) -> None:
         ("", "glow-run: error: --compare says nothing (hint: a model, or options as in"),
         ("--nope", "glow-run: error: unrecognized arguments: --nope"),
         ("nowhere.onnx", "nowhere.onnx: error: cannot be read: No such file or directory"),
+        ("--json other.json", "glow-run: error: --compare takes no --json: both sides share reports"),
+        ("--precision bf16 --seed 3", "glow-run: error: --compare takes no --seed: both sides share inputs"),
+        ("--dump-phases there", "glow-run: error: --compare takes no --dump-phases: both sides share files of a"),
+        ("--compare x", "glow-run: error: --compare takes no --compare: both sides share files of a compilation"),
         ("--precision 'bf16", "glow-run: error: --compare '--precision 'bf16': no closing quotation"),
     ],
 )

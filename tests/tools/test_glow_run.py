@@ -432,6 +432,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["two.onnx", "--input", "a=square.npy", "--seed", "0"], "input 'a' must be float32[3], not uint8[8, 8]"),
     (["two.onnx", "--input", "a=nowhere.npy"], "nowhere.npy: error: cannot be read: No such file or directory"),
     (["two.onnx", "--input", "a=damaged.onnx"], "damaged.onnx: error: is no .npy or .npz file of numbers"),
+    (["two.onnx", "--input", "a=huge.npy"], "huge.npy: error: says that it has more numbers than there is memory for"),
     (["two.onnx", "--input", "a=objects.npy"], "objects.npy: error: is no .npy or .npz file of numbers"),
     (["two.onnx", "--input", "a=pair.npz"], "pair.npz: error: has several arrays"),
     (["two.onnx", "--inputs", "three.npy"], "three.npy: error: has one array without a name"),
@@ -496,6 +497,9 @@ def test_mistake_is_one_line_and_exit_code_1(
     np.save(tmp_path / "double.npy", np.zeros(3))
     np.save(tmp_path / "square.npy", np.zeros((8, 8), np.uint8))
     np.save(tmp_path / "objects.npy", np.array([{}], object), allow_pickle=True)
+    with (tmp_path / "huge.npy").open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (2**58,)})
+        file.write(bytes(64))
     np.savez(tmp_path / "pair.npz", a=np.zeros(3, np.float32))
     for name, data in (("damaged.onnx", b"x"), ("damaged.ppm", b"P3 1 1 255 0"), ("cut.pgm", b"P5 8 8 255 x")):
         (tmp_path / name).write_bytes(data)
