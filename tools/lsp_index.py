@@ -109,6 +109,10 @@ class Index:
     def _starts(self) -> list[int]:
         return [token.start for token in self.tokens]
 
+    @cached_property
+    def _scope_starts(self) -> list[int]:
+        return [scope.start for scope in self.scopes]
+
     def token_at(self, offset: int) -> Token | None:
         """The token at an offset, or ending there."""
         number = bisect_right(self._starts, offset) - 1
@@ -121,8 +125,8 @@ class Index:
 
     def scope_at(self, offset: int) -> Scope:
         """The innermost scope around an offset."""
-        inside = [scope for scope in self.scopes if scope.start <= offset <= scope.end]
-        return max(inside, key=lambda scope: scope.start, default=self.scopes[0])
+        scope = self.scopes[max(0, bisect_right(self._scope_starts, offset) - 1)]
+        return next((item for item in scope.around() if offset <= item.end), self.scopes[0])
 
     def statement_at(self, offset: int) -> Statement | None:
         """The innermost operation around an offset."""
