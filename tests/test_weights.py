@@ -141,6 +141,13 @@ def test_damaged_weight_file_is_refused(header: bytes, in_memory: bool, tmp_path
         read_weights(path, in_memory)
 
 
+@pytest.mark.parametrize("header", [b"", b"[]", b"\xff", b"[" * 100_000])
+def test_what_is_no_weight_file_is_told_in_words(header: bytes, tmp_path: Path) -> None:
+    path = weight_file(tmp_path / "m.weights", header, bytes(12))
+    with pytest.raises(ModelError, match="its header is damaged, or it is a file of another kind"):
+        read_weights(path)
+
+
 @pytest.mark.parametrize("kind", ["F32", "I32"])
 def test_weights_of_another_type_are_refused(kind: str, tmp_path: Path) -> None:
     """A module does not read behind the end of its weights."""

@@ -66,6 +66,8 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         "--print-debuginfo", "--mlir-print-debuginfo", action="store_true", help="print locations on stdout too"
     )
     args = parser.parse_args(arguments)
+    if args.name == "":
+        raise OptionError("--name is empty", hint="leave it out, or say what the function is called")
     args.stage = args.stage or ("imported" if args.to_onnx is None else "optimized")
     return args
 

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -232,7 +232,7 @@ def read_weights(path: Path, in_memory: bool = False) -> list[Digest]:
         with path.open("rb") as file:
             data = memoryview(file.read() if in_memory else FileMap.of(file))
         size = int.from_bytes(data[:8], "little")
-        header = parsed_json(bytes(data[8 : 8 + size]))
+        header = _read_header(bytes(data[8 : 8 + size]))
         checksums = header.pop(_METADATA, {})
         kinds = {short: name for name, short in _KINDS.items()}
         found: list[Digest] = []
@@ -248,3 +248,14 @@ def read_weights(path: Path, in_memory: bool = False) -> list[Digest]:
         return found
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"the weight file cannot be read: {error}", file=str(path), hint=_DAMAGED) from error
+
+
+def _read_header(data: bytes) -> dict[str, Any]:
+    """The header of a weight file; raises `ValueError` where there is none."""
+    try:
+        found = parsed_json(data)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError("its header is damaged, or it is a file of another kind")
+    return cast("dict[str, Any]", found)

@@ -105,6 +105,7 @@ def test_values_of_inputs_are_constants(tmp_path: Path) -> None:
         (["m.onnx", "--bind", "N=1", "--bind", "M=1"], "error: the model has no free dimension 'M'"),
         (["m.onnx", "--bind", "N=1", "--stage", "done"], "glow-import: error: no stage 'done' (hint: stages are"),
         (["-"], "glow-import: error: a model from stdin has no name to write to (hint: say where with -o)"),
+        (["m.onnx", "--bind", "N=1", "--name", ""], "glow-import: error: --name is empty"),
         (["nowhere.onnx"], "nowhere.onnx: error: cannot be read: No such file or directory"),
         (["cut.onnx", "--bind", "N=1"], "cut.onnx: error: is not an ONNX model, or is cut off (hint: check"),
         (
