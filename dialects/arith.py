@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith as xdsl_arith
-from xdsl.ir import Dialect
 from xdsl.irdl import irdl_op_definition, traits_def
 from xdsl.traits import Pure
+
+from glow_mlir.dialects.completion import completed
 
 
 @irdl_op_definition
@@ -23,4 +24,4 @@ class RemFOp(xdsl_arith.FloatingPointLikeBinaryOperation):
     traits = traits_def(Pure())
 
 
-ARITH = Dialect("arith", [*xdsl_arith.Arith.operations, RemFOp], list(xdsl_arith.Arith.attributes))
+ARITH = completed(xdsl_arith.Arith, [RemFOp])

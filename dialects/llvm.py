@@ -9,8 +9,9 @@ syntax are upstream's, so that `mlir-opt` reads what we print and we read what i
 from __future__ import annotations
 
 from xdsl.dialects import llvm as xdsl_llvm
-from xdsl.ir import Dialect, Operation
+from xdsl.ir import Operation
 
+from glow_mlir.dialects.completion import completed
 from glow_mlir.dialects.llvm_ops import atomics, intrinsics, memory, values, vectors
 
 ADDED: tuple[type[Operation], ...] = (
@@ -22,13 +23,4 @@ ADDED: tuple[type[Operation], ...] = (
 )
 """The operations defined here, those that replace one of xDSL's included."""
 
-_added_names = {op.name for op in ADDED}
-
-LLVM = Dialect(
-    "llvm",
-    sorted(
-        [*(op for op in xdsl_llvm.LLVM.operations if op.name not in _added_names), *ADDED],
-        key=lambda op: op.name,
-    ),
-    list(xdsl_llvm.LLVM.attributes),
-)
+LLVM = completed(xdsl_llvm.LLVM, ADDED)
