@@ -6,6 +6,7 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import Self, cast
 
+from xdsl.dialects import llvm as xdsl_llvm
 from xdsl.dialects.builtin import (
     I1,
     I32,
@@ -52,6 +53,7 @@ from glow_mlir.dialects.llvm_ops.ordering import (
     parse_atomic,
     present,
     print_atomic,
+    verify_atomic,
 )
 
 GEP_FLAGS = {"inbounds": 3, "nusw": 2, "nuw": 4}
@@ -159,9 +161,11 @@ def _pop_access(parser: Parser, attributes: dict[str, Attribute]) -> tuple[Integ
 
 
 @irdl_op_definition
-class LoadOp(IRDLOperation):
+class LoadOp(xdsl_llvm.LoadOp):
     """
     Read memory: `llvm.load volatile %p atomic acquire invariant {alignment = 4 : i64} : !llvm.ptr -> f32`.
+
+    It is xDSL's as well, so that passes of xDSL know it.
     """
 
     name = "llvm.load"
@@ -190,7 +194,8 @@ class LoadOp(IRDLOperation):
     ):
         if isinstance(alignment, int):
             alignment = IntegerAttr(alignment, i64)
-        super().__init__(
+        IRDLOperation.__init__(
+            self,
             operands=[ptr],
             result_types=[result_type],
             properties=present(
@@ -241,10 +246,17 @@ class LoadOp(IRDLOperation):
         printer.print_string(" -> ")
         printer.print_attribute(self.dereferenced_value.type)
 
+    def verify_(self) -> None:
+        verify_atomic(self, self.ordering, self.syncscope, self.alignment, refused=("release", "acq_rel"))
+
 
 @irdl_op_definition
-class StoreOp(IRDLOperation):
-    """Write memory: `llvm.store volatile %v, %p atomic release {alignment = 4 : i64} : f32, !llvm.ptr`."""
+class StoreOp(xdsl_llvm.StoreOp):
+    """
+    Write memory: `llvm.store volatile %v, %p atomic release {alignment = 4 : i64} : f32, !llvm.ptr`.
+
+    It is xDSL's as well, so that passes of xDSL know it.
+    """
 
     name = "llvm.store"
 
@@ -270,7 +282,8 @@ class StoreOp(IRDLOperation):
     ):
         if isinstance(alignment, int):
             alignment = IntegerAttr(alignment, i64)
-        super().__init__(
+        IRDLOperation.__init__(
+            self,
             operands=[value, ptr],
             properties=present(
                 alignment=alignment,
@@ -318,6 +331,9 @@ class StoreOp(IRDLOperation):
         printer.print_attribute(self.value.type)
         printer.print_string(", ")
         printer.print_attribute(self.ptr.type)
+
+    def verify_(self) -> None:
+        verify_atomic(self, self.ordering, self.syncscope, self.alignment, refused=("acquire", "acq_rel"))
 
 
 @irdl_op_definition

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, UnitAttr, i64
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 ORDERINGS = {
     "not_atomic": 0,
@@ -75,3 +78,26 @@ def present(**attributes: Attribute | bool | None) -> dict[str, Attribute]:
         for name, value in attributes.items()
         if value is not None and value is not False
     }
+
+
+def verify_atomic(
+    op: Operation,
+    ordering: IntegerAttr[IntegerType] | None,
+    scope: StringAttr | None,
+    alignment: IntegerAttr[IntegerType] | None,
+    refused: Sequence[str],
+) -> None:
+    """
+    Check a load or a store as upstream does: its ordering is one, and none of those `refused`.
+
+    One that is atomic states its alignment, any other has no scope.
+    """
+    number = 0 if ordering is None else ordering.value.data
+    if (name := ORDERING_NAMES.get(number)) is None:
+        raise VerifyException(f"'{op.name}' has the ordering {number}, which is none")
+    if name in refused:
+        raise VerifyException(f"'{op.name}' cannot have the ordering {name}")
+    if name == "not_atomic" and scope is not None:
+        raise VerifyException(f"'{op.name}' has a syncscope, but is not atomic")
+    if name != "not_atomic" and alignment is None:
+        raise VerifyException(f"'{op.name}' is atomic, and needs an alignment")
