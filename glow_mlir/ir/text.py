@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import Any, cast
@@ -37,6 +38,7 @@ from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind, StringLiteral
 
 from glow_mlir.dialects.target import TargetAttr
 from glow_mlir.errors import GlowError, OptionError, OutOfMemoryError, ParseFailure, joined
+from glow_mlir.ir.graph_regions import is_graph
 from glow_mlir.ir.locations import Lines, Place, keep_places, location_name, place_of, position_of
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.file_kinds import kind_of
@@ -286,16 +288,22 @@ def _error_at(op: Operation, reason: str) -> ParseFailure:
 
 
 def _too_early(module: ModuleOp) -> Iterator[GlowError]:
-    """An error for each op that does not stand behind its operands, in their block or inside: xDSL does not look."""
+    """
+    An error for each op that does not stand behind its operands, in their block or inside: xDSL does not look.
+
+    In a graph there is no behind.
+    """
     seen: set[Operation] = set()
+    graphs = cache(is_graph)
     for op in module.walk():
         for value in op.operands:
             owner = value.owner
             block = owner.parent if isinstance(owner, Operation) else owner
             inner = None if block is None else _within(block.parent, op)
             # Which block of a function comes before which is decided by its branches: LLVM checks that.
-            same = inner is not None and inner.parent is block
-            if inner is None or (same and isinstance(owner, Operation) and owner not in seen):
+            same = block is not None and inner is not None and inner.parent is block
+            early = same and isinstance(owner, Operation) and owner not in seen and not graphs(block)
+            if inner is None or early:
                 places = [place_of(owner)] if isinstance(owner, Operation) else []
                 notes = [GlowError("it is defined here", file=place) for place in places if place]
                 yield _error_at(op, "an operand is used before its definition").with_notes(notes)
