@@ -66,5 +66,6 @@ func.func @function() -> i32 {
 %sum = "test.op"(%one) : (i32) -> i32
 "test.op"() ({
   // expected-note@+1 {{it is defined here}}
-  %one = arith.constant 1 : i32
+  %one = "test.op"() : () -> i32
+  "test.termop"() : () -> ()
 }) : () -> ()
