@@ -16,5 +16,5 @@ def completed(dialect: Dialect, added: Sequence[type[Operation]]) -> Dialect:
     All else is the dialect's: its attributes, and its interfaces, without which passes of xDSL pass it over in silence.
     """
     operations = {op.name: op for op in (*dialect.operations, *added)}
-    changes: dict[str, Any] = {"_operations": [operations[name] for name in sorted(operations)]}  # It has no public name.
-    return replace(dialect, **changes)
+    private: dict[str, Any] = {"_operations": [operations[name] for name in sorted(operations)]}
+    return replace(dialect, **private)

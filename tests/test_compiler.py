@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from glow_mlir import InferenceSession
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
 from glow_mlir.dialects.glow_low.memory import FillOp
-from glow_mlir.driver import pass_runner
+from glow_mlir.driver import pass_runner, reproducer
 from glow_mlir.driver.compiler import STAGE, Compilation
-from glow_mlir.errors import CompilerBugError, ModelError, OptionError
+from glow_mlir.errors import CacheError, CompilerBugError, ModelError, OptionError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
@@ -31,13 +32,17 @@ def test_crash_writes_a_reproducer(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def crash(self: SchedulePass, ctx: Context, op: ModuleOp) -> None:
         raise RuntimeError("out of luck")
 
-    monkeypatch.chdir(tmp_path)
+    here, cache = tmp_path / "here", tmp_path / "cache"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(cache))
     monkeypatch.setattr(SchedulePass, "apply", crash)
     expected = "pass 'schedule' failed, a bug of ours: RuntimeError: out of luck"
     with pytest.raises(CompilerBugError, match=expected) as caught:
         Compilation(import_model(bert_encoder(layers=1, length=8))).run()
-    (written,) = tmp_path.glob("glow-reproducer-*.mlir")
-    assert written.name in caught.value.hint
+    (written,) = cache.glob("reproducers-*/glow-reproducer-*.mlir")
+    assert str(written) in caught.value.hint
+    assert not list(here.iterdir())
     assert main([str(written), "--run-reproducer"]) == 2
 
 
@@ -70,7 +75,7 @@ def test_instructions_that_a_pass_breaks_are_a_bug(tmp_path: Path, monkeypatch: 
         (fill,) = (inner for inner in op.walk() if isinstance(inner, FillOp))
         fill.detach()
 
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(EliminateDeadStoresPass, "apply", forget)
     written = UNWRITTEN.replace("  glow_low.copy", "  glow_low.fill @out %0 {value = 1.0 : f32}\n  glow_low.copy")
     with pytest.raises(CompilerBugError, match="pass 'verify-low' failed, a bug of ours: CheckFailed"):
@@ -91,6 +96,24 @@ def test_failure_is_told_where_no_reproducer_can_be_written(tmp_path: Path, monk
     with pytest.raises(CompilerBugError, match="RuntimeError: out of luck") as caught:
         Compilation(import_model(bert_encoder(layers=1, length=8))).run()
     assert "there is no reproducer, since x.mlir cannot be written: Read-only file system" in caught.value.hint
+
+
+def test_the_cache_keeps_the_newest_reproducers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(reproducer, "MOST_REPRODUCERS", 2)
+    module, written = ModuleOp([]), list[Path]()
+    for age, name in enumerate(["first", "second", "third"]):
+        module.attributes["name"] = StringAttr(name)
+        written.append(reproducer.write_reproducer(module, [], RuntimeError(name)))
+        os.utime(written[-1], (age, age))
+    assert [path.exists() for path in written] == [False, True, True]
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path / "file"))
+    with pytest.raises(CacheError, match="cannot be written"):
+        reproducer.write_reproducer(ModuleOp([]), [], RuntimeError())
 
 
 def test_failure_of_the_last_stage_is_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:

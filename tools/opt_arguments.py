@@ -38,7 +38,7 @@ glow-opt model.mlir --stop-after=allocated -o allocated.mlir
 glow-opt model.mlir --pipeline=optimize --disable-passes=sink-transposes
 glow-opt model.mlir --stop-after=allocated --insert-after=stack:my-pass
 glow-opt model.mlir --stage optimized --mlir-print-ir-after-change
-glow-opt glow-reproducer-1f2e3d4c.mlir --run-reproducer --debug
+glow-opt ~/.cache/glow-mlir/reproducers-v1/glow-reproducer-1f2e3d4c.mlir --run-reproducer --debug
 cat model.mlir | glow-opt -p cse -o -
 """
 
@@ -125,7 +125,8 @@ def _add_diagnostics(group: ArgumentGroup) -> None:
         "--mlir-pass-pipeline-crash-reproducer",
         dest="reproducer",
         metavar="FILE",
-        help="write a reproducer for whatever pass fails; without this option, only for a bug in the compiler",
+        help="write a reproducer for whatever pass fails; without this option, only for a bug in the compiler, into "
+        "the cache",
     )
 
 

@@ -10,9 +10,16 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from glow_mlir.errors import OptionError
-from glow_mlir.ir.text import digests, module_text, one_line, write_text
+from glow_mlir.errors import CacheError, OptionError
+from glow_mlir.ir.text import WEIGHTS_SUFFIX, digests, module_text, one_line, write_text
+from glow_mlir.runtime.cache_folder import CacheFolder
+from glow_mlir.runtime.own_folder import OwnFolder
 
+MOST_REPRODUCERS = 16
+"""How many reproducers the cache keeps."""
+
+_FOLDER = CacheFolder("reproducers-v1")
+_SUFFIX = ".mlir"
 _CONFIGURATION = "// configuration: "
 
 
@@ -28,7 +35,7 @@ def write_reproducer(
     Write what makes the last of `passes` fail on `module`, with its weights; the file that was written.
 
     `glow-opt FILE --run-reproducer` runs it again. Without `path`, the file is named after its content and lies in the
-    current directory.
+    cache, which keeps the `MOST_REPRODUCERS` newest; raises `GlowError` where neither can be written.
     """
     pipeline = f"builtin.module({','.join(map(str, passes))})"
     options = ["--pass-pipeline", pipeline, f"--verify-each={int(verify_each)}"]
@@ -39,9 +46,24 @@ def write_reproducer(
     ]
     text = "\n".join([*header, module_text(module, locations=True)])
     if path is None:
-        path = Path(f"glow-reproducer-{hashlib.sha256(text.encode()).hexdigest()[:8]}.mlir")
+        with _FOLDER.opened(make=True) as folder:
+            if folder is None:
+                hint = "name another folder in GLOW_CACHE_DIR"
+                raise CacheError("cannot be written", file=str(_FOLDER.path), hint=hint)
+            path = _FOLDER.path / f"glow-reproducer-{hashlib.sha256(text.encode()).hexdigest()[:8]}{_SUFFIX}"
+            write_text(text, path, digests(module))
+            _trim(folder)
+        return path
     write_text(text, path, digests(module))
     return path
+
+
+def _trim(folder: OwnFolder) -> None:
+    """Remove all but the newest reproducers, with their weights."""
+    ages = {Path(name).stem: status.st_mtime for name, status in folder.entries() if name.endswith(_SUFFIX)}
+    for stem in sorted(ages, key=lambda stem: ages[stem], reverse=True)[MOST_REPRODUCERS:]:
+        for suffix in (_SUFFIX, WEIGHTS_SUFFIX):
+            folder.remove(stem + suffix)
 
 
 def reproducer_options(text: str, file: str = "") -> list[str]:

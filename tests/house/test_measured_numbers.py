@@ -23,6 +23,7 @@ EFFORT = {
     "MOST_MEMBERS",
     "MOST_OPERATORS",
     "MOST_PARTS",
+    "MOST_REPRODUCERS",
     "MOST_SWEEPS",
     "MOST_TERMS",
     "WIDTHS",

@@ -87,30 +87,34 @@ def test_a_bug_in_a_pass_writes_a_reproducer_and_says_so(
     body: Callable[[ModuleOp], None],
     reason: str,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path / "cache"))
     broken_pass(body)
     finished = glow_opt("-p", "cse,broken,canonicalize", "-o", "out.mlir", stdin=TEXT, directory=tmp_path)
     assert finished.code == 2
     assert finished.stdout == b""
-    (reproducer,) = tmp_path.iterdir()
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+    (reproducer,) = tmp_path.glob("cache/reproducers-*/*")
     line = finished.stderr.decode()
     assert line.count("\n") == 1
     assert f"error: pass 'broken' failed, a bug of ours: {reason}" in line
-    assert reproducer.name in line
+    assert str(reproducer) in line
     assert "--pass-pipeline 'builtin.module(cse,broken)'" in reproducer.read_text()
 
-    again = glow_opt(reproducer.name, "--run-reproducer", directory=tmp_path)
+    again = glow_opt(str(reproducer), "--run-reproducer", directory=tmp_path)
     assert again.code == 2
     assert reason.partition(":")[0] in again.stderr.decode()
 
 
 def test_a_reproducer_brings_its_weights(
-    broken_pass: Callable[[Callable[[ModuleOp], None]], None], tmp_path: Path
+    broken_pass: Callable[[Callable[[ModuleOp], None]], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path / "cache"))
     write_module_with_weights(tmp_path / "x.mlir", np.arange(100, dtype=np.float32))
     broken_pass(fail_by_key)
     assert glow_opt("x.mlir", "-p", "broken", directory=tmp_path).code == 2
-    assert {path.suffix for path in tmp_path.glob("glow-reproducer-*")} == {".mlir", ".weights"}
+    assert {path.suffix for path in tmp_path.glob("cache/*/glow-reproducer-*")} == {".mlir", ".weights"}
 
 
 def test_a_traceback_comes_only_with_debug(broken_pass: Callable[[Callable[[ModuleOp], None]], None]) -> None:
