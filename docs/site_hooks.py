@@ -16,7 +16,6 @@ FROM_THE_TOP = {"changelog.md": "CHANGELOG.md", "security.md": "SECURITY.md", "c
 """Page → the file at the top of the repository that it shows."""
 
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
-_HIDDEN = re.compile(r"^<!-- (?:sh|python)\n.*?^-->\n+", re.DOTALL | re.MULTILINE)
 _FRAGMENT = re.compile(r"^( *```\w+) fragment$", re.MULTILINE)
 
 
@@ -30,8 +29,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Leave out what only tests need, and say of links to source files where these are."""
-    markdown = _HIDDEN.sub("", markdown)
+    """Leave out the words for tests alone, and say of links to source files where these are."""
     markdown = _FRAGMENT.sub(r"\1", markdown)
     source = page.file.src_uri
     folder = (ROOT / FROM_THE_TOP[source]).parent if source in FROM_THE_TOP else (ROOT / "docs" / source).parent

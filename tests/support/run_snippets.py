@@ -5,18 +5,19 @@ Runs the code on pages of the documentation, and compares what it prints with wh
     python tests/support/run_snippets.py docs/get-started.md    # some
     python tests/support/run_snippets.py --write docs/ladder.md # put what is printed where the page says otherwise
 
-A page is run from top to bottom in an empty folder, in one Python process. What a block is, its first line says:
+A page is run from top to bottom in an empty folder, in one Python process, by a reader who has nothing but the package
+and the page: `newcomer.py` says what that is. What a block is, its first line says:
 
 | | |
 |---|---|
-| `python`, `sh` | is run; the blocks of a page share their variables and their folder |
+| `python`, `sh` | is run; the blocks of a page share their variables, exported ones as well, and their folder |
 | `mlir`, `toml` | is read, by `glow-opt` and by `tomllib` |
 | `… title="output"` | is what the block before it printed; `…` stands for any text, and alone on a line for any lines |
 | `… title="dialects/glow_high/math.py"` | is an excerpt of this file: its lines are there, in this order |
 | `… title="my_pass.py"` | is written to this file |
 | `… fragment` | cannot stand alone; operations, C types and targets of make that it names exist |
 
-`<!-- sh` and `<!-- python` begin blocks that are run and not shown. Blocks without a language are no code.
+Nothing is run that is not shown. Blocks without a language are no code.
 """
 
 from __future__ import annotations
@@ -34,17 +35,18 @@ import tomllib
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import invalidate_caches
 from pathlib import Path
 from typing import Any
 
 from checkout import ROOT, make_targets
 from in_process import Finished, find_tool, run_tool
+from newcomer import UNCHANGED, Newcomer
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
 
 _BLOCK = re.compile(
-    r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<text>.*?)^(?P=indent)```$"
-    r"|^<!-- (?P<hidden>sh|python)\n(?P<code>.*?)^-->$",
+    r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<text>.*?)^(?P=indent)```$",
     re.DOTALL | re.MULTILINE,
 )
 _TITLE = re.compile(r'title="([^"]+)"')
@@ -78,14 +80,13 @@ class Block:
 def blocks_of(page: str) -> Iterator[Block]:
     """The blocks of a page, in their order."""
     for match in _BLOCK.finditer(page):
-        info = match["info"] or match["hidden"] or ""
-        group = "text" if match["hidden"] is None else "code"
+        info = match["info"]
         title = _TITLE.search(info)
         language, *attributes = re.sub(_TITLE, "", info).split() or [""]
-        indent = len(match["indent"] or "")
-        text = "".join(line[indent:] if line.strip() else line for line in match[group].splitlines(keepends=True))
+        indent = len(match["indent"])
+        text = "".join(line[indent:] if line.strip() else line for line in match["text"].splitlines(keepends=True))
         line = page.count("\n", 0, match.start()) + 1
-        yield Block(language, title[1] if title else "", "fragment" in attributes, text, line, *match.span(group))
+        yield Block(language, title[1] if title else "", "fragment" in attributes, text, line, *match.span("text"))
 
 
 @dataclass
@@ -138,22 +139,27 @@ def run_shell(page: Page, block: Block) -> str:
 
 
 def _run_here(page: Page, program: str, *arguments: str) -> Finished:
+    """Run a tool in this process. It does not see the folder's modules: that is not the folder of the program."""
     tool = find_tool(program)
     assert tool is not None
-    return run_tool(tool, arguments, program=program, environment=_environment(), directory=page.folder)
+    path = list(sys.path)
+    sys.path[:] = [entry for entry in path if entry != str(page.folder)]
+    try:
+        return run_tool(tool, arguments, program=program, directory=page.folder)
+    finally:
+        sys.path[:] = path
 
 
 def _run_bash(page: Page, block: Block) -> str:
-    command = ["bash", "-euo", "pipefail", "-c", block.text]
-    environment = _environment() | {"PYTHONPATH": str(page.folder)}
-    done = subprocess.run(command, cwd=page.folder, env=environment, capture_output=True, check=False)
-    return _checked(Finished(done.returncode, done.stdout, done.stderr))
-
-
-def _environment() -> dict[str, str]:
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
-    compiler = f"{sys.executable} -m ziglang cc"  # That of the tests, on any machine.
-    return {**os.environ, "PATH": path, "GLOW_MLIR": str(ROOT), "CC": compiler, "NO_COLOR": "1", "COLUMNS": "120"}
+    """Run commands in a shell, and keep what they export."""
+    with tempfile.NamedTemporaryFile() as file:
+        command = ["bash", "-euo", "pipefail", "-c", f"{block.text}\nenv -0 > {file.name}"]
+        done = subprocess.run(command, cwd=page.folder, capture_output=True, check=False)
+        printed = _checked(Finished(done.returncode, done.stdout, done.stderr))
+        found = dict(entry.split("=", 1) for entry in file.read().decode().split("\0") if entry)
+    os.environ.update({name: value for name, value in found.items() if name not in UNCHANGED})
+    invalidate_caches()  # For what was installed.
+    return printed
 
 
 def _checked(finished: Finished) -> str:
@@ -235,14 +241,21 @@ NAMED: dict[str, tuple[re.Pattern[str], Callable[[], set[str]]]] = {
 
 
 def run_page(path: Path, write: bool = False) -> list[str]:
-    """Run a page and return what is wrong with it, a text for each block; `write` mends its outputs."""
+    """
+    Run a page and return what is wrong with it, a text for each block; `write` mends its outputs.
+
+    This process is the reader's from then on: each page needs one of its own.
+    """
     page_text = path.read_text(encoding="utf-8")
     name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     faults: list[str] = []
     written: list[tuple[Block, str]] = []
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        sys.path.insert(0, folder)
-        page = Page(Path(folder))
+    with tempfile.TemporaryDirectory() as root:
+        newcomer = Newcomer(Path(root))
+        newcomer.arrive()
+        sys.path.insert(0, str(newcomer.folder))
+        os.chdir(newcomer.folder)
+        page = Page(newcomer.folder)
         for block in blocks_of(page_text):
             try:
                 page.run(block)
@@ -251,7 +264,7 @@ def run_page(path: Path, write: bool = False) -> list[str]:
                     written.append((block, page.printed))
                 else:
                     faults.append(f"{name}:{block.line}: {error}")
-        sys.path.remove(folder)
+        os.chdir(ROOT)
     for block, printed in reversed(written):
         page_text = page_text[: block.start] + printed.rstrip() + "\n" + page_text[block.end :]
     if written:

@@ -1,0 +1,20 @@
+"""The summary of the benchmarks says what the report has."""
+
+from __future__ import annotations
+
+import re
+
+from checkout import ROOT
+
+ROW = re.compile(r"^\| (\w[\w ]*) \|.*\| (\*\*[\d.]+\*\*)[^|]*( \| [^|]*\|)$", re.MULTILINE)
+"""A row of the report: the model, then behind other columns the ratio and the best peer."""
+MODELS = 11
+
+
+def test_summary_is_that_of_the_report() -> None:
+    report, summary = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("benchmarks.md", "how-fast.md"))
+    _, *parts = re.split(r"^## (?:One thread|2 threads)$", report, flags=re.MULTILINE)
+    one, two = ({name: ratio + peer for name, ratio, peer in ROW.findall(part.split("###")[0])} for part in parts)
+    said = re.findall(r"^\| (\w[\w ]*) \| (\*\*.*)$", summary, re.MULTILINE)
+    assert len(said) == MODELS
+    assert said == [(name, f"{one[name][:-2].rstrip()} | {two[name]}") for name in one]

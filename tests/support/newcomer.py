@@ -1,0 +1,178 @@
+"""
+What a reader of a page has: an empty folder, Python with this package and what it needs, the programs of any system.
+
+Optional packages cannot be imported, and their programs are not on the PATH, until the page installs them. `pip` is a
+stand-in that has no network: `pip install NAME` gives what the environment of the tests has, `pip install .` builds the
+distribution in the folder, into a place for this page alone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, packages_distributions
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+OURS = "glow-mlir"
+PROGRAMS = (
+    *("bash", "cat", "chmod", "cp", "cut", "diff", "dirname", "env", "find", "grep", "head", "ln", "ls", "mkdir", "mv"),
+    *("rm", "sed", "sh", "sort", "tail", "tee", "touch", "tr", "true", "uname", "wc"),
+)
+"""What every system has."""
+KEPT = ("LANG", "TMPDIR", "GLOW_CACHE_DIR")
+"""Variables that a page sees of the environment of the tests."""
+UNCHANGED = frozenset({"_", "OLDPWD", "PWD", "SHLVL"})
+"""Variables that a shell sets for itself."""
+
+_START = '''\
+"""Hides packages that the page has not installed."""
+
+import sys
+from importlib.machinery import PathFinder
+
+
+class VisibleFinder(PathFinder):
+    """Finds what is installed, but for the modules whose names are in a file."""
+
+    @classmethod
+    def find_spec(cls, fullname, path=None, target=None):
+        if path is None and fullname in open({hidden!r}).read().split("\\n"):
+            return None
+        return super().find_spec(fullname, path, target)
+
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = VisibleFinder
+'''
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """The places of one reader, below `root`."""
+
+    root: Path
+
+    @property
+    def folder(self) -> Path:
+        """Where the reader works; empty at first."""
+        return self.root / "page"
+
+    @property
+    def programs(self) -> Path:
+        """The only folder on the PATH."""
+        return self.root / "bin"
+
+    @property
+    def site(self) -> Path:
+        """Where distributions of the page are installed."""
+        return self.root / "site"
+
+    @property
+    def start(self) -> Path:
+        """What each Python of the page runs first."""
+        return self.root / "start"
+
+    def arrive(self) -> None:
+        """Make the places; this process sees from now on what the reader sees."""
+        for place in (self.folder, self.programs, self.site, self.start, self.root / "home"):
+            place.mkdir()
+        for name in PROGRAMS:
+            if (found := shutil.which(name)) is not None:
+                (self.programs / name).symlink_to(found)
+        for name in ("python", "python3"):
+            self._script(name, sys.executable)
+        self._script("pip", f"{sys.executable} -I {__file__} {self.root}")
+        (self.start / "sitecustomize.py").write_text(_START.format(hidden=str(self.start / "hidden")))
+        self.admit([OURS])
+        os.environ.clear()
+        os.environ.update(self.environment)
+        here = str(Path(__file__).parent)
+        sys.path[:] = [str(self.site), *(entry for entry in sys.path if entry != here)]
+        exec((self.start / "sitecustomize.py").read_text(encoding="utf-8"), {})
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that the reader begins with."""
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+        return {
+            **kept,
+            "PATH": str(self.programs),
+            "HOME": str(self.root / "home"),
+            "PYTHONPATH": os.pathsep.join((str(self.start), str(self.site))),
+            "NO_COLOR": "1",
+            "COLUMNS": "120",
+        }
+
+    def admit(self, requirements: Iterable[str]) -> None:
+        """Let the reader have some requirements, and what they require; raises `PackageNotFoundError`."""
+        known = self.root / "admitted"
+        before = set(known.read_text(encoding="utf-8").split()) if known.exists() else set[str]()
+        admitted = before | {name for requirement in requirements for name in required(requirement)}
+        known.write_text("\n".join(sorted(admitted)), encoding="utf-8")
+        for name in admitted - before:
+            for entry in distribution(name).entry_points.select(group="console_scripts"):
+                if (program := Path(sys.executable).with_name(entry.name)).exists() and entry.name != "pip":
+                    (self.programs / entry.name).symlink_to(program)
+        hidden = [
+            module
+            for module, owners in packages_distributions().items()
+            if not admitted & {canonicalize_name(owner) for owner in owners}
+        ]
+        (self.start / "hidden").write_text("\n".join(sorted(hidden)), encoding="utf-8")
+
+    def install(self, arguments: Iterable[str]) -> None:
+        """What `pip install` does: with a folder, a distribution is built; all else has to be in the environment."""
+        for argument in arguments:
+            if argument.startswith("."):
+                options = ["--no-build-isolation", "--no-deps", "--no-index", "--quiet", "--disable-pip-version-check"]
+                command = [sys.executable, "-I", "-m", "pip", "install", *options, "--target", str(self.site), argument]
+                environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+                subprocess.run(command, env=environment, check=True)
+            elif not argument.startswith("-"):
+                self.admit([argument])
+
+    def _script(self, name: str, command: str) -> None:
+        path = self.programs / name
+        path.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
+        path.chmod(0o755)
+
+
+def required(text: str) -> Iterator[str]:
+    """The names of the distributions that a requirement brings, its own first."""
+    seen: set[tuple[str, str]] = set()
+    pending = [Requirement(text)]
+    while pending:
+        requirement = pending.pop()
+        found: Distribution = distribution(requirement.name)
+        for extra in ("", *requirement.extras):
+            key = (canonicalize_name(requirement.name), extra)
+            if key in seen:
+                continue
+            seen.add(key)
+            yield key[0]
+            wanted = map(Requirement, found.requires or ())
+            pending += [one for one in wanted if one.marker is None or one.marker.evaluate({"extra": extra})]
+
+
+def main() -> int:
+    """The stand-in for pip."""
+    root, *arguments = sys.argv[1:]
+    if arguments[:1] != ["install"]:
+        print(f"pip: only install is known, not {arguments}", file=sys.stderr)
+        return 1
+    try:
+        Newcomer(Path(root)).install(arguments[1:])
+    except PackageNotFoundError as error:
+        print(f"pip: the environment of the tests has no {error.name} (hint: the extra `test`)", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
