@@ -37,6 +37,10 @@ class GlowError(Exception):
         return printable(line)
 
 
+class GlowWarning(UserWarning):
+    """A mistake of the user's that the work goes on in spite of, in one line, where nobody listens for such."""
+
+
 def printable(text: str) -> str:
     """A text in one line: a damaged model may have any character in its names."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -13,7 +13,13 @@ from glow_mlir.support.activity import watching
 from glow_mlir.tools.command_line import EXIT_OK, new_parser, run_tool
 from glow_mlir.tools.progress import Progress
 from glow_mlir.tools.quantization_arguments import add_quantization_arguments, quantization_by, report_file
-from glow_mlir.tools.run_arguments import add_bind_argument, add_code_arguments, check_code_arguments, memory_options
+from glow_mlir.tools.run_arguments import (
+    add_code_arguments,
+    add_model_arguments,
+    check_code_arguments,
+    memory_options,
+    model_options,
+)
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -87,7 +93,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     )
     compilation = parser.add_argument_group("compilation")
     add_code_arguments(compilation)
-    add_bind_argument(compilation)
+    add_model_arguments(compilation)
     add_quantization_arguments(parser.add_argument_group("quantization"), of_several=True)
     args = parser.parse_args(arguments)
     check_code_arguments(args)
@@ -197,7 +203,7 @@ def options_of(args: Namespace, models: dict[str, str], observer: Observer) -> C
     options = CompileOptions(
         backend=model_backend(accepted_model(next(iter(models.values())))),
         threads=count_threads(args.threads),
-        dimensions=dict(args.bind),
+        **model_options(args),
         target=args.target,
         observers=(observer,),
         disable=args.disable,

@@ -13,7 +13,7 @@ from glow_mlir.support.file_kinds import ONNX, kind_of_file
 from glow_mlir.tools.command_line import EXIT_OK, TERMINAL_LIMIT, check_files, is_terminal, new_parser, run_tool
 from glow_mlir.tools.ladder_arguments import add_ladder_arguments, chosen_pipeline
 from glow_mlir.tools.progress import Progress
-from glow_mlir.tools.run_arguments import add_value_argument, binding
+from glow_mlir.tools.run_arguments import add_model_arguments, add_value_argument, model_options
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -42,14 +42,10 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         help="where to write the module, with locations; its weights lie beside it; - prints the module alone on "
         "stdout (default: the model's name with .mlir)",
     )
-    parser.add_argument(
-        "--bind",
-        action="append",
-        default=[],
-        type=binding,
-        metavar="NAME=SIZE",
-        help="the size of a free dimension, by its name, or as INPUT.AXIS where it has none; NAME=LEAST..MOST leaves "
-        "it to run time",
+    add_model_arguments(
+        parser,
+        "the size of a free dimension, by its name, or as INPUT.AXIS where it has none; NAME=LEAST..MOST leaves it to "
+        "run time",
     )
     add_value_argument(parser, "the value of an input that fixes shapes, which is then a constant")
     parser.add_argument("--name", default="main", help="the name of the function (default: main)")
@@ -97,7 +93,7 @@ def imported(args: Namespace, progress: Progress) -> ModuleOp:
     progress.say(f"importing {args.model}")
     source = sys.stdin.buffer.read() if args.model == STDOUT else args.model
     values = {name: np.array(numbers) for name, numbers in args.value}
-    module = import_model(source, dict(args.bind), args.name, values=values)
+    module = import_model(source, name=args.name, values=values, **model_options(args))
     progress.say(f"{args.model}: going to stage {args.stage}")
     Compilation(module, pipeline=pipeline, runner=PassRunner(verify_each=True)).run(args.stage)
     return module

@@ -12,7 +12,7 @@ from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.tools.bounded_numbers import count, natural
 from glow_mlir.tools.command_line import EXIT_OK, check_files, new_parser, run_tool
 from glow_mlir.tools.progress import Progress, bar
-from glow_mlir.tools.run_arguments import add_bind_argument, add_image_arguments
+from glow_mlir.tools.run_arguments import add_image_arguments, add_model_arguments, model_options
 
 if TYPE_CHECKING:
     from glow_mlir.quantization.profile import Profile
@@ -52,7 +52,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         action="store_true",
         help="equalize the ranges of the channels between two products first, and where the profile is used",
     )
-    add_bind_argument(parser)
+    add_model_arguments(parser)
     parser.add_argument("--backend", metavar="NAME", help=f"what runs the model (default: {DEFAULT_BACKEND})")
     parser.add_argument("--threads", type=natural, metavar="N", help="threads of a run, 0 for all cores (default: 1)")
     add_image_arguments(parser.add_argument_group("images"))
@@ -92,7 +92,7 @@ def profiled(args: Namespace, progress: Progress) -> tuple[int, Profile]:
     dataset = read_dataset(Path(args.dataset), normalization_of(args))
     progress.say("compiling")
     bins = args.bins or (others[0].bins if others else BINS)
-    options = {"dimensions": dict(args.bind), "threads": args.threads}
+    options = {**model_options(args), "threads": args.threads}
     profiler = Profiler(args.model, bins=bins, equalize=args.equalize_channels, backend=args.backend, **options)
     for other in others:
         profiler.profile.merge(other)

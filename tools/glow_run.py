@@ -25,6 +25,7 @@ from glow_mlir.tools.run_arguments import (
     is_measured,
     is_silent,
     memory_options,
+    model_options,
     parse_arguments,
 )
 
@@ -177,6 +178,7 @@ class Run:
         return {
             "backend": args.backend,
             "target": args.target,
+            **model_options(args),
             "dimensions": {**dict(args.bind), **self.sizes},
             "disable": args.disable,
             "accuracy": args.accuracy,

@@ -14,7 +14,7 @@ from glow_mlir.tools.bounded_numbers import amount, count, natural
 from glow_mlir.tools.command_line import EXIT_OK, check_written, new_parser, run_tool, takes_stdout
 from glow_mlir.tools.ladder_arguments import names
 from glow_mlir.tools.progress import Progress, bar
-from glow_mlir.tools.run_arguments import add_bind_argument, add_image_arguments
+from glow_mlir.tools.run_arguments import add_image_arguments, add_model_arguments, model_options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,7 +89,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         metavar="N",
         help="how many to make at most (default: %(default)s)",
     )
-    add_bind_argument(parser)
+    add_model_arguments(parser)
     parser.add_argument("--backend", metavar="NAME", help=f"what runs the model (default: {DEFAULT_BACKEND})")
     parser.add_argument("--threads", type=natural, metavar="N", help="threads of a run, 0 for all cores (default: 1)")
     files = parser.add_argument_group("files (- is stdout, which then has nothing else)")
@@ -145,7 +145,7 @@ def trials_of(args: Namespace, progress: Progress) -> Trials:
 
     dataset = read_dataset(Path(args.dataset), normalization_of(args))
     labels = None if args.labels is None else read_labels(Path(args.labels))
-    options = {"backend": args.backend, "dimensions": dict(args.bind), "threads": args.threads}
+    options = {"backend": args.backend, **model_options(args), "threads": args.threads}
     quantize = Quantization(args.load_profile, args.quantization_schema)
     progress.say("compiling")
     return Trials(args.model, lambda inputs: (run.inputs for run in dataset.runs(inputs)), quantize, labels, options)

@@ -154,20 +154,34 @@ def _add_inputs(group: ArgumentGroup) -> None:
     )
     add_image_arguments(group)
     group.add_argument("--seed", type=natural, metavar="N", help="draw all inputs that no file gives (default: 0)")
-    add_bind_argument(group)
+    add_model_arguments(group)
     add_value_argument(group, "the numbers of a small input, such as one that fixes a shape")
 
 
-def add_bind_argument(group: ArgumentGroup | argparse.ArgumentParser) -> None:
-    """Add `--bind`."""
+BIND_HELP = "the size of a free dimension of an ONNX model; NAME=LEAST..MOST compiles for all sizes in between"
+
+
+def add_model_arguments(group: ArgumentGroup | argparse.ArgumentParser, bind_help: str = BIND_HELP) -> None:
+    """Add `--bind` and `--strict`, which say how an ONNX model is read."""
     group.add_argument(
         "--bind",
         action="append",
         default=[],
         type=binding,
         metavar="NAME=SIZE",
-        help="the size of a free dimension of an ONNX model; NAME=LEAST..MOST compiles for all sizes in between",
+        help=bind_help,
     )
+    group.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse what an ONNX model says wrongly, such as shapes of outputs that its nodes do not give, which is a "
+        "warning otherwise",
+    )
+
+
+def model_options(args: Namespace) -> dict[str, Any]:
+    """The keywords of sessions that the options of `add_model_arguments` are."""
+    return {"dimensions": dict(args.bind), "strict": args.strict}
 
 
 def add_image_arguments(group: ArgumentGroup) -> None:

@@ -65,7 +65,10 @@ def _within_limits(
 
 def _compiled(models: Mapping[str, Any], name: str, options: Mapping[str, CompileOptions], form: ObjectForm) -> Bundle:
     """The bundle, with activations within its limit alone."""
-    modules = {entry: import_any(accepted_model(model), options[entry].dimensions) for entry, model in models.items()}
+    modules = {
+        entry: import_any(accepted_model(model), options[entry].dimensions, strict=options[entry].strict)
+        for entry, model in models.items()
+    }
     wanted = [(entry, wanted_names(entry, module)) for entry, module in modules.items()]
     if not any(found for _, found in wanted):
         raise OptionError("there is no function to call", hint="a bundle takes at least one entry")

@@ -61,6 +61,7 @@ class CompileOptions:
     precision: str = FULL_PRECISION
     keep_precision: tuple[str, ...] = ()
     weights: str = FULL_PRECISION
+    strict: bool = False
 
     def configured(self, path: Path | None) -> CompileOptions:
         """
@@ -94,7 +95,7 @@ class CompileOptions:
             f"{self.tune} {usable_cores() if self.tune and self.threads != 1 else ''}",
             f"{self.pipeline or ''} {sorted(set(self.disable))}",
             f"{self.quantize and self.quantize.pass_options()} {self.precision} {self.keep_precision}",
-            self.weights,
+            f"{self.weights} {self.strict}",
             f"{sys.byteorder}",
         )
 

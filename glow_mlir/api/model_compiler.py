@@ -289,7 +289,7 @@ class ModelCompiler:
         by_content = bool(options.observers or options.pass_observers)
         in_memory = get_backend(options.backend).KEEPS_MODULE
         dimensions = {**options.dimensions, **dict(assumptions.sizes)}
-        module = import_any(model, dimensions, by_content, in_memory, assumptions.arrays())
+        module = import_any(model, dimensions, by_content, in_memory, assumptions.arrays(), options.strict)
         compilation = options.compilation(module, as_given=is_ir(model))
         compilation.check_runnable()
         compilation.seconds["import"] = time.perf_counter() - start

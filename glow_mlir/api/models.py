@@ -41,18 +41,19 @@ def import_any(
     by_content: bool = True,
     in_memory: bool = False,
     values: Mapping[str, np.ndarray] | None = None,
+    strict: bool = False,
 ) -> ModuleOp:
     """
     The module of an ONNX model, of a `.mlir` file, or a copy of a module; of any stage down to `allocated`.
 
     `by_content` says whether digests of an ONNX model's weights are those of their content, see `import_model`; weights
     are mapped, and their files must not change as long as the module is used, unless they are `in_memory`. Inputs with
-    `values` are constants.
+    `values` are constants. With `strict`, what an ONNX model says wrongly is refused that a warning tells of otherwise.
     """
     if not is_ir(model):
         from glow_mlir.frontends.onnx.importer import import_model
 
-        return import_model(model, dimensions, by_content=by_content, in_memory=in_memory, values=values)
+        return import_model(model, dimensions, by_content=by_content, in_memory=in_memory, values=values, strict=strict)
     if dimensions or values:
         reason = "a module of ours has no free dimensions"
         raise OptionError(reason, hint="sizes are given when the ONNX model is imported")

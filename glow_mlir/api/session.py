@@ -68,9 +68,10 @@ class InferenceSession(EntrySession):
     their types. With `weights` "int8" or "int4", constant right operands of matrix products, and tables of embeddings,
     become codes with a scale for each 32, but for those that the nodes in `keep_precision` read. `configuration` is the
     path of a file that says all of that but `weights`, as `glow-tune` writes it (docs/tuning.md), and goes with none of
-    it. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose code this
-    machine cannot run, a number of threads that there cannot be, or a `keep_precision` that keeps nothing from being
-    narrower.
+    it. Where an ONNX model says something wrong that does not keep it from being run, as outputs of shapes that its
+    nodes do not give, a warning tells of it when it is compiled; `strict` refuses it. Raises `GlowError` for whatever
+    is wrong with the model, and `OptionError` for a `target` whose code this machine cannot run, a number of threads
+    that there cannot be, or a `keep_precision` that keeps nothing from being narrower.
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
     computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
@@ -111,6 +112,7 @@ class InferenceSession(EntrySession):
         weights: str | None = None,
         configuration: str | os.PathLike[str] | None = None,
         limits: SpecializationLimits | None = None,
+        strict: bool = False,
     ) -> None:
         start = time.monotonic_ns()
         # All of the above, under their names: who copies the session gives them again.

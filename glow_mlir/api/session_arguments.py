@@ -13,6 +13,9 @@ from glow_mlir.api.session_options import SessionOptions
 from glow_mlir.errors import OptionError
 from glow_mlir.support.symbols import Dimension
 
+STRICT_KEY = "session.strict_shape_type_inference"
+"""The key of the entry that is the keyword `strict`."""
+
 
 def settings_of(given: object) -> SessionOptions:
     """The `SessionOptions` that a session is given, if any; raises `OptionError` for anything else."""
@@ -61,6 +64,8 @@ def keywords_of(
         _agree(found, name, value)
     if settings.enable_profiling:
         found["profile"] = True
+    if settings.entries.get(STRICT_KEY) == "1":
+        found["strict"] = True
     found["dimensions"] = _dimensions(model, settings, given_dimensions(given["dimensions"]))
     if left_out := settings.left_out:
         disabled = names_of("disable", given["disable"], "passes")

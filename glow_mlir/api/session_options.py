@@ -103,7 +103,7 @@ CONFIG_KEYS = keyed(
     ("session.inter_op.allow_spinning", Effect.NONE, "no threads run operators side by side", ()),
     ("session.intra_op.allow_spinning", Effect.HONOURED, "threads look for work for 0.3 ms, then sleep", ("1",)),
     ("session.force_spinning_stop", Effect.NONE, "threads sleep within 0.3 ms behind a call", ()),
-    ("session.strict_shape_type_inference", Effect.NONE, "types that contradict each other are always refused", ()),
+    ("session.strict_shape_type_inference", Effect.HONOURED, "as `strict`", ("0", "1")),
     ("session.use_device_allocator_for_initializers", Effect.NONE, "constants are in no arena", ()),
     ("session.use_env_allocators", Effect.NONE, "a session has no allocator", ()),
     ("optimization.enable_gelu_approximation", Effect.HONOURED, "no function is put in place of another", ("0",)),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from glow_mlir.errors import GlowError
+from glow_mlir.errors import GlowError, GlowWarning
 
 _WATCHER: ContextVar[Callable[[str], None] | None] = ContextVar("watcher", default=None)
 _LISTENER: ContextVar[Callable[[GlowError], None] | None] = ContextVar("listener", default=None)
@@ -30,10 +32,21 @@ def watching(watcher: Callable[[str], None]) -> Generator[None]:
 
 
 def warn(warning: GlowError) -> None:
-    """Tell of a mistake of the user's that the work goes on in spite of; nothing happens where nobody listens."""
+    """Tell whoever listens, else by a `GlowWarning`, of a mistake of the user's that the work goes on in spite of."""
     listener = _LISTENER.get()
-    if listener is not None:
+    if listener is None:
+        warnings.warn(str(warning), GlowWarning, stacklevel=_callers_level())
+    else:
         listener(warning)
+
+
+def _callers_level() -> int:
+    """How many calls lie between `warn` and the code that uses the package, which Python's warnings then name."""
+    own, level = {__name__.partition(".")[0], "contextlib"}, 1  # Context managers are decorators, too.
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in own:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
-from onnx_models import model_of, node, refusal, value, weight
+from onnx_models import model_of, node, refusal, value
 
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.importer import import_model
@@ -53,17 +53,9 @@ FORBIDDEN: dict[str, tuple[onnx.ModelProto, str]] = {
         declared([RELU], value("y", TensorProto.INT64)),
         "output 'y' is declared as int64, and is float (hint: ",
     ),
-    "output of another size": (
-        declared([RELU], value("y", shape=(3,))),
-        "output 'y' is declared with shape (3), and has (2,) (hint: ",
-    ),
-    "output of another rank": (
-        declared([RELU], value("y", shape=("N", 2))),
-        "output 'y' is declared with shape (?, 2), and has (2,) (hint: ",
-    ),
-    "value of another size": (
-        declared([node("Relu", "x", "a", "first"), node("Relu", "a", "y")], value("y"), value("a", shape=(5,))),
-        "node 'first': Relu: Inferred shape and existing shape differ in dimension 0: (2) vs (5) (hint: the type that",
+    "value of another element type": (
+        declared([node("Relu", "x", "a"), node("Relu", "a", "y")], value("y"), value("a", TensorProto.INT64)),
+        "value 'a' is declared as int64, and is float (hint: ",
     ),
     "input that is computed as well": (
         model_of([node("Split", "x", "y x", "cut", num_outputs=2)]),
@@ -85,10 +77,6 @@ FORBIDDEN: dict[str, tuple[onnx.ModelProto, str]] = {
     "no IR version": (
         model_of([RELU], ir_version=0),
         "the model is not valid: The model does not have an ir_version set properly (hint: ",
-    ),
-    "initializer that an old model does not list": (
-        model_of([node("Add", "x w")], initializers=[weight("w", 1, 2)], ir_version=3, opset=7),
-        "the model is not valid: w in initializer but not in graph input (hint: up to IR version 3",
     ),
 }
 

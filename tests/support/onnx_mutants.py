@@ -168,9 +168,9 @@ def check(seed: int) -> bool:
 def check_source(source: bytes | Path, seed: int = 0) -> bool:
     """Whether a model is accepted; raises where it is neither refused in one clean line nor allowed."""
     try:
-        import_model(source).verify()
+        import_model(source, strict=True).verify()
         if seed % COMPILED == 0:
-            InferenceSession(source, cache=False)
+            InferenceSession(source, cache=False, strict=True)
     except CompilerBugError:
         raise
     except GlowError as error:

@@ -18,6 +18,7 @@ from onnx.onnx_cpp2py_export.shape_inference import infer_shapes
 
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.domains import plain_domain
+from glow_mlir.frontends.onnx.doubts import WITH_INITIALIZERS, lifted_initializers, without_shapes
 from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
 from glow_mlir.frontends.onnx.walk import all_graphs, all_nodes, all_tensors, graphs_inside
@@ -40,10 +41,8 @@ FORGETFUL = frozenset({"STFT"})
 
 HINTS: Mapping[str, str] = {
     "topologically sorted": "a value is computed before it is used: sort the nodes, and see that one computes it",
-    "existing shape differ": "the type that the model declares for a result has to be the one that its node gives",
     "existing elem type": "the type that the model declares for a result has to be the one that its node gives",
     "single static assignment": "give each value a name of its own",
-    "initializer but not in graph input": "up to IR version 3 initializers are inputs as well: export it again",
 }
 """What the checker says → what to do about it."""
 
@@ -75,8 +74,8 @@ def check_model(model: onnx.ModelProto, inlined: onnx.ModelProto, tensors: Tenso
     """
     Raise `ModelError` for a model that the standard forbids; `inlined` is the model without functions of its own.
 
-    The checker demands two things that are not asked for here: types and shapes of outputs, which follow from nodes,
-    and that it knows all operators.
+    The checker demands things that are not asked for here: types and shapes of outputs, which follow from nodes, that
+    it knows all operators, and what `Doubts` tell of.
     """
     try:
         copy = checked_copy(model, tensors)
@@ -173,7 +172,8 @@ def checked_copy(model: onnx.ModelProto, tensors: Tensors) -> onnx.ModelProto:
     A copy of a model for the checker: every node has a name, and large weights are inputs, so that they take no room.
 
     Small tensors in other files are in the copy, which has no folder; raises `ModelError` where one cannot be read.
-    Operators of which the standard says nothing are moved to a domain of their own.
+    Operators of which the standard says nothing are moved to a domain of their own, and results have no declared
+    shapes: see `Doubts`.
     """
     graph = model.graph
     copy = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
@@ -183,6 +183,10 @@ def checked_copy(model: onnx.ModelProto, tensors: Tensors) -> onnx.ModelProto:
     copy.graph.output.extend(graph.output)
     copy.graph.value_info.extend(graph.value_info)
     copy.graph.sparse_initializer.extend(graph.sparse_initializer)
+    if lifted_initializers(model):
+        copy.ir_version = WITH_INITIALIZERS + 1
+        if not copy.opset_import:
+            copy.opset_import.append(helper.make_opsetid("", 1))
     known = {value.name for value in graph.input}
     for tensor in graph.initializer:
         if _is_large(tensor):
@@ -195,6 +199,8 @@ def checked_copy(model: onnx.ModelProto, tensors: Tensors) -> onnx.ModelProto:
         if uses_external_data(tensor):
             _embed(tensor, tensors)
     _name_nodes(copy)
+    nodes = (*copy.graph.node, *(node for body in copy.functions for node in body.node))
+    without_shapes(copy.graph, graphs_inside(nodes))
     return copy
 
 

@@ -22,6 +22,7 @@ from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, S
 from glow_mlir.dialects.shapes import MOST_AXES, element_of, largest_shape, size_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import RunTimeSizeError, smallest
 from glow_mlir.errors import InputValuesError, ModelError, UnsupportedError, UnsupportedOperatorsError
+from glow_mlir.frontends.onnx.doubts import Doubts
 from glow_mlir.frontends.onnx.facts import found_out
 from glow_mlir.frontends.onnx.functions import find_importer
 from glow_mlir.frontends.onnx.influences import Influences
@@ -32,7 +33,6 @@ from glow_mlir.frontends.onnx.shapes import KnownSizes, operands_of
 from glow_mlir.frontends.onnx.sparse import Initializer, dense_array, initializers_of
 from glow_mlir.frontends.onnx.tensors import Tensors
 from glow_mlir.frontends.onnx.types import (
-    check_declared,
     check_values,
     element_of_onnx,
     input_types,
@@ -86,6 +86,8 @@ class GraphImporter:
     """What values are that follow from shapes."""
     emitted: ValueNumbers = field(init=False)
     """What has been emitted of which value, for what is emitted once of equal ones."""
+    doubts: Doubts = field(default_factory=Doubts)
+    """What the model says wrongly, and is imported in spite of."""
     symbols: set[str] = field(default_factory=set[str])
     """The names of symbols in sizes."""
     has_bounds: bool = False
@@ -117,6 +119,7 @@ class GraphImporter:
         self._check_supported(scope, outputs)
         bindings = [value.name for value in inputs if value.name not in values]
         bindings += [self._import_output(scope, output) for output in self.graph.output]
+        self.doubts.check_values(self.graph, scope.values, is_main=True)
         self.function.properties.update(FuncOp.named(name, bindings).properties)
         self.storage.module.body.block.add_op(self.function)
         return self.storage.module
@@ -247,7 +250,11 @@ class GraphImporter:
     def _import_input(self, name: str, type_: TensorType[Attribute]) -> SSAValue:
         placeholder = PlaceholderOp.bound(name, type_, "input", named_location(name))
         self.storage.add(placeholder)
-        value = self.insert(GetOp.of(placeholder, named_location(name))).results[0]
+        try:
+            value = self.insert(GetOp.of(placeholder, named_location(name))).results[0]
+        except UnsupportedError as error:
+            error.reason = f"input '{name}': {error.reason}"
+            raise
         self.folded[value] = None
         return value
 
@@ -272,7 +279,6 @@ class GraphImporter:
         value = scope.lookup(name) if scope.knows(name) else None
         if value is None:
             raise ModelError(f"output '{name}' is computed by no node", hint="the model is cut off or edited wrongly")
-        check_declared(output, value, is_sized=not self.dimensions and not self.values)
         symbol = self.storage.unique_name(name)
         type_ = tensor(sizes_of(value), element_of(value))
         placeholder = PlaceholderOp.bound(symbol, type_, "output", named_location(name))

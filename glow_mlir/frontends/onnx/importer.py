@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.checking import check_graph, check_model
 from glow_mlir.frontends.onnx.domains import plain_domain
+from glow_mlir.frontends.onnx.doubts import Doubts
 from glow_mlir.frontends.onnx.graph import GraphImporter
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.order import node_name
@@ -103,6 +104,7 @@ def import_model(
     by_content: bool = True,
     in_memory: bool = False,
     values: Mapping[str, np.ndarray] | None = None,
+    strict: bool = False,
 ) -> ModuleOp:
     """
     Import an ONNX model, of any opset, as function `name` of a new module of `glow_high`.
@@ -111,6 +113,8 @@ def import_model(
     constants, and no inputs of the function. Weights go to the weight store;
     large ones stay in their files, which must not change as long as the module is used, unless they are to be
     `in_memory`. Unless `by_content`, their digests mean nothing outside this process, and are had without reading them.
+    Of what a model says wrongly, and can be imported in spite of, such as outputs of other shapes than its nodes give,
+    a warning tells, or a `ModelError` where the import is `strict`.
     Raises `ModelError` for a damaged or contradictory model, and `UnsupportedError` that lists every unsupported node;
     an `InputValuesError` where nothing is missing but values of inputs that fix shapes.
     """
@@ -120,11 +124,15 @@ def import_model(
         for function in model.proto.functions:
             _check_node_names(function.node)
         check_graph(model.proto)
+        doubts = Doubts()
+        doubts.check_graph(model.proto)
         opsets = opsets_of(model.proto)
         plain = inlined(model.proto)
         places = None if by_content else Places()
         known = {input_: np.asarray(value) for input_, value in (values or {}).items()}
-        importer = GraphImporter(plain.graph, opsets, dict(dimensions or {}), model.tensors, places, known)
+        importer = GraphImporter(
+            plain.graph, opsets, dict(dimensions or {}), model.tensors, places, known, doubts=doubts
+        )
         try:
             module = importer.run(name)
         except GlowError:
@@ -134,6 +142,7 @@ def import_model(
             raise
         # Afterwards, since what importers say of a model is more to the point.
         check_model(model.proto, plain, model.tensors)
+        doubts.settle("" if model.path is None else str(model.path), strict)
         return module
     except GlowError as error:
         error.file = error.file or ("" if model.path is None else str(model.path))

@@ -14,8 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.shapes import element_of, shape_of, sizes_of, tensor
-from glow_mlir.dialects.sizes import largest, smallest
-from glow_mlir.errors import ModelError, OptionError, UnsupportedError
+from glow_mlir.errors import OptionError, UnsupportedError
 from glow_mlir.runtime.signature import Argument, missing_sizes
 from glow_mlir.support.arguments import plain_numbers, whole_number
 from glow_mlir.support.symbols import Dimension, Size, Symbol, SymbolicSize, told_by
@@ -23,14 +22,14 @@ from glow_mlir.support.symbols import Dimension, Size, Symbol, SymbolicSize, tol
 
 def element_of_onnx(kind: int, what: str) -> Attribute:
     """The element type for an ONNX data type; raises `UnsupportedError` about `what` where there is none."""
-    name, numpy_name = _names_of(kind)
+    name, numpy_name = names_of_element(kind)
     if numpy_name not in ELEMENT_TYPES:
         raise UnsupportedError(f"{what} has the element type {name}, which is not supported")
     return ELEMENT_TYPES[numpy_name]
 
 
 @cache
-def _names_of(kind: int) -> tuple[str, str]:
+def names_of_element(kind: int) -> tuple[str, str]:
     """The name of an ONNX data type, and that of its numpy dtype, empty where it has none."""
     names = {number: name for name, number in onnx.TensorProto.DataType.items()}
     # Strings have a numpy type as well, but one that says nothing to the user.
@@ -67,38 +66,20 @@ def input_sizes(value: onnx.ValueInfoProto) -> tuple[int | str, ...]:
     return tuple(declared_sizes(value))
 
 
+def negative_extents(value: onnx.ValueInfoProto) -> list[int]:
+    """The extents below 0 that a model declares for a tensor."""
+    extents = (size.dim_value for size in value.type.tensor_type.shape.dim if size.HasField("dim_value"))
+    return [extent for extent in extents if extent < 0]
+
+
 def declared_sizes(value: onnx.ValueInfoProto) -> list[int | str]:
-    """The sizes that a model says a tensor has; free dimensions as in `input_sizes`."""
+    """The sizes that a model says a tensor has; free dimensions as in `input_sizes`, negative extents among them."""
     return [
         dimension.dim_value
         if dimension.HasField("dim_value") and dimension.dim_value >= 0
         else dimension.dim_param or f"{value.name}.{axis}"
         for axis, dimension in enumerate(value.type.tensor_type.shape.dim)
     ]
-
-
-def check_declared(output: onnx.ValueInfoProto, value: SSAValue, is_sized: bool) -> None:
-    """
-    Raise `ModelError` where the type that a model declares for an output is not that of its value.
-
-    Sizes count where they are those of the model alone, `is_sized`: where a user chose some, the declared ones may be
-    of another choice.
-    """
-    if output.type.WhichOneof("value") is None:
-        return
-    declared, actual = output.type.tensor_type, onnx_type(value).tensor_type
-    hint = "the types of outputs have to be those that their nodes give"
-    if declared.elem_type not in (onnx.TensorProto.UNDEFINED, actual.elem_type):
-        said, found = (_names_of(kind)[0] for kind in (declared.elem_type, actual.elem_type))
-        raise ModelError(f"output '{output.name}' is declared as {said}, and is {found}", hint=hint)
-    said = [size.dim_value if size.HasField("dim_value") else None for size in declared.shape.dim]
-    shape = sizes_of(value)
-    pairs = zip(said, shape, strict=False)
-    may_be = all(size is None or smallest(found) <= size <= largest(found) for size, found in pairs)
-    fits = len(said) == len(shape) and may_be
-    if declared.HasField("shape") and not (fits if is_sized else len(said) == len(shape)):
-        listed = ", ".join("?" if size is None else str(size) for size in said)
-        raise ModelError(f"output '{output.name}' is declared with shape ({listed}), and has {shape}", hint=hint)
 
 
 def input_types(

@@ -1,0 +1,138 @@
+"""What a model says wrongly, and can be run in spite of: doubts, which are warnings, or errors for the strict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import onnx
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.dialects.sizes import largest, smallest
+from glow_mlir.errors import ModelError, joined
+from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.frontends.onnx.types import names_of_element, negative_extents, onnx_type
+from glow_mlir.frontends.onnx.walk import all_graphs
+from glow_mlir.support.activity import warn
+from glow_mlir.support.symbols import Size
+
+WITH_INITIALIZERS = 3
+"""The last IR version in which every initializer has to be an input as well."""
+
+
+@dataclass
+class Doubts:
+    """The doubts about a model: those of outputs one by one, and those of values inside it, told together."""
+
+    outputs: dict[str, ModelError] = field(default_factory=dict[str, ModelError])
+    values: dict[str, ModelError] = field(default_factory=dict[str, ModelError])
+    others: list[ModelError] = field(default_factory=list[ModelError])
+    customs: list[ModelError] = field(default_factory=list[ModelError])
+    """What many files have, and the standard does not: only the strict are told."""
+
+    def check_graph(self, model: onnx.ModelProto) -> None:
+        """Take down initializers that are no inputs though the IR version asks for it, and negative extents."""
+        graph = model.graph
+        if lifted := lifted_initializers(model):
+            listed = ", ".join(f"'{name}'" for name in lifted[:3]) + (", …" if len(lifted) > 3 else "")
+            plural = "initializers are no inputs" if len(lifted) > 1 else "initializer is no input"
+            reason = f"{len(lifted)} {plural}, as IR version {model.ir_version} asks for: {listed}"
+            self.others.append(ModelError(reason, hint="export it again with IR version 4 or later"))
+        for inner in all_graphs(graph):
+            for what, values in (("input", inner.input), ("output", inner.output), ("value", inner.value_info)):
+                for value in values:
+                    self._check_extents(what, value)
+
+    def _check_extents(self, what: str, value: onnx.ValueInfoProto) -> None:
+        """Take down negative extents; -1 stands for a free dimension in many files."""
+        if negative := negative_extents(value):
+            reason = f"{what} '{value.name}' is declared with an extent of {min(negative)}, which is taken to be free"
+            kept = self.customs if min(negative) == -1 else self.others
+            kept.append(ModelError(reason, hint="name the dimension, or give it no extent"))
+
+    def check_values(
+        self, graph: onnx.GraphProto, values: Mapping[str, SSAValue | None], is_main: bool = False
+    ) -> None:
+        """
+        Take down declared shapes that values of a graph do not have; raises `ModelError` for other element types.
+
+        The outputs of the model, `is_main`, are those that its users see.
+        """
+        for declared in () if is_main else graph.input:
+            if (value := values.get(declared.name)) is not None:
+                self._check("input", declared, value, self.values)
+        for declared in graph.output:
+            if (value := values.get(declared.name)) is not None:
+                self._check("output", declared, value, self.outputs if is_main else self.values)
+        for declared in graph.value_info:
+            if declared.name not in self.outputs and (value := values.get(declared.name)) is not None:
+                self._check("value", declared, value, self.values)
+
+    def _check(self, what: str, declared: onnx.ValueInfoProto, value: SSAValue, found: dict[str, ModelError]) -> None:
+        if (doubt := contradiction(what, declared, value)) is not None:
+            found.setdefault(declared.name, doubt)
+
+    def told(self) -> list[ModelError]:
+        """A doubt for each output, and one for all values inside the model, behind the others."""
+        found = [*self.others, *self.outputs.values()]
+        if self.values:
+            first, *rest = self.values.values()
+            more = f"; {len(rest)} more are declared with other shapes than they have" if rest else ""
+            found.append(ModelError(f"{first.reason}{more}", hint=first.hint))
+        return found
+
+    def settle(self, file: str, is_strict: bool) -> None:
+        """Warn of all doubts; raises `ModelError` where a user is strict."""
+        found = [*self.told(), *(self.customs if is_strict else ())]
+        for doubt in found:
+            doubt.file = file
+        if is_strict and found:
+            raise joined(found)
+        for doubt in found:
+            warn(doubt)
+
+
+def contradiction(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> ModelError | None:
+    """
+    The doubt about a value that cannot have the shape which a model declares for it; `None` where it may.
+
+    Raises `ModelError` for a declared element type that is not that of the value.
+    """
+    if declared.type.WhichOneof("value") != "tensor_type":
+        return None
+    said, actual = declared.type.tensor_type, onnx_type(value).tensor_type
+    hint = f"the types of {what}s have to be those that their nodes give"
+    if said.elem_type not in (onnx.TensorProto.UNDEFINED, actual.elem_type):
+        names = [names_of_element(kind)[0] for kind in (said.elem_type, actual.elem_type)]
+        raise ModelError(f"{what} '{declared.name}' is declared as {names[0]}, and is {names[1]}", hint=hint)
+    if not said.HasField("shape"):
+        return None
+    extents = [size.dim_value if size.HasField("dim_value") else -1 for size in said.shape.dim]
+    shape = sizes_of(value)
+    if len(extents) == len(shape) and all(map(_may_be, extents, shape)):
+        return None
+    listed = ", ".join("?" if extent < 0 else str(extent) for extent in extents)
+    return ModelError(f"{what} '{declared.name}' is declared with shape ({listed}), and has {shape}", hint=hint)
+
+
+def _may_be(extent: int, size: Size) -> bool:
+    """Whether a size may be what is declared; a negative extent is a free one."""
+    return extent < 0 or smallest(size) <= extent <= largest(size)
+
+
+def lifted_initializers(model: onnx.ModelProto) -> Sequence[str]:
+    """The initializers of a model of an old IR version that are no inputs, as they would have to be."""
+    if model.ir_version > WITH_INITIALIZERS:
+        return ()
+    inputs = {value.name for value in model.graph.input}
+    return [name for name in initializers_of(model.graph) if name not in inputs]
+
+
+def without_shapes(graph: onnx.GraphProto, inner: Iterable[onnx.GraphProto]) -> None:
+    """Take from a graph, and those inside of nodes, what they declare of shapes that follow from its inputs."""
+    follow = [*graph.output, *graph.value_info]
+    follow += [value for own in inner for value in (*own.input, *own.output, *own.value_info)]
+    for value in follow:
+        if value.type.WhichOneof("value") == "tensor_type":
+            value.type.tensor_type.ClearField("shape")
