@@ -170,7 +170,7 @@ def test_data_is_no_constant() -> None:
     constants = {"zero": 0, "one": 1}
     with pytest.raises(UnsupportedError, match="'X' has 300 elements, and the value of one with more than 256"):
         InferenceSession(model_of(nodes, {"X": (300,)}, constants, (None,)))
-    session = InferenceSession(model_of(nodes, {"X": (3,)}, constants, (9,)), cache=False)
+    session = InferenceSession(model_of(nodes, {"X": (3,)}, constants, (None,)), cache=False)
     (y,) = session.run(None, {"X": np.array([1, 5, 2])})
     assert y.tolist() == [0, 1, 2, 3, 4]
 

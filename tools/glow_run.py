@@ -274,14 +274,16 @@ class Run:
 
     def _missing_sizes(self, session: InferenceSession, given: Inputs) -> dict[str, Dimension]:
         """The sizes that are free, as the inputs of the run have them: what is to be watched has to be compiled now."""
-        from glow_mlir.tools.run_inputs import labels, largest
+        from glow_mlir.runtime.signature import Argument
+        from glow_mlir.tools.run_inputs import largest, shape_of
 
-        arguments = largest(session.get_inputs(), dict(self.args.bind))
-        if not any(isinstance(label, str) for argument in arguments for label in labels(argument)):
+        found = largest(session.get_inputs(), dict(self.args.bind))
+        arguments = [Argument(argument.name, "", shape_of(argument)) for argument in found]
+        if all(argument.is_static for argument in arguments):
             return {}
         inputs = self._inputs_of(session, given)
-        pairs = [pair for argument in arguments for pair in zip(labels(argument), inputs[argument.name].shape)]
-        return {label: size for label, size in pairs if isinstance(label, str)}
+        fitting = (item for item in arguments if item.accepts(inputs[item.name].shape))  # The call tells of others.
+        return {label: size for item in fitting for label, size in item.sizes(inputs[item.name].shape)}
 
     def _side(self, session: InferenceSession, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> Side:
         """This run as one side of a comparison."""

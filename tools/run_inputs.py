@@ -91,20 +91,28 @@ class Inputs:
             given[name] = self.normalization.batch(images, argument.shape, dtype_of(argument))
         for name, numbers in self.values.items():
             argument = _argument(name, known)
-            given[name] = Argument(name, dtype_of(argument).name, tuple(argument.shape)).converted(numbers)
+            given[name] = Argument(name, dtype_of(argument).name, shape_of(argument)).converted(numbers)
         if (self.arrays or self.images) and self.seed is None:
             return given
         generator = np.random.default_rng(DEFAULT_SEED if self.seed is None else self.seed)
         missing = [argument for argument in arguments if argument.name not in given]
         for argument in missing:
-            if argument.name in fixed:
-                reason = f"input '{argument.name}' fixes shapes, and no random numbers do"
-                raise InputError(reason, hint=f"--value {argument.name}=NUMBERS, or give it in a file")
+            _check_drawable(argument, fixed)
         sizes = free_sizes(arguments, given)
         for item in missing:
             shape = [size if isinstance(size, int) else sizes[size] for size in labels(item)]
             given[item.name] = random_array(shape, dtype_of(item), generator)
         return given
+
+
+def _check_drawable(argument: NodeArg, fixed: Collection[str]) -> None:
+    """Raise `InputError` for an input that no random numbers may be: nothing says its rank, or it fixes shapes."""
+    if shape_of(argument) is None:
+        hint = f"--bind {argument.name}.0=SIZE for each axis, or an input in a file"
+        raise InputError(f"nothing says the rank of input '{argument.name}'", hint=hint)
+    if argument.name in fixed:
+        reason = f"input '{argument.name}' fixes shapes, and no random numbers do"
+        raise InputError(reason, hint=f"--value {argument.name}=NUMBERS, or give it in a file")
 
 
 def largest(arguments: Sequence[NodeArg], bound: Mapping[str, Dimension]) -> list[NodeArg]:
@@ -113,8 +121,13 @@ def largest(arguments: Sequence[NodeArg], bound: Mapping[str, Dimension]) -> lis
     return [replace(item, shape=[most.get(size, size) for size in item.shape]) for item in arguments]
 
 
+def shape_of(argument: NodeArg) -> tuple[int | str, ...] | None:
+    """The sizes of an argument: numbers and what users call free dimensions; `None` where its rank is open."""
+    return None if argument.shape == [...] else tuple(labels(argument))
+
+
 def labels(argument: NodeArg) -> list[int | str]:
-    """The sizes of an argument: numbers, and for free dimensions what users call them."""
+    """The sizes of an argument whose rank is known: numbers, and for free dimensions what users call them."""
     return [
         size if isinstance(size, int) else size or f"{argument.name}.{axis}" for axis, size in enumerate(argument.shape)
     ]
@@ -124,10 +137,10 @@ def free_sizes(arguments: Sequence[NodeArg], given: Mapping[str, np.ndarray]) ->
     """What free dimensions are: as in the arrays that are given, or 1, of which a warning tells."""
     found: dict[str, int] = {}
     for argument in arguments:
-        if argument.name in given:
+        if argument.name in given and shape_of(argument) is not None:
             pairs = zip(labels(argument), given[argument.name].shape, strict=False)
             found.update((label, size) for label, size in pairs if isinstance(label, str))
-    free = {label: item.name for item in arguments for label in labels(item) if isinstance(label, str)}
+    free = {label: item.name for item in arguments for label in shape_of(item) or () if isinstance(label, str)}
     if unknown := {label: name for label, name in free.items() if label not in found}:
         listed = ", ".join(f"'{label}' of input '{name}'" for label, name in unknown.items())
         hint = f"--bind {next(iter(unknown))}=SIZE, or an input in a file"

@@ -224,7 +224,7 @@ class ModelCompiler:
         from glow_mlir.frontends.onnx.signature import free_dimensions
 
         given = self._options.dimensions
-        labels = [label for label in free_dimensions(model.proto.graph) if label not in given]
+        labels = [label for label in free_dimensions(model.proto.graph, given) if label not in given]
         told = dict.fromkeys(given, 1)
         return any(map(grows, given.values())) or any(told_by(label, told) is None for label in labels)
 

@@ -21,7 +21,7 @@ class Argument:
     An input or output of a model.
 
     A free dimension goes by its name, or by input and axis where it has none, as in `x.0`. `dtype` is empty, and
-    `shape` is `None`, for an output of which the model does not say it.
+    `shape` is `None`, where the model does not say it.
     """
 
     name: str
@@ -43,6 +43,15 @@ class Argument:
     def free(self) -> list[str]:
         """Its free dimensions."""
         return [size for size in self.shape or () if isinstance(size, str)]
+
+    def sizes(self, shape: tuple[int, ...]) -> Iterable[tuple[str, int]]:
+        """What its free dimensions are for an array of that shape, which it accepts; its rank where that is open."""
+        if self.shape is None:
+            yield rank_label(self.name), len(shape)
+        for axis, actual in enumerate(shape):
+            label = f"{self.name}.{axis}" if self.shape is None else self.shape[axis]
+            if isinstance(label, str):
+                yield label, actual
 
     def converted(self, value: np.ndarray) -> np.ndarray:
         """
@@ -79,14 +88,21 @@ class Argument:
         """Whether an array may have that shape, whatever its free dimensions are elsewhere."""
         if self.is_static:
             return shape == self.shape
-        if self.shape is None or len(self.shape) != len(shape):
+        if self.shape is None:
+            return True
+        if len(self.shape) != len(shape):
             return False
         pairs = zip(self.shape, shape, strict=True)
         return all(isinstance(wanted, str) or wanted == actual for wanted, actual in pairs)
 
     def __str__(self) -> str:
         """Its type in words, as `float32[N, 3, 224, 224]`."""
-        return f"{self.dtype}[{', '.join(map(str, self.shape or ()))}]"
+        return f"{self.dtype}[{'...' if self.shape is None else ', '.join(map(str, self.shape))}]"
+
+
+def rank_label(name: str) -> str:
+    """What the rank of an input is called whose model does not say it."""
+    return f"{name}.rank"
 
 
 @dataclass(frozen=True)
@@ -98,10 +114,10 @@ class Signature:
 
     @property
     def free(self) -> dict[str, str]:
-        """The free dimensions of the inputs, each with the first input that has it."""
+        """The free dimensions of the inputs, and ranks that are open, each with the first input that has it."""
         found: dict[str, str] = {}
         for argument in self.inputs:
-            for label in argument.free:
+            for label in argument.free if argument.shape is not None else [rank_label(argument.name)]:
                 found.setdefault(label, argument.name)
         return found
 
@@ -125,7 +141,10 @@ def missing_sizes(free: Mapping[str, str]) -> UnsupportedError:
     """The error for free dimensions that have to have sizes, each with an input that has it."""
     listed = ", ".join(f"'{label}' of input '{name}'" for label, name in free.items())
     plural = "dimensions have" if len(free) > 1 else "dimension has"
-    hint = f"bind it, for example {next(iter(free))}=1"
+    label, name = next(iter(free.items()))
+    hint = f"bind it, for example {label}=1"
+    if label == rank_label(name):
+        hint = f"bind it, or the sizes of all axes, for example {name}.0=1 and {name}.1=3"
     return UnsupportedError(f"{len(free)} {plural} no size: {listed}", hint=hint)
 
 
@@ -140,9 +159,7 @@ def sizes_in(arguments: Iterable[Argument], inputs: Mapping[str, np.ndarray]) ->
     for argument in arguments:
         if argument.is_static:
             continue
-        for label, actual in zip(argument.shape or (), inputs[argument.name].shape, strict=True):
-            if not isinstance(label, str):
-                continue
+        for label, actual in argument.sizes(inputs[argument.name].shape):
             if sizes.setdefault(label, actual) != actual:
                 reason = f"dimension '{label}' is {actual} in input '{argument.name}', and {sizes[label]} in input"
                 raise InputError(f"{reason} '{owners[label]}'", hint="one dimension has one size in a call")

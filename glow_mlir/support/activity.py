@@ -32,7 +32,14 @@ def watching(watcher: Callable[[str], None]) -> Generator[None]:
 
 
 def warn(warning: GlowError) -> None:
-    """Tell whoever listens, else by a `GlowWarning`, of a mistake of the user's that the work goes on in spite of."""
+    """Tell of a mistake of the user's that the work goes on in spite of; nothing happens where nobody listens."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(warning)
+
+
+def caution(warning: GlowError) -> None:
+    """Tell of what may change results, as `warn` does; where nobody listens, it is a `GlowWarning` of Python's."""
     listener = _LISTENER.get()
     if listener is None:
         warnings.warn(str(warning), GlowWarning, stacklevel=_callers_level())
@@ -41,7 +48,7 @@ def warn(warning: GlowError) -> None:
 
 
 def _callers_level() -> int:
-    """How many calls lie between `warn` and the code that uses the package, which Python's warnings then name."""
+    """How many calls lie between `caution` and the code that uses the package, which Python's warnings then name."""
     own, level = {__name__.partition(".")[0], "contextlib"}, 1  # Context managers are decorators, too.
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in own:

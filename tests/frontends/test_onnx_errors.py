@@ -210,7 +210,6 @@ UNSUPPORTED: dict[str, tuple[onnx.ModelProto, str]] = {
     "sequence": (model_of([RELU], [SEQUENCE]), "input 'x' is no tensor: sequence"),
     "optional": (model_of([RELU], [OPTIONAL]), "input 'x' is no tensor: optional"),
     "no type": (model_of([RELU], [onnx.ValueInfoProto(name="x")]), "input 'x' has no type"),
-    "no shape": (model_of([RELU], [value("x", shape=None)]), "input 'x' has no shape"),
     "strings": (
         model_of([RELU], [value("x", TensorProto.STRING)]),
         "input 'x' has the element type string, which is not supported",

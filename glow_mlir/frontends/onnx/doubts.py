@@ -14,7 +14,7 @@ from glow_mlir.errors import ModelError, joined
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.types import names_of_element, negative_extents, onnx_type
 from glow_mlir.frontends.onnx.walk import all_graphs
-from glow_mlir.support.activity import warn
+from glow_mlir.support.activity import caution
 from glow_mlir.support.symbols import Size
 
 WITH_INITIALIZERS = 3
@@ -30,6 +30,8 @@ class Doubts:
     others: list[ModelError] = field(default_factory=list[ModelError])
     customs: list[ModelError] = field(default_factory=list[ModelError])
     """What many files have, and the standard does not: only the strict are told."""
+    wrong: list[ModelError] = field(default_factory=list[ModelError])
+    """What is no doubt, but an error, where what is inside of nodes has no other."""
 
     def check_graph(self, model: onnx.ModelProto) -> None:
         """Take down initializers that are no inputs though the IR version asks for it, and negative extents."""
@@ -55,9 +57,10 @@ class Doubts:
         self, graph: onnx.GraphProto, values: Mapping[str, SSAValue | None], is_main: bool = False
     ) -> None:
         """
-        Take down declared shapes that values of a graph do not have; raises `ModelError` for other element types.
+        Take down declared shapes that values of a graph do not have.
 
-        The outputs of the model, `is_main`, are those that its users see.
+        The outputs of the model, `is_main`, are those that its users see. They are known last: raises `ModelError` then
+        where element types were other than declared.
         """
         for declared in () if is_main else graph.input:
             if (value := values.get(declared.name)) is not None:
@@ -68,9 +71,13 @@ class Doubts:
         for declared in graph.value_info:
             if declared.name not in self.outputs and (value := values.get(declared.name)) is not None:
                 self._check("value", declared, value, self.values)
+        if is_main and self.wrong:
+            raise self.wrong[0]
 
     def _check(self, what: str, declared: onnx.ValueInfoProto, value: SSAValue, found: dict[str, ModelError]) -> None:
-        if (doubt := contradiction(what, declared, value)) is not None:
+        if (wrong := wrong_element(what, declared, value)) is not None:
+            self.wrong.append(wrong)
+        elif (doubt := wrong_shape(what, declared, value)) is not None:
             found.setdefault(declared.name, doubt)
 
     def told(self) -> list[ModelError]:
@@ -90,22 +97,24 @@ class Doubts:
         if is_strict and found:
             raise joined(found)
         for doubt in found:
-            warn(doubt)
+            caution(doubt)
 
 
-def contradiction(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> ModelError | None:
-    """
-    The doubt about a value that cannot have the shape which a model declares for it; `None` where it may.
+HINT = "what a model declares has to be what its nodes give"
 
-    Raises `ModelError` for a declared element type that is not that of the value.
-    """
-    if declared.type.WhichOneof("value") != "tensor_type":
+
+def wrong_element(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> ModelError | None:
+    """The error for a declared element type that is not that of the value."""
+    said, actual = declared.type.tensor_type.elem_type, onnx_type(value).tensor_type.elem_type
+    if said in (onnx.TensorProto.UNDEFINED, actual):
         return None
-    said, actual = declared.type.tensor_type, onnx_type(value).tensor_type
-    hint = f"the types of {what}s have to be those that their nodes give"
-    if said.elem_type not in (onnx.TensorProto.UNDEFINED, actual.elem_type):
-        names = [names_of_element(kind)[0] for kind in (said.elem_type, actual.elem_type)]
-        raise ModelError(f"{what} '{declared.name}' is declared as {names[0]}, and is {names[1]}", hint=hint)
+    names = [names_of_element(kind)[0] for kind in (said, actual)]
+    return ModelError(f"{what} '{declared.name}' is declared as {names[0]}, and is {names[1]}", hint=HINT)
+
+
+def wrong_shape(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> ModelError | None:
+    """The doubt about a value that cannot have the shape which a model declares for it; `None` where it may."""
+    said = declared.type.tensor_type
     if not said.HasField("shape"):
         return None
     extents = [size.dim_value if size.HasField("dim_value") else -1 for size in said.shape.dim]
@@ -113,7 +122,7 @@ def contradiction(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> 
     if len(extents) == len(shape) and all(map(_may_be, extents, shape)):
         return None
     listed = ", ".join("?" if extent < 0 else str(extent) for extent in extents)
-    return ModelError(f"{what} '{declared.name}' is declared with shape ({listed}), and has {shape}", hint=hint)
+    return ModelError(f"{what} '{declared.name}' is declared with shape ({listed}), and has {shape}", hint=HINT)
 
 
 def _may_be(extent: int, size: Size) -> bool:
@@ -123,7 +132,7 @@ def _may_be(extent: int, size: Size) -> bool:
 
 def lifted_initializers(model: onnx.ModelProto) -> Sequence[str]:
     """The initializers of a model of an old IR version that are no inputs, as they would have to be."""
-    if model.ir_version > WITH_INITIALIZERS:
+    if not 1 <= model.ir_version <= WITH_INITIALIZERS:
         return ()
     inputs = {value.name for value in model.graph.input}
     return [name for name in initializers_of(model.graph) if name not in inputs]

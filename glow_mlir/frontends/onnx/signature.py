@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import onnx
 from google.protobuf.message import EncodeError
@@ -15,16 +15,26 @@ from glow_mlir.frontends.onnx.importer import Model, check_names, opsets_of
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.sparse import initializers_of
-from glow_mlir.frontends.onnx.types import check_dimensions, declared_sizes, element_of_onnx, input_sizes
-from glow_mlir.runtime.signature import Argument, Signature
+from glow_mlir.frontends.onnx.types import (
+    check_dimensions,
+    declared_sizes,
+    element_of_onnx,
+    input_sizes,
+    open_ranks,
+    open_sizes,
+)
+from glow_mlir.runtime.signature import Argument, Signature, rank_label
 from glow_mlir.support.symbols import Dimension
 
 
-def free_dimensions(graph: onnx.GraphProto) -> list[str]:
-    """The free dimensions of a graph's inputs that are tensors."""
+def free_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, Dimension]) -> list[str]:
+    """The free dimensions of a graph's inputs that are tensors, and the ranks that `dimensions` leave open."""
     initializers = initializers_of(graph)
-    given = (value for value in graph.input if value.name not in initializers)
-    return list(dict.fromkeys(size for value in given for size in declared_sizes(value) if isinstance(size, str)))
+    tensors = (value for value in graph.input if value.type.WhichOneof("value") == "tensor_type")
+    given = (value for value in tensors if value.name not in initializers)
+    sizes = ((value.name, open_sizes(value, dimensions)) for value in given)
+    labels = (label for name, own in sizes for label in ((rank_label(name),) if own is None else own))
+    return list(dict.fromkeys(label for label in labels if isinstance(label, str)))
 
 
 def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature:
@@ -39,18 +49,11 @@ def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature
         opsets, graph = opsets_of(model.proto), inlined(model.proto).graph
         initializers = initializers_of(graph)
         given = [value for value in graph.input if value.name not in initializers]
-        sizes = {value.name: input_sizes(value) for value in given}
-        check_dimensions(sizes, dimensions)
+        sizes = {value.name: input_sizes(value, dimensions) for value in given}
+        check_dimensions(sizes, dimensions, open_ranks(given))
         _check_operators(graph.node, opsets)
         fixed = {label: size for label, size in dimensions.items() if isinstance(size, int)}
-        inputs = [
-            Argument(
-                value.name,
-                _dtype(value),
-                tuple(fixed.get(size, size) if isinstance(size, str) else size for size in sizes[value.name]),
-            )
-            for value in given
-        ]
+        inputs = [Argument(value.name, _dtype(value), _fixed(sizes[value.name], fixed)) for value in given]
         outputs = [
             Argument(
                 value.name,
@@ -63,6 +66,13 @@ def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature
         error.file = error.file or ("" if model.path is None else str(model.path))
         raise
     return Signature(tuple(inputs), tuple(outputs))
+
+
+def _fixed(sizes: Sequence[int | str] | None, fixed: Mapping[str, int]) -> tuple[int | str, ...] | None:
+    """Sizes of an input with those in the place of free dimensions that are given."""
+    if sizes is None:
+        return None
+    return tuple(fixed.get(size, size) if isinstance(size, str) else size for size in sizes)
 
 
 def _dtype(value: onnx.ValueInfoProto) -> str:

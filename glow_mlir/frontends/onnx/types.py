@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import count
 
 import numpy as np
 import onnx
@@ -13,9 +14,9 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
-from glow_mlir.dialects.shapes import element_of, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import MOST_AXES, element_of, shape_of, sizes_of, tensor
 from glow_mlir.errors import OptionError, UnsupportedError
-from glow_mlir.runtime.signature import Argument, missing_sizes
+from glow_mlir.runtime.signature import Argument, missing_sizes, rank_label
 from glow_mlir.support.arguments import plain_numbers, whole_number
 from glow_mlir.support.symbols import Dimension, Size, Symbol, SymbolicSize, told_by
 
@@ -48,12 +49,13 @@ def onnx_type(value: SSAValue | None) -> onnx.TypeProto:
     )
 
 
-def input_sizes(value: onnx.ValueInfoProto) -> tuple[int | str, ...]:
+def input_sizes(value: onnx.ValueInfoProto, dimensions: Mapping[str, Dimension]) -> tuple[int | str, ...] | None:
     """
     The sizes of a graph's input; free dimensions by their names.
 
-    A free dimension goes by its name, or where it has none by input and axis, as in `x.0`. Raises `UnsupportedError`
-    for what is no tensor, or has no shape.
+    A free dimension goes by its name, or where it has none by input and axis, as in `x.0`. An input without a rank has
+    that which `dimensions` say as `x.rank`, or as many axes as they give sizes; `None` where they say nothing of it.
+    Raises `UnsupportedError` for what is no tensor.
     """
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
@@ -61,9 +63,23 @@ def input_sizes(value: onnx.ValueInfoProto) -> tuple[int | str, ...]:
         raise UnsupportedError(f"input '{value.name}' {actual}")
     described = value.type.tensor_type
     element_of_onnx(described.elem_type, f"input '{value.name}'")
-    if not described.HasField("shape"):
-        raise UnsupportedError(f"input '{value.name}' has no shape", hint="run onnx.shape_inference, or set one")
-    return tuple(declared_sizes(value))
+    return open_sizes(value, dimensions)
+
+
+def open_sizes(value: onnx.ValueInfoProto, dimensions: Mapping[str, Dimension]) -> tuple[int | str, ...] | None:
+    """`input_sizes` of what is a tensor."""
+    if value.type.tensor_type.HasField("shape"):
+        return tuple(declared_sizes(value))
+    return _ranked_sizes(value.name, dimensions)
+
+
+def _ranked_sizes(name: str, dimensions: Mapping[str, Dimension]) -> tuple[str, ...] | None:
+    """The free dimensions of an input without a rank; raises `OptionError` for what is no rank."""
+    given = dimensions.get(rank_label(name))
+    rank = whole_number(given) if given is not None else next(n for n in count() if f"{name}.{n}" not in dimensions)
+    if rank is None or not 0 <= rank <= MOST_AXES:
+        raise OptionError(f"input '{name}' cannot have {given!r} axes", hint=f"a number from 0 to {MOST_AXES}")
+    return None if given is None and not rank else tuple(f"{name}.{axis}" for axis in range(rank))
 
 
 def negative_extents(value: onnx.ValueInfoProto) -> list[int]:
@@ -93,16 +109,16 @@ def input_types(
     Raises `UnsupportedError` where sizes are missing, all at once, and what `input_sizes` and `check_dimensions` raise.
     """
     given = list(inputs)
-    sizes = {value.name: input_sizes(value) for value in given}
-    free = check_dimensions(sizes, dimensions)
-    chosen = symbolic_sizes(dimensions)
+    sizes = {value.name: input_sizes(value, dimensions) for value in given}
+    free = check_dimensions(sizes, dimensions, open_ranks(given))
+    chosen = symbolic_sizes({label: size for label, size in dimensions.items() if label in free})
     told = {label: told_by(label, chosen) for label in free if label not in dimensions}
     if missing := [label for label, size in told.items() if size is None]:
         raise missing_sizes({label: free[label] for label in missing})
     known = {**chosen, **{label: size for label, size in told.items() if size is not None}}
     return {
         value.name: tensor(
-            [known[size] if isinstance(size, str) else size for size in sizes[value.name]],
+            [known[size] if isinstance(size, str) else size for size in sizes[value.name] or ()],
             element_of_onnx(value.type.tensor_type.elem_type, f"input '{value.name}'"),
         )
         for value in given
@@ -150,18 +166,26 @@ def check_values(types: Mapping[str, TensorType[Attribute]], values: Mapping[str
     }
 
 
-def check_dimensions(sizes: Mapping[str, Sequence[int | str]], dimensions: Mapping[str, Dimension]) -> dict[str, str]:
+def open_ranks(values: Iterable[onnx.ValueInfoProto]) -> set[str]:
+    """What the ranks are called that a model does not say of its inputs."""
+    return {rank_label(value.name) for value in values if not value.type.tensor_type.HasField("shape")}
+
+
+def check_dimensions(
+    sizes: Mapping[str, Sequence[int | str] | None], dimensions: Mapping[str, Dimension], ranks: Collection[str]
+) -> dict[str, str]:
     """
     The free dimensions of inputs with those sizes by name, each with the first input that has it.
 
-    Raises `OptionError` for `dimensions` that are none of them, or no sizes.
+    Of the `ranks` that a model does not say, those are among them that `dimensions` do not say either. Raises
+    `OptionError` for `dimensions` that are none of them, or no sizes.
     """
     free: dict[str, str] = {}
     for name, own in sizes.items():
-        for size in own:
+        for size in (rank_label(name),) if own is None else own:
             if isinstance(size, str):
                 free.setdefault(size, name)
-    if surplus := [label for label in dimensions if label not in free]:
+    if surplus := [label for label in dimensions if label not in free and label not in ranks]:
         known = ", ".join(f"'{label}'" for label in free) or "none"
         raise OptionError(f"the model has no free dimension '{surplus[0]}'", hint=f"free dimensions: {known}")
     for label, size in dimensions.items():
