@@ -1,0 +1,45 @@
+"""Long names of nodes, cut to what tells them apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+
+SEPARATORS = "/."
+"""What stands between the parts of a name that says where its node is; the first that occurs is taken."""
+
+WIDTH = 32
+"""Characters up to which a name is kept behind the prefix that all have."""
+
+
+def short_names(names: Iterable[str], width: int = WIDTH) -> dict[str, str]:
+    """
+    Each name → what is left of it: no two are alike, and none is cut within a part.
+
+    The parts that all names begin with are left out; of what is longer than `width` then, the last parts stay, as many
+    as have room, but no fewer than no other name ends with.
+    """
+    whole = list(dict.fromkeys(names))
+    separator = next((mark for mark in SEPARATORS if any(mark in name for name in whole)), SEPARATORS[0])
+    parts = {name: name.split(separator) for name in whole}
+    begin = _shared(list(parts.values()))
+    ends = Counter(separator.join(split[first:]) for split in parts.values() for first in range(len(split)))
+    return {
+        name: _short([separator.join(split[first:]) for first in range(begin, len(split))], ends, width)
+        for name, split in parts.items()
+    }
+
+
+def _shared(parts: Sequence[Sequence[str]]) -> int:
+    """How many parts all begin with, of which none is the last one of a name."""
+    if len(parts) < 2:
+        return 0
+    columns = zip(*(split[:-1] for split in parts), strict=False)
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+
+
+def _short(candidates: Sequence[str], ends: Counter[str], width: int) -> str:
+    """The first of ever shorter ends of a name that has room, or the last that is the end of no other name."""
+    alone = [end for end in candidates if ends[end] == 1] or [candidates[0]]
+    return next((end for end in alone if len(end) <= width), alone[-1])
