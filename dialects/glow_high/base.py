@@ -34,6 +34,7 @@ from glow_mlir.dialects.attribute_syntax import (
     print_properties,
     to_attribute,
 )
+from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.interfaces import LinearForm, OnCodes, Workload
 from glow_mlir.dialects.glow_high.ranges import ANY, Range
 from glow_mlir.dialects.glow_high.samples import Samples, unknown
@@ -121,6 +122,14 @@ class HighOp(IRDLOperation, Workload):
         one, so that it makes no difference whether these are limited to a range, or it.
         """
         return False
+
+    def is_discontinuous(self) -> bool:
+        """
+        Whether the last bit of a float that it reads may decide a result: by default where floats become integers,
+        truth values or narrow floats.
+        """
+        results = map(element_of, self.results)
+        return any(is_float(element_of(value)) for value in self.operands) and not all(map(is_float, results))
 
     def linear_form(self) -> LinearForm | None:
         """How it is linear in its first operand; `None` where it is not, or where channels are not the last axis."""

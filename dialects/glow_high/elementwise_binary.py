@@ -99,6 +99,9 @@ class ModOp(Binary):
         zero = b.select(y < 0.0, b.constant(-0.0, x.element), 0.0)
         return b.select(signed.equals(0.0), zero, signed)
 
+    def is_discontinuous(self) -> bool:
+        return True
+
 
 @irdl_op_definition
 class PowOp(Binary):

@@ -61,6 +61,9 @@ class SignOp(Unary):
         positive = b.select(x > 0, 1, b.select(x.equals(0), 0, x))
         return positive if is_unsigned(x.element) else b.select(x < 0, -1, positive)
 
+    def is_discontinuous(self) -> bool:
+        return True
+
 
 @irdl_op_definition
 class ReciprocalOp(Unary):
@@ -126,8 +129,15 @@ class ErfOp(_FloatFunction):
         return SIGNED_UNIT
 
 
+class _Rounding(_FloatFunction):
+    """A whole number beside a float."""
+
+    def is_discontinuous(self) -> bool:
+        return True
+
+
 @irdl_op_definition
-class CeilOp(_FloatFunction):
+class CeilOp(_Rounding):
     """Smallest integer not below x (ONNX Ceil)."""
 
     name = "glow_high.ceil"
@@ -135,7 +145,7 @@ class CeilOp(_FloatFunction):
 
 
 @irdl_op_definition
-class FloorOp(_FloatFunction):
+class FloorOp(_Rounding):
     """Largest integer not above x (ONNX Floor)."""
 
     name = "glow_high.floor"
@@ -143,7 +153,7 @@ class FloorOp(_FloatFunction):
 
 
 @irdl_op_definition
-class RoundOp(_FloatFunction):
+class RoundOp(_Rounding):
     """Nearest integer, halves to the even one (ONNX Round)."""
 
     name = "glow_high.round"

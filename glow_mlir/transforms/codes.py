@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import storage_of
 from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import NegOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
 from glow_mlir.dialects.quant import UniformQuantizedType, parameters_of, zero_point_of
@@ -113,9 +113,9 @@ class Combination:
         terms = tuple((value, np.asarray(scale * factor)) for value, scale in self.terms)
         return Combination(terms, None if self.offset is None else np.asarray(self.offset * factor))
 
-    def over(self, scale: float) -> Combination:
-        """The sum divided by a number."""
-        unit = np.float32(scale)
+    def over(self, divisor: float | np.ndarray) -> Combination:
+        """The sum divided by a number, or by numbers that broadcast."""
+        unit = np.asarray(divisor, np.float32)
         terms = tuple((value, np.asarray(factor / unit)) for value, factor in self.terms)
         return Combination(terms, None if self.offset is None else np.asarray(self.offset / unit))
 
@@ -137,7 +137,7 @@ def combination_of(value: SSAValue, storage: Storage, limit: int = MOST_TERMS) -
             return Combination((), numbers)
         return None if scale is None else Combination(((codes.value, scale),))
     op = value.owner
-    if not limit or not isinstance(op, AddOp | SubOp | MulOp | NegOp):
+    if not limit or not isinstance(op, AddOp | SubOp | MulOp | DivOp | NegOp):
         return None
     parts = [combination_of(operand, storage, limit // 2) for operand in op.operands]
     found = [part for part in parts if part is not None]
@@ -147,6 +147,8 @@ def combination_of(value: SSAValue, storage: Storage, limit: int = MOST_TERMS) -
     if isinstance(op, MulOp):
         sum_, factor = (last, first) if last.terms else (first, last)
         return None if factor.terms or factor.offset is None else sum_.times(factor.offset)
+    if isinstance(op, DivOp):
+        return None if last.terms or last.offset is None or not last.offset.all() else first.over(last.offset)
     minus = np.asarray(-1, np.float32)
     if isinstance(op, NegOp):
         return first.times(minus)

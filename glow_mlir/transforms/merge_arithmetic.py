@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from glow_mlir.analysis.decisive import decisive_values
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -30,6 +31,8 @@ class MergeArithmetic(Pattern):
         parts = [] if chain is None else _parts(chain)
         if chain is None or (len(parts) >= len(chain.ops) and not isinstance(op, COSTLY)):
             return
+        if chain.ops[-1].results[0] in rewriter.analysis(decisive_values) and not _keeps_bits(chain):
+            return
         last = chain.ops[-1]
         dtype = numpy_dtype(element_of(last.results[0]))
         constants = rewriter.emit_before(last)
@@ -52,7 +55,8 @@ class MergeArithmeticPass(PatternPass):
 
     A quotient by a constant becomes a product, a batch-norm with constants a product and a sum. Steps of a chain stay
     apart where their numbers together would overflow, vanish or take more memory than before, and where something else
-    reads the value between them.
+    reads the value between them. What codes, indices or truth values are made of stays as it is, unless it has the same
+    bits: it would be rounded otherwise, and a code the next one.
     """
 
     name = "merge-arithmetic"
@@ -110,6 +114,14 @@ def _extend(chain: _Chain, op: Operation, step: Affine) -> bool:
     chain.ops.append(op)
     chain.total, chain.most, chain.largest = total, most, largest
     return True
+
+
+def _keeps_bits(chain: _Chain) -> bool:
+    """Whether a chain alone decides its bits: a batch-norm leaves them open, and so do quotients by powers of two."""
+    if any(isinstance(op, BatchNormalizationOp) for op in chain.ops):
+        return True
+    mantissas, _ = np.frexp(chain.total.factor)
+    return len(chain.ops) == 1 and bool((np.abs(mantissas) == 0.5).all())
 
 
 def _parts(chain: _Chain) -> list[tuple[type[HighOp], np.ndarray]]:

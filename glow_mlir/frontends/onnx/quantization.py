@@ -19,7 +19,17 @@ from glow_mlir.dialects.element_types import (
 )
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, SliceOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, DivOp, MaxOp, MinOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_binary import (
+    AddOp,
+    ClipOp,
+    DivOp,
+    EqualOp,
+    MaxOp,
+    MinOp,
+    MulOp,
+    SubOp,
+    WhereOp,
+)
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp, NegOp, RoundOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, StorageCastOp
@@ -302,13 +312,24 @@ def _centred(node: Node, value: SSAValue, zero_point: SSAValue | None) -> SSAVal
     return node.emit(StorageCastOp, value, to=uniform(element_of(value), f32, 1.0, int(known.reshape(()))))
 
 
+@onnx_operator("DynamicQuantizeLinear", since=11)
+def dynamic_quantize_linear(node: Node) -> list[SSAValue]:
+    """Codes of u8 for the range of numbers, their scale and zero point."""
+    return list(dynamic_codes(node, node.input(0)))
+
+
 def dynamic_codes(node: Node, value: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """Codes of u8 for the range of numbers with 0 in it, scale and zero point (ONNX DynamicQuantizeLinear)."""
+    """
+    Codes of u8 for the range of numbers with 0 in it, scale and zero point (ONNX DynamicQuantizeLinear).
+
+    Where all numbers are 0, the standard's scale is 0, of which there are no codes, and it is 1, as in onnxruntime.
+    """
     axes, zero = list(range(rank_of(value))), node.constant(0.0, like=value)
     least = node.emit(MinOp, node.emit(ReduceMinOp, value, axes=axes, keepdims=False), zero)
     most = node.emit(MaxOp, node.emit(ReduceMaxOp, value, axes=axes, keepdims=False), zero)
-    steps = node.constant(255.0, like=value)
-    scale = node.emit(DivOp, node.emit(SubOp, most, least), steps)
+    steps, extent = node.constant(255.0, like=value), node.emit(SubOp, most, least)
+    is_point = node.emit(EqualOp, extent, zero)
+    scale = node.emit(WhereOp, is_point, node.constant(1.0, like=value), node.emit(DivOp, extent, steps))
     place = node.emit(RoundOp, node.emit(ClipOp, node.emit(DivOp, node.emit(NegOp, least), scale), zero, steps))
     zero_point = node.emit(CastOp, place, to=ui8)
     return node.emit(QuantizeOp, value, scale, zero_point, to=ui8), scale, zero_point

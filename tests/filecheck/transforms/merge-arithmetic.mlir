@@ -119,3 +119,75 @@ glow_high.func @apart(@x, @i, @y, @z, @v, @w, @j) {
   %8 = glow_high.div %i, %three : tensor<2xi32>
   glow_high.save %8, @j
 }
+
+// -----
+
+// What a code is made of has its bits: quotients and chains in front of a quantization, a whole number or a comparison
+// stay, also behind moves, and the largest of some. Quotients by powers of two have the same bits as products, and what
+// a batch-norm is has none of its own.
+
+// CHECK-LABEL: glow_high.func @codes(
+// CHECK:         glow_high.div %x, %three
+// CHECK-NEXT:    glow_high.quantize
+// CHECK:         glow_high.splat {value = 0.25}
+// CHECK-NEXT:    glow_high.mul %x
+// CHECK-NEXT:    glow_high.quantize
+// CHECK:         glow_high.div %x, %three
+// CHECK-NEXT:    glow_high.transpose
+// CHECK-NEXT:    glow_high.reduce_max
+// CHECK-NEXT:    glow_high.floor
+// CHECK:         glow_high.mul %x, %three
+// CHECK-NEXT:    glow_high.mul %{{.*}}, %three
+// CHECK-NEXT:    glow_high.less
+// CHECK-NOT:     glow_high.batch_normalization
+// CHECK:         glow_high.quantize
+glow_high.constant @three : tensor<2xf32> {value = dense<[3.0, 5.0]> : tensor<2xf32>}
+glow_high.func @codes(%x: tensor<2x2xf32>)
+    -> (tensor<2x2x!quant.uniform<u8:f32, 0.1>>, tensor<2x2x!quant.uniform<u8:f32, 0.1>>, tensor<2xf32>, tensor<2x2xi1>,
+        tensor<2x2x!quant.uniform<u8:f32, 0.1>>) {
+  %three = glow_high.get @three : tensor<2xf32>
+  %four = glow_high.splat {value = 4.0} : tensor<f32>
+  %1 = glow_high.div %x, %three : tensor<2x2xf32>
+  %a = glow_high.quantize %1 {to = !quant.uniform<u8:f32, 0.1>} : tensor<2x2x!quant.uniform<u8:f32, 0.1>>
+  %2 = glow_high.div %x, %four : tensor<2x2xf32>
+  %b = glow_high.quantize %2 {to = !quant.uniform<u8:f32, 0.1>} : tensor<2x2x!quant.uniform<u8:f32, 0.1>>
+  %3 = glow_high.div %x, %three : tensor<2x2xf32>
+  %4 = glow_high.transpose %3 {permutation = [1, 0]} : tensor<2x2xf32>
+  %5 = glow_high.reduce_max %4 {axes = [0], keepdims = false} : tensor<2xf32>
+  %c = glow_high.floor %5 : tensor<2xf32>
+  %6 = glow_high.mul %x, %three : tensor<2x2xf32>
+  %7 = glow_high.mul %6, %three : tensor<2x2xf32>
+  %d = glow_high.less %7, %four : tensor<2x2xi1>
+  %8 = glow_high.batch_normalization %x, %three, %three, %three, %three : tensor<2x2xf32>
+  %e = glow_high.quantize %8 {to = !quant.uniform<u8:f32, 0.1>} : tensor<2x2x!quant.uniform<u8:f32, 0.1>>
+  glow_high.return %a, %b, %c, %d, %e
+}
+
+// -----
+
+// Branches and loops hand them on, in and out.
+
+// CHECK-LABEL: glow_high.func @regions(
+// CHECK:         %[[A:.*]] = glow_high.div %x, %three
+// CHECK:         glow_high.loop
+// CHECK:           glow_high.round
+// CHECK:         glow_high.if
+// CHECK:           %[[B:.*]] = glow_high.div %x, %three
+// CHECK-NEXT:      glow_high.yield %[[B]]
+// CHECK:         glow_high.floor
+glow_high.func @regions(%x: tensor<4xf32>, %c: tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %three = glow_high.splat {value = 3.0} : tensor<f32>
+  %0 = glow_high.div %x, %three : tensor<4xf32>
+  %last = glow_high.loop %i = 2 (%b = %0) {
+    %1 = glow_high.round %b : tensor<4xf32>
+    glow_high.yield %1
+  } : tensor<4xf32>
+  %2 = glow_high.if %c {
+    %3 = glow_high.div %x, %three : tensor<4xf32>
+    glow_high.yield %3
+  } else {
+    glow_high.yield %x
+  } : tensor<4xf32>
+  %4 = glow_high.floor %2 : tensor<4xf32>
+  glow_high.return %last, %4
+}
