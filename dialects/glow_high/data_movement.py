@@ -13,6 +13,7 @@ from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.element_types import storage_of
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ZERO, Range, joined
@@ -348,6 +349,10 @@ class PadOp(DataMovement):
             require(mode == "constant", f"mode '{mode}' takes no value")
             require(sizes_of(self.value) == (), f"the value must be a scalar, not of shape {sizes_of(self.value)}")
             require(element_of(self.value) == element_of(self.input), "the value has another element type")
+        else:
+            element = element_of(self.input)
+            is_known = mode != "constant" or storage_of(element) == element
+            require(is_known, f"a border of {element} takes a value, or is one of integers behind a storage_cast")
         widths = tuple(zip(pads[: len(shape)], pads[len(shape) :], strict=True))
         if mode != "constant":
             empty = any(smallest(size) == 0 and max(width) > 0 for size, width in zip(shape, widths, strict=True))

@@ -118,8 +118,8 @@ def _expand(it: Decomposition) -> bool:
 
 
 def _pad(it: Decomposition) -> bool:
-    value = _fill_value(it)
-    if text(it.op.mode) != "constant" or value is None:
+    value = _fill_value(it) if text(it.op.mode) == "constant" else None
+    if value is None:
         return False
     result, widths = it.op.result, it.op.widths()
     sides = list(border(sizes_of(result), widths))

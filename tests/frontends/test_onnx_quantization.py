@@ -74,3 +74,34 @@ def test_scales_of_a_product_are_for_rows_of_the_left_and_columns_of_the_right(
     for backend in ("cpu", "interpreter"):
         (found,) = InferenceSession(model, backend=backend, cache=False).run(None, given)
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+@pytest.mark.parametrize("zero", [7, 9])
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_a_border_of_codes_is_one_of_numbers(mode: str, zero: int, backend: str) -> None:
+    """Between quantizations of the same parameters, and of others."""
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["codes"]),
+        helper.make_node("DequantizeLinear", ["codes", "scale", "zero"], ["numbers"]),
+        helper.make_node("Pad", ["numbers", "pads"], ["padded"], mode=mode),
+        helper.make_node("QuantizeLinear", ["padded", "scale", "other"], ["y"]),
+    ]
+    constants = {
+        "scale": np.array(0.5, np.float32),
+        "zero": np.array(7, np.uint8),
+        "other": np.array(zero, np.uint8),
+        "pads": np.array([0, 1, 2, 0, 2, 1]),
+    }
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, None)],
+        [numpy_helper.from_array(x, name) for name, x in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    x = np.random.default_rng(0).uniform(-3, 100, (2, 3, 4)).astype(np.float32)
+    (expected,) = cast("list[np.ndarray]", ReferenceEvaluator(model).run(None, {"x": x}))
+    (found,) = InferenceSession(model, backend=backend, cache=False).run(None, {"x": x})
+    np.testing.assert_array_equal(found, expected)

@@ -71,17 +71,20 @@ glow_low.func @pad(@in %x: memref<2x3xf32>, @out %y: memref<4x5xf32>, @out %z: m
 
 // -----
 
-// These are no copies: elements that come backwards, a mirror, a value known at run time only.
+// These are no copies: elements that come backwards, a mirror, a value known at run time only, also of codes.
 
 // CHECK-LABEL: glow_low.func @stays(
 // CHECK:         glow_low.slice
 // CHECK-NEXT:    glow_low.pad @out %r
 // CHECK-NEXT:    glow_low.pad @out %s
+// CHECK-NEXT:    glow_low.pad @out %p
 // CHECK-NEXT:  }
-glow_low.func @stays(@in %x: memref<4xf32>, @in %v: memref<f32>, @out %y: memref<4xf32>, @out %r: memref<6xf32>, @out %s: memref<6xf32>) {
+glow_low.func @stays(@in %x: memref<4xf32>, @in %v: memref<f32>, @in %q: memref<4x!quant.uniform<u8:f32, 0.5:7>>,
+    @out %y: memref<4xf32>, @out %r: memref<6xf32>, @out %s: memref<6xf32>, @out %p: memref<6x!quant.uniform<u8:f32, 0.5:7>>) {
   glow_low.slice @out %y, @in %x {starts = [3], ends = [-1], steps = [-1]}
   glow_low.pad @out %r, @in %x {pads = [1, 1], mode = "reflect"}
   glow_low.pad @out %s, @in %x, @in %v {pads = [1, 1]}
+  glow_low.pad @out %p, @in %q {pads = [1, 1], mode = "edge"}
 }
 
 // -----

@@ -127,6 +127,13 @@ glow_high.func @wrong(%x: tensor<2x3xf32>) {
 
 // -----
 
+glow_high.func @wrong(%x: tensor<3x!quant.uniform<u8:f32, 0.5:7>>) {
+  // expected-error @below {{takes a value, or is one of integers behind a storage_cast}}
+  %0 = glow_high.pad %x {pads = [0, 1]} : tensor<4x!quant.uniform<u8:f32, 0.5:7>>
+}
+
+// -----
+
 glow_high.func @wrong(%x: tensor<2x3xf32>, %s: tensor<f32>) {
   // expected-error @below {{mode 'edge' takes no value}}
   %0 = glow_high.pad %x, %s {pads = [0, 1, 0, 0], mode = "edge"} : tensor<2x4xf32>
