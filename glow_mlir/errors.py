@@ -95,6 +95,14 @@ class ExecutionError(GlowError):
     """An inference that fails on its data: what it computed is no result."""
 
 
+class CancelledError(ExecutionError):
+    """A call that was ended before it was done: somebody told it to end, or interrupted it."""
+
+
+class TimeLimitError(CancelledError, TimeoutError):
+    """A call, or a compilation, that took longer than it was allowed to."""
+
+
 class InputError(GlowError):
     """A run-time input of the wrong name, shape or element type."""
 

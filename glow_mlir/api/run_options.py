@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from glow_mlir.api.refused_names import Explained
-from glow_mlir.api.settings import Effect, Setting, Settings, Treatment, flag, keyed, number, severity, text
-from glow_mlir.errors import ExecutionError
+from glow_mlir.api.settings import (
+    Effect,
+    Setting,
+    Settings,
+    Treatment,
+    flag,
+    keyed,
+    number,
+    seconds,
+    severity,
+    text,
+)
+from glow_mlir.errors import CancelledError
+from glow_mlir.support.cancellation import Cancellation
 
 RUN_CONFIG_KEYS = keyed(
     ("memory.enable_memory_arena_shrinkage", Effect.NONE, "there is no arena to shrink", ()),
@@ -21,13 +36,21 @@ RUN_METHODS = (
 
 
 class RunOptions(Settings, Explained):
-    """The options of a call, for those who come from onnxruntime; docs/api.md has them all."""
+    """
+    The options of calls, for those who come from onnxruntime; docs/api.md has them all.
 
-    __slots__ = ()
+    `terminate` may be set by any thread, and `time_limit` says how many seconds a call may take: the loops of one that
+    is to end begin no further trip, and it raises `CancelledError`, or `TimeLimitError`.
+    """
+
+    __slots__ = ("_calls",)
 
     KEYS = RUN_CONFIG_KEYS
 
-    terminate = Setting(False, flag, Effect.HONOURED, "no call begins; one that has begun ends")
+    terminate = Setting(
+        False, flag, Effect.HONOURED, "no call begins, and loops of those that have begun end at their next trip"
+    )
+    time_limit = Setting(0.0, seconds, Effect.OURS, "seconds that a call with loops may take; 0 for any time")
     only_execute_path_to_fetches = Setting(False, flag, Effect.NONE, "one function computes all outputs")
     log_severity_level = Setting(-1, severity, Effect.HONOURED, "which messages of the call go to stderr")
     log_verbosity_level = Setting(0, number, Effect.NONE, "messages of severity 0 have one level")
@@ -41,7 +64,24 @@ class RunOptions(Settings, Explained):
         """What was set by a key; raises `OptionError` where nothing was."""
         return self.get_entry(key)
 
-    def check_begin(self) -> None:
-        """Raise `ExecutionError` where calls are not to begin."""
-        if self.terminate:
-            raise ExecutionError("the call does not begin: terminate is set", hint="run_options.terminate = False")
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: set[Cancellation] = set()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        if name == "terminate" and self.terminate:
+            for call in tuple(self._calls):
+                call.cancel(CancelledError("the call was terminated"))
+
+    @contextmanager
+    def ending(self, call: Cancellation) -> Generator[None]:
+        """Let `terminate` end a call, the body of a `with`; raises `CancelledError` where it is set already."""
+        self._calls.add(call)
+        try:
+            if self.terminate:
+                reason = "the call does not begin: terminate is set"
+                raise CancelledError(reason, hint="run_options.terminate = False")
+            yield
+        finally:
+            self._calls.discard(call)

@@ -23,6 +23,7 @@ from glow_mlir.api.session_arguments import keywords_of, model_of, providers_of,
 from glow_mlir.api.session_entry import EntrySession, NodeArg, Result, SessionEntry
 from glow_mlir.api.session_options import SessionOptions
 from glow_mlir.api.session_page import session_page
+from glow_mlir.api.settings import given_seconds
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import OptionError, UnsupportedError
 from glow_mlir.runtime.executable import Executable
@@ -75,7 +76,10 @@ class InferenceSession(EntrySession):
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
     computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
-    A child of `os.fork` has the state of that moment, perhaps of half a call that another thread was in.
+    A child of `os.fork` has the state of that moment, perhaps of half a call that another thread was in. A call that
+    takes longer than `time_limit` seconds, for which `RunOptions.terminate` is set, or that Ctrl-C interrupts in the
+    main thread, ends where a loop would begin its next trip, and raises `TimeLimitError`, `CancelledError` or
+    `KeyboardInterrupt`; state then has what was written to it before that (docs/api.md).
 
     `sess_options`, `providers` and `provider_options` are those of onnxruntime (docs/api.md says what becomes of each);
     what they say and the keywords say, too, has to agree. Copies and pickles are made of model, options and state: a
@@ -113,6 +117,7 @@ class InferenceSession(EntrySession):
         configuration: str | os.PathLike[str] | None = None,
         limits: SpecializationLimits | None = None,
         strict: bool = False,
+        time_limit: float | None = None,
     ) -> None:
         start = time.monotonic_ns()
         # All of the above, under their names: who copies the session gives them again.
@@ -134,7 +139,7 @@ class InferenceSession(EntrySession):
                 write_optimized(self._model, self._options, Path(settings.optimized_model_filepath))
         self._settings = settings
         self._profile = CallProfile(settings.profile_file_prefix, start) if settings.enable_profiling else None
-        self._is_watched = self._profile is not None or is_telling(settings)
+        self._is_watched = self._profile is not None or is_telling(settings) or bool(self._time_limit)
 
     def _begin(
         self,
@@ -143,6 +148,7 @@ class InferenceSession(EntrySession):
         entry: str | None,
         configuration: str | os.PathLike[str] | None,
         limits: SpecializationLimits | None,
+        time_limit: float | None,
         **options: Any,
     ) -> None:
         """Load the model, or compile it, with keywords as the constructor takes them."""
@@ -163,6 +169,7 @@ class InferenceSession(EntrySession):
         found = compiler.open()
         executable, self._seconds = compiler.executable(found, limits or SpecializationLimits())
         super().__init__(executable, {name: name for name in executable.names}, executable.chosen(entry))
+        self._time_limit = given_seconds("time_limit", time_limit)
 
     def _check_profile(self) -> None:
         """Raise `OptionError` where nothing would keep times."""

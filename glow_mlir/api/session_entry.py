@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from glow_mlir.api.async_calls import Callback, call_beside
+from glow_mlir.api.call_limits import cancellable
 from glow_mlir.api.io_binding import IOBinding
 from glow_mlir.api.messages import telling
 from glow_mlir.api.ort_value import OrtValue
@@ -166,6 +167,8 @@ class EntrySession(Explained, ABC):
         """What says which messages of calls are written."""
         self._is_watched = False
         """Whether options say anything of each call."""
+        self._time_limit = 0.0
+        """Seconds that a call may take; 0 for any time."""
         self._names = names
         self._entries: dict[str, SessionEntry] = {}
         self._entry = self.session_entry(first)
@@ -273,9 +276,8 @@ class EntrySession(Explained, ABC):
         """What a call of an entry gives, as options say."""
         settings: list[Settings] = [] if self._settings is None else [self._settings]
         if run_options is not None:
-            _options_of(run_options).check_begin()
-            settings.insert(0, run_options)
-        with telling(*settings):
+            settings.insert(0, _options_of(run_options))
+        with telling(*settings), cancellable(run_options, self._time_limit):
             return call()
 
     def get_state(self) -> dict[str, np.ndarray]:

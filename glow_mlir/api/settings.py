@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, Self, TypeVar, cast, overload
+from typing import Any, Generic, Self, SupportsFloat, TypeVar, cast, overload
 
 from glow_mlir.errors import OptionError
 from glow_mlir.support.arguments import whole_number
@@ -21,6 +22,8 @@ class Effect(Enum):
     HONOURED = "honoured"
     NONE = "without effect"
     REFUSED = "refused"
+    OURS = "ours"
+    """Honoured, and not there in onnxruntime."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,22 @@ def number(value: Any) -> int | None:
     """A whole number from 0 on."""
     found = whole_number(value)
     return found if found is not None and found >= 0 else None
+
+
+def seconds(value: Any) -> float | None:
+    """A duration, from 0 on."""
+    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+        return None
+    found = float(value)
+    return found if 0 <= found < math.inf else None
+
+
+def given_seconds(name: str, value: Any) -> float:
+    """The duration that the keyword `name` gives, 0 for `None`; raises `OptionError` for what is none."""
+    found = 0.0 if value is None else seconds(value)
+    if found is None:
+        raise OptionError(f"{name}={value!r} makes no sense", hint="a number of seconds")
+    return found
 
 
 def severity(value: Any) -> int | None:

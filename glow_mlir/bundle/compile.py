@@ -155,7 +155,7 @@ def compile_bundle(compilation: Compilation, name: str, names: Sequence[str], fo
     interface = BundleInterface(name, binding_types(module), form)
 
     def made(_: object) -> Artifact:
-        passes = (GlowLowToLlvmPass(pool=False, instrument=form.instrumented),)
+        passes = (GlowLowToLlvmPass(pool=False, cancellable=False, instrument=form.instrumented),)
         return build_artifact(module, compilation.context, False, passes, interface=interface)
 
     artifact = compilation.finish(made)

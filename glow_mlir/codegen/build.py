@@ -13,7 +13,14 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import is_written
 from glow_mlir.codegen.binding_layouts import bound_layouts
-from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, executed, failing, failure_of, modules_of_targets
+from glow_mlir.codegen.glow_low_to_llvm import (
+    GlowLowToLlvmPass,
+    executed,
+    failing,
+    failure_of,
+    has_loops,
+    modules_of_targets,
+)
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.llvm.symbols import FLOATS_ARE_USED, is_arithmetic, undefined_symbols
@@ -41,8 +48,8 @@ from glow_mlir.support.collector import without_collector
 from glow_mlir.transforms.allocate import rounded
 
 
-def build_entry(function: FuncOp, profile: bool, code: int = 0, observed: bool = False) -> Entry:
-    """How to call an allocated function, whose machine code is in the object file of that number."""
+def build_entry(function: FuncOp, profile: bool, code: int, emission: GlowLowToLlvmPass) -> Entry:
+    """How to call an allocated function, whose machine code `emission` leads to, in the object file of that number."""
     steps = [
         Step(getattr(op.properties.get("kernel"), "data", ""), op.name.split(".")[1], location_name(op.location))
         for op in executed(function)
@@ -59,7 +66,8 @@ def build_entry(function: FuncOp, profile: bool, code: int = 0, observed: bool =
         features=tuple(sorted(target.enabled)),
         code=code,
         profile=profile,
-        observed=observed,
+        observed=emission.instrument,
+        cancellable=emission.cancellable and has_loops(function),
         threads=_threads(function),
         symbols=tuple(symbols_in(function)),
         steps=tuple(steps),
@@ -194,8 +202,8 @@ def build_artifact(
     of_entry = {function.sym_name.data: function.target for function in functions}
     # Functions of one target share an object file.
     targets = list(dict.fromkeys(of_entry.values()))
-    observed = any(isinstance(item, GlowLowToLlvmPass) and item.instrument for item in passes)
-    entries = [build_entry(function, profile, targets.index(function.target), observed) for function in functions]
+    emission = next((item for item in passes if isinstance(item, GlowLowToLlvmPass)), GlowLowToLlvmPass())
+    entries = [build_entry(function, profile, targets.index(function.target), emission) for function in functions]
     hidden = packing_functions(module)
     contents = constants_of(functions, storage)
     state, initial = build_state(functions, max((content.end for content in contents), default=0))

@@ -45,7 +45,7 @@ from glow_mlir.ir.entries import symbols_in
 from glow_mlir.ir.locations import place_of
 from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.traversal import Scope, operations, own_operations
-from glow_mlir.runtime.artifact import WRONG_VECTORS
+from glow_mlir.runtime.artifact import CANCELLED, WRONG_VECTORS
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,16 @@ class GlowLowToLlvmPass(ModulePass):
 
     Storage leaves the module: its bytes are in the constants region, its types in the manifest. With `profile` the
     entry stores the cycle counter around each instruction, to the binding behind the last. Without `pool`, whoever
-    calls an entry brings the workers. With `instrument` the entry calls, before and after each instruction, what the
-    `glow_observer` has that the binding behind all others is.
+    calls an entry brings the workers. Unless `cancellable` is false, entries with loops return `CANCELLED` at the trip
+    before which somebody wrote to the int32 that a binding behind those is. With `instrument` the entry calls, before
+    and after each instruction, what the `glow_observer` has that the binding behind all others is.
     """
 
     name = "glow-low-to-llvm"
 
     profile: bool = False
     pool: bool = True
+    cancellable: bool = True
     instrument: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -79,7 +81,8 @@ class GlowLowToLlvmPass(ModulePass):
         for function in low_functions(op):
             target = function.target
             builder = made[target] = made.get(target) or ModuleBuilder(target)
-            FunctionEmission(function, builder, self.profile, backend_of(function), self.instrument).run()
+            cancellable = self.cancellable and has_loops(function)
+            FunctionEmission(function, builder, self.profile, backend_of(function), self.instrument, cancellable).run()
         for builder in made.values():
             if self.pool and PARALLEL_FOR in builder.signatures:
                 emit_pool(builder)
@@ -146,6 +149,9 @@ class FunctionEmission:
     profile: bool
     backend: Backend
     instrument: bool = False
+    cancellable: bool = False
+    cancelled: Value | None = None
+    """Where it stands whether the entry is to end, for those that may."""
     instrumentation: Instrumentation | None = None
     """What tells a caller of each instruction, where it asks for that."""
     callees: dict[Instruction, str | list[Task]] = field(default_factory=dict[Instruction, "str | list[Task]"])
@@ -182,6 +188,8 @@ class FunctionEmission:
             data = b.stack(ptr, most + 1 + self.profile) if most else b.null()
             self.spans = most + 1
             self.slots = self._symbol_slots(b, arguments[1])
+            if self.cancellable:
+                self.cancelled = arguments[1].at(self._behind_stamps, ptr).load(ptr)
             if self.instrument:
                 self.instrumentation = self._instrumentation(b, arguments[1])
             bound = {op.bound.name for op in operations(self.function) if isinstance(op, BindSymbolOp)}
@@ -274,8 +282,7 @@ class FunctionEmission:
         if op.condition is None:
             assert trips is not None
             with b.loop(0, trips) as index:
-                self.indices[op.index] = index
-                run(op.block)
+                self._trip(b, op, index, run)
             return
 
         def again(index: Value) -> Value:
@@ -286,11 +293,18 @@ class FunctionEmission:
             return goes_on if trips is None else (index < trips) & goes_on
 
         def trip(index: Value) -> Sequence[Value]:
-            self.indices[op.index] = index
-            run(op.block)
+            self._trip(b, op, index, run)
             return [index + 1]
 
         b.repeat([b.index(0)], trip, again)
+
+    def _trip(self, b: Builder, op: LoopOp, index: Value, run: Callable[[Block], Sequence[Value]]) -> None:
+        """One trip of a loop, unless the entry is to end."""
+        if self.cancelled is not None:
+            with b.when(b.atomic_load(self.cancelled, i32, "monotonic").ne(0)):
+                b.give_back(b.constant(CANCELLED, i32))
+        self.indices[op.index] = index
+        run(op.block)
 
     def _holds(self, b: Builder, condition: SSAValue) -> Value:
         """The only element of a buffer of i1, which is a byte."""
@@ -370,7 +384,6 @@ class FunctionEmission:
 
     def _instrumentation(self, b: Builder, bindings: Value) -> Instrumentation:
         """What calls the observer that is behind all other bindings."""
-        behind = len(self.function.binding_names) + bool(self.slots) + self.profile
         told = [op for op in operations(self.function) if isinstance(op, Instruction)]
         operands = max((len(list(op.named_uses())) for op in told), default=1)
         addresses = b.stack(ptr, operands, self.module.target.pointer_bits // 8)
@@ -378,8 +391,13 @@ class FunctionEmission:
         extents = b.stack(i64, axes) if self.slots else b.null()
         name = self.function.sym_name.data
         data = ConstantData(self.module.target, f"{name}.data", self.module.module.body.block.add_op)
-        observer = bindings.at(behind, ptr).load(ptr)
+        observer = bindings.at(self._behind_stamps + self.cancellable, ptr).load(ptr)
         return Instrumentation(self.module, data, observer, addresses, extents, self.extents)
+
+    @property
+    def _behind_stamps(self) -> int:
+        """How many pointers are in the bindings for those of storage, sizes and times."""
+        return len(self.function.binding_names) + bool(self.slots) + self.profile
 
     def _stamp(self, b: Builder, bindings: Value, position: int) -> None:
         if self.profile:
@@ -532,6 +550,11 @@ def _emit_parallel_for(module: ModuleBuilder, name: str) -> None:
         with b.when(~alone):
             run, context = parallel.load(ptr), parallel.at(1, ptr).load(ptr)
             b.call_pointer(run, [context, task, data, parts])
+
+
+def has_loops(function: FuncOp) -> bool:
+    """Whether there are loops in a function, at whose trips it may end."""
+    return any(isinstance(op, LoopOp) for op in operations(function))
 
 
 def executed(scope: Scope) -> list[QualifiedOp]:

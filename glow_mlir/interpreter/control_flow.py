@@ -25,6 +25,7 @@ from glow_mlir.dialects.glow_low.control_flow import IfOp
 from glow_mlir.dialects.glow_low.loop import LoopOp
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.dialects.sizes import shape_at
+from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.symbols import Size
 
 
@@ -69,6 +70,7 @@ class ControlFlowFunctions(InterpreterFunctions):
         ]
         trip = 0
         while (trips is None or trip < trips) and (condition is None or condition.item()):
+            check_cancellation()
             taken = [array[trip, ...] for array in scanned]
             yielded = interpreter.run_ssacfg_region(op.body, (np.array(trip, np.int64), *carried, *taken), "loop")
             condition, yielded = (None, yielded) if condition is None else (yielded[0], yielded[1:])
@@ -91,6 +93,7 @@ class ControlFlowFunctions(InterpreterFunctions):
         trips = buffers[counted].array.item() if counted else _trips(op.size_of_trips, symbols_of(interpreter))
         trip = 0
         while (trips is None or trip < trips) and (op.condition is None or buffers[op.condition].array.item()):
+            check_cancellation()
             interpreter.run_ssacfg_region(op.body, (trip,), "loop")
             trip += 1
         return ()

@@ -44,15 +44,13 @@ def replace(op: Operation, values: Sequence[SSAValue]) -> None:
 
 def fuse_locations(locations: Iterable[LocationAttr]) -> LocationAttr:
     """One location for an op made of several: theirs without repetition, fused where they differ."""
-    parts: list[LocationAttr] = []
+    parts: dict[LocationAttr, None] = {}
     for location in locations:
         members = cast("ArrayAttr[Any]", location.locations).data if isinstance(location, FusedLoc) else (location,)
-        for member in members:
-            if member not in parts and not isinstance(member, UnknownLoc):
-                parts.append(member)
+        parts.update((member, None) for member in members if not isinstance(member, UnknownLoc))
     if not parts:
         return UnknownLoc()
-    return parts[0] if len(parts) == 1 else FusedLoc(ArrayAttr(parts), NoneAttr())
+    return next(iter(parts)) if len(parts) == 1 else FusedLoc(ArrayAttr(parts), NoneAttr())
 
 
 def erase_dead(scope: Scope) -> bool:

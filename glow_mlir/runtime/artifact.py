@@ -17,6 +17,9 @@ from glow_mlir.support.symbols import Size, Sizes, Symbol, SymbolicSize
 WRONG_VECTORS = -1
 """The status of an entry whose code is for vectors of another length than the processor has."""
 
+CANCELLED = -2
+"""The status of an entry that was told to end before it was done."""
+
 
 @dataclass(frozen=True)
 class Binding:
@@ -89,6 +92,11 @@ class Entry:
     profile: bool = False
     observed: bool = False
     """Whether a pointer behind all others has callbacks, or is null (docs/bundles.md)."""
+    cancellable: bool = False
+    """
+    Whether a pointer behind those of bindings, sizes and times has an int32 that each trip of a loop reads: where it is
+    not 0, the function returns `CANCELLED`.
+    """
     threads: int = 1
     """For how many threads instructions are cut into parts; 1 where none is."""
     steps: tuple[Step, ...] = ()

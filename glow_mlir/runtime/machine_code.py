@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from glow_mlir.errors import ExecutionError, InputError, OptionError, OutOfMemoryError
-from glow_mlir.runtime.artifact import WRONG_VECTORS, Artifact, Binding, Entry
+from glow_mlir.runtime.artifact import CANCELLED, WRONG_VECTORS, Artifact, Binding, Entry
 from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.host import lacks
 from glow_mlir.runtime.layouts import Buffers, made, result, symbol_values
@@ -20,7 +20,9 @@ from glow_mlir.runtime.packed_state import PackedState
 from glow_mlir.runtime.pool import look_up, workers
 from glow_mlir.runtime.state import Initial, State
 from glow_mlir.support.addresses import address_of
+from glow_mlir.support.cancellation import Cancellation, current_cancellation
 from glow_mlir.support.dtypes import named_dtype
+from glow_mlir.support.watchdog import Interruptible
 
 ALIGNMENT = 64
 NOWHERE: Mapping[str, np.ndarray] = {}
@@ -85,7 +87,7 @@ class MachineEntry(EntryPoint):
         given = {("input", name): array for name, array in inputs.items()}
         given |= {("output", name): array for name, array in outputs.items()}
         arrays = [given.get((binding.role, binding.name)) for binding in self.bindings]
-        if self.entry.profile or any(array is None for array in arrays):
+        if self.entry.profile or self.entry.cancellable or any(array is None for array in arrays):
             return partial(self._call_into, inputs, outputs)
         kept = [array for array in arrays if array is not None]
         pointers = (ctypes.c_void_p * (len(kept) + self.entry.observed))(*map(address_of, kept))
@@ -149,16 +151,26 @@ class MachineEntry(EntryPoint):
         if self.entry.profile:
             self.spans[:] = 0  # Parts of no instruction keep when they began.
         arrays = (*bound, self._cycles) if self.entry.profile else bound
-        # Where the code has an observer, its address is behind these: null.
-        self._perform((ctypes.c_void_p * (len(arrays) + self.entry.observed))(*map(address_of, arrays)))
+        # Where the code has an observer, its address is behind all: null.
+        count = len(arrays) + self.entry.cancellable + self.entry.observed
+        pointers = (ctypes.c_void_p * count)(*map(address_of, arrays))
+        if not self.entry.cancellable:
+            self._perform(pointers)
+            return
+        cancellation = current_cancellation() or Cancellation()
+        pointers[len(arrays)] = cancellation.address
+        with Interruptible(cancellation):
+            self._perform(pointers, cancellation)
 
-    def _perform(self, pointers: ctypes.Array[ctypes.c_void_p] | int) -> None:
+    def _perform(self, pointers: ctypes.Array[ctypes.c_void_p] | int, cancellation: Cancellation | None = None) -> None:
         """Call the function on the addresses of arrays; raises `ExecutionError` where it says so."""
         if self._threads == 1:
             status = self._function(self._constants_address, pointers, self._activations_address(), None)
         else:
             with workers(self._library, self._threads) as parallel:
                 status = self._function(self._constants_address, pointers, self._activations_address(), parallel)
+        if status == CANCELLED and cancellation is not None:
+            cancellation.check()
         if status:
             raise _error_of(self.entry, status)
 

@@ -31,7 +31,7 @@ from glow_mlir import (
 from glow_mlir.api import messages
 from glow_mlir.api.refused_names import REFUSED
 from glow_mlir.api.session_options import LEFT_OUT
-from glow_mlir.api.settings import Settings
+from glow_mlir.api.settings import Effect, Settings
 from glow_mlir.driver.pipelines import ESSENTIAL, OPTIMIZED
 from glow_mlir.errors import GlowError, InputError, OptionError
 
@@ -113,7 +113,7 @@ def test_defaults_are_those_of_onnxruntime() -> None:
     for kind in ("SessionOptions", "RunOptions"):
         ours, theirs = (getattr(engine, kind)() for engine in (glow_mlir, onnxruntime))
         settings: type[Settings] = getattr(glow_mlir, kind)
-        for item in settings.settings():
+        for item in (item for item in settings.settings() if item.effect is not Effect.OURS):
             one, other = getattr(ours, item.name), getattr(theirs, item.name)
             assert getattr(one, "name", one) == getattr(other, "name", other), item.name
 

@@ -159,7 +159,9 @@ class Program:
                 buffer.array[...] = inputs[name]
         arena = Guarded.of((self.activations,), np.dtype(np.uint8), shift=0)
         arena.array.fill(0xFF)
-        pointers = (ctypes.c_void_p * len(buffers))(*(buffer.array.ctypes.data for buffer in buffers))
+        goes_on = ctypes.c_int32(0)  # Read by loops.
+        addresses = [*(buffer.array.ctypes.data for buffer in buffers), ctypes.addressof(goes_on)]
+        pointers = (ctypes.c_void_p * len(addresses))(*addresses)
         entry = self.library.function(self.name, [ctypes.c_void_p] * 4, ctypes.c_int32)
         assert entry(self.constants.ctypes.data, pointers, arena.array.ctypes.data, parallel) == 0
         for buffer in (*buffers, arena):

@@ -1,0 +1,31 @@
+"""What may end a call before it is done: `terminate` of its options, and limits of time."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+
+from glow_mlir.api.run_options import RunOptions
+from glow_mlir.support.cancellation import Cancellation, cancelled_by
+from glow_mlir.support.watchdog import watchdog
+
+
+@contextmanager
+def cancellable(options: RunOptions | None, time_limit: float) -> Generator[None]:
+    """
+    Let the call inside the `with` statement end where its options, or a limit of seconds, say so.
+
+    A `time_limit` of 0 is none; that of the options goes before it.
+    """
+    call = Cancellation()
+    seconds = (0.0 if options is None else options.time_limit) or time_limit
+    with cancelled_by(call), nullcontext() if options is None else options.ending(call):
+        if not seconds:
+            yield
+            return
+        dog = watchdog()
+        dog.limit(call, seconds)
+        try:
+            yield
+        finally:
+            dog.forget(call)

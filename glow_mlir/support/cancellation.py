@@ -1,0 +1,65 @@
+"""
+The end of a call before it is done: it was told to end, its time is up, or Ctrl-C interrupted it.
+
+Whoever computes looks at the cancellation of its call where that costs nothing: loops at the beginning of each trip,
+in machine code by one load.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from glow_mlir.errors import CancelledError
+
+
+class Cancellation:
+    """Whether one call is to end before it is done; `word`, which machine code reads, is not 0 from then on."""
+
+    __slots__ = ("_error", "word")
+
+    def __init__(self) -> None:
+        self.word = ctypes.c_int32(0)
+        self._error: CancelledError | None = None
+
+    @property
+    def address(self) -> int:
+        """The address of the word."""
+        return ctypes.addressof(self.word)
+
+    def cancel(self, error: CancelledError) -> None:
+        """Let the call end with an error; of several, with the first. Any thread may ask for that."""
+        if self._error is None:
+            self._error = error
+        self.word.value = 1
+
+    def check(self) -> None:
+        """Raise the error where the call is to end."""
+        if self._error is not None:
+            raise self._error
+
+
+_CURRENT: ContextVar[Cancellation | None] = ContextVar("cancellation", default=None)
+
+
+def current_cancellation() -> Cancellation | None:
+    """What ends the call that this thread or task is in; `None` where nobody has said that anything may."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def cancelled_by(cancellation: Cancellation) -> Generator[None]:
+    """Let what is computed inside the `with` statement end as `cancellation` says."""
+    token = _CURRENT.set(cancellation)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def check_cancellation() -> None:
+    """Raise `CancelledError` where the call that this thread or task is in is to end."""
+    if (cancellation := _CURRENT.get()) is not None:
+        cancellation.check()

@@ -1,0 +1,181 @@
+"""
+The thread that ends calls whose time is up, and those of the main thread that Ctrl-C interrupts.
+
+Python's handler of a signal runs in the main thread, between two of its instructions, and not while that is in machine
+code. What the C handler writes to the wake-up descriptor at once reaches this thread, which tells the machine code to
+return; then Python's handler runs. Bytes for whoever had that descriptor are passed on.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import os
+import select
+import signal
+import socket
+import threading
+import time
+from types import TracebackType
+
+from glow_mlir.errors import CancelledError, TimeLimitError
+from glow_mlir.support.cancellation import Cancellation
+
+_SURE = 1.0
+"""For how many seconds it is taken for sure that signals come here, since they did."""
+
+_LOOK = b"\0"
+"""What wakes the thread where nothing but its deadlines has changed: there is no signal 0."""
+
+
+class Watchdog:
+    """Deadlines of calls, and the call of the main thread that Ctrl-C ends."""
+
+    def __init__(self) -> None:
+        self.main: Cancellation | None = None
+        """What ends the call in which the main thread is."""
+        self._passed_to = -1
+        """The descriptor of somebody else's to which numbers of signals are passed on, or -1."""
+        self._heard = -math.inf
+        """When it was last seen that signals come here."""
+        self._lock = threading.Lock()
+        self._deadlines: list[tuple[float, int, Cancellation, CancelledError]] = []
+        self._order = itertools.count()
+        self._reader, self._writer = socket.socketpair()
+        self._writer.setblocking(False)
+        threading.Thread(target=self._serve, name="glow-watchdog", daemon=True).start()
+
+    def listen(self) -> None:
+        """
+        Let signals come here, from the main thread; raises `ValueError` in others.
+
+        Nobody else can say who has the descriptor now, and to ask takes longer than a short call: where nobody had it,
+        it stays here, and that is looked at once a second. Where somebody had, it is given back behind the call.
+        """
+        now = time.monotonic()
+        if now - self._heard < _SURE:
+            return
+        own = self._writer.fileno()
+        before = signal.set_wakeup_fd(own, warn_on_full_buffer=False)
+        if before in (-1, own):
+            self._heard = now
+        else:
+            self._passed_to = before
+
+    def give_back(self) -> None:
+        """Let signals go to whoever had the descriptor before the call."""
+        if self._passed_to >= 0:
+            signal.set_wakeup_fd(self._passed_to, warn_on_full_buffer=False)
+            self._passed_to = -1
+
+    def close(self) -> None:
+        """Hear no signals any more, in a child process, where the thread is not."""
+        before = signal.set_wakeup_fd(-1)
+        if before not in (-1, self._writer.fileno()):
+            signal.set_wakeup_fd(before)
+        self._reader.close()
+        self._writer.close()
+
+    def limit(self, cancellation: Cancellation, seconds: float) -> None:
+        """End a call when `seconds` have passed, if it has not ended by then."""
+        error = TimeLimitError(f"the call took longer than its limit of {seconds:g} seconds", hint="time_limit=…")
+        item = (time.monotonic() + seconds, next(self._order), cancellation, error)
+        with self._lock:
+            heapq.heappush(self._deadlines, item)
+            is_next = self._deadlines[0] is item
+        if is_next:
+            self._writer.send(_LOOK)
+
+    def forget(self, cancellation: Cancellation) -> None:
+        """A call has ended: its deadline does not matter any more."""
+        with self._lock:
+            self._deadlines = [item for item in self._deadlines if item[2] is not cancellation]
+            heapq.heapify(self._deadlines)
+
+    def _serve(self) -> None:
+        """What the thread does."""
+        while True:
+            with self._lock:
+                wait = max(self._deadlines[0][0] - time.monotonic(), 0) if self._deadlines else None
+            if select.select([self._reader], [], [], wait)[0]:
+                for number in self._reader.recv(4096):
+                    self._signalled(number)
+            self._expire()
+
+    def _signalled(self, number: int) -> None:
+        """A signal has come, or the deadlines have changed."""
+        if number and (other := self._passed_to) >= 0:
+            os.write(other, bytes([number]))
+        if number == signal.SIGINT and (call := self.main) is not None:
+            call.cancel(CancelledError("the call was interrupted"))
+
+    def _expire(self) -> None:
+        """End the calls whose time is up."""
+        with self._lock:
+            while self._deadlines and self._deadlines[0][0] <= time.monotonic():
+                _, _, cancellation, error = heapq.heappop(self._deadlines)
+                cancellation.cancel(error)
+
+
+class _Watchdogs:
+    """The watchdog of this process, once there is one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.found: Watchdog | None = None
+
+    def started(self) -> Watchdog:
+        """The watchdog, which the first who asks for it starts."""
+        with self._lock:
+            if self.found is None:
+                self.found = Watchdog()
+            return self.found
+
+    def forget(self) -> None:
+        """Start anew in a child process: the thread stayed with its parent, whose lock may be held."""
+        self._lock = threading.Lock()
+        found, self.found = self.found, None
+        if found is not None:
+            found.close()
+
+
+_WATCHDOGS = _Watchdogs()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_WATCHDOGS.forget)
+
+
+def watchdog() -> Watchdog:
+    """The watchdog of this process; raises `RuntimeError` where the system starts no thread for it."""
+    return _WATCHDOGS.found or _WATCHDOGS.started()
+
+
+class Interruptible:
+    """
+    Let Ctrl-C end what `cancellation` ends, where this is the main thread: a context manager.
+
+    In other threads it does nothing, and neither where the process ends, which starts no threads any more.
+    """
+
+    __slots__ = ("_cancellation", "_watchdog")
+
+    def __init__(self, cancellation: Cancellation) -> None:
+        self._cancellation = cancellation
+        self._watchdog: Watchdog | None = None
+
+    def __enter__(self) -> None:
+        if threading.get_ident() != threading.main_thread().ident:
+            return
+        try:
+            dog = watchdog()
+            dog.listen()
+        except (RuntimeError, ValueError):  # The process ends, or this is another interpreter than the main one.
+            return
+        self._watchdog, dog.main = dog, self._cancellation
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if (dog := self._watchdog) is not None:
+            dog.main = None
+            dog.give_back()

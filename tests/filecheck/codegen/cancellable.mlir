@@ -1,0 +1,30 @@
+// Each trip of a loop reads whether the entry is to end, and returns then.
+
+// RUN: glow-opt %s -p 'assign-target{target=avx2},glow-low-to-llvm' | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2},glow-low-to-llvm{cancellable=false}' | filecheck %s --check-prefix=PLAIN
+
+glow_high.placeholder @x : tensor<8xf32> {input}
+glow_high.placeholder @y : tensor<8xf32> {output}
+
+// CHECK-LABEL: llvm.func @repeated(
+// CHECK-SAME:  %{{.*}}: !llvm.ptr, %[[BINDINGS:.*]]: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr)
+// CHECK-DAG:   %[[STATUS:.*]] = llvm.mlir.constant(-2 : i32) : i32
+// CHECK:       %[[PLACE:.*]] = llvm.getelementptr inbounds %[[BINDINGS]][2]
+// CHECK-NEXT:  %[[WORD:.*]] = llvm.load %[[PLACE]]
+// CHECK:       %[[NUMBER:.*]] = llvm.load %[[WORD]] atomic monotonic
+// CHECK-NEXT:  %[[ENDS:.*]] = llvm.icmp "ne" %[[NUMBER]], %{{.*}} : i32
+// CHECK-NEXT:  llvm.cond_br %[[ENDS]], ^[[END:.*]], ^[[TRIP:.*]]
+// CHECK:       ^[[END]]:
+// CHECK-NEXT:  llvm.return %[[STATUS]] : i32
+// CHECK:       ^[[TRIP]]:
+// CHECK-NEXT:  llvm.call @copy
+
+// PLAIN-LABEL: llvm.func @repeated(
+// PLAIN-NOT:   atomic
+glow_low.func @repeated(@x, @y) attributes {activations = 0, activations_bound = 0, constants = 0} {
+  %x = glow_low.weight @x {region = "bindings", offset = 0} : memref<8xf32>
+  %y = glow_low.weight @y {mutable, region = "bindings", offset = 1} : memref<8xf32>
+  glow_low.loop %i = 3 {
+    glow_low.copy @out %y, @in %x {kernel = "copy"}
+  }
+}

@@ -1,0 +1,278 @@
+"""Calls end before they are done: by `terminate`, a limit of time, or Ctrl-C; loops look at the beginning of a trip."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from glow_mlir import InferenceSession, RunOptions
+from glow_mlir.errors import CancelledError, ExecutionError, OptionError, TimeLimitError
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
+
+FOREVER = 1 << 60
+"""More trips than there is time for."""
+
+COUNTED = """
+<ir_version: 10, opset_import: ["" : 17]>
+counted (int64 n, float[4] x) => (float[4] y) {
+  y = Loop(n, , x) <body = trip (int64 i, bool c, float[4] v) => (bool d, float[4] w) {
+    d = Identity(c)
+    w = Sin(v)
+  }>
+}
+"""
+NESTED = """
+<ir_version: 10, opset_import: ["" : 17]>
+nested (int64 n, float[4] x) => (float[4] y) {
+  y = Loop(n, , x) <body = trip (int64 i, bool c, float[4] v) => (bool d, float[4] w) {
+    d = Identity(c)
+    w = Loop(n, , v) <body = inner (int64 j, bool e, float[4] r) => (bool f, float[4] s) {
+      f = Identity(e)
+      s = Sin(r)
+    }>
+  }>
+}
+"""
+UNTIL = """
+<ir_version: 10, opset_import: ["" : 17]>
+until (int64 n, float[4] x) => (float[4] y) {
+  first, y = Loop(, yes, yes, x) <body = trip (int64 i, bool c, bool last, float[4] v) => (bool d, bool e, float[4] w) {
+    d = Less(i, n)
+    e = Identity(d)
+    w = Sin(v)
+  }>
+}
+"""
+
+STATE = """
+glow_high.placeholder @n : tensor<i64> {input}
+glow_high.placeholder @count : tensor<1xf32> {state, value = dense<5.0> : tensor<1xf32>}
+glow_high.placeholder @y : tensor<1xf32> {output}
+glow_high.func @main(@n, @count, @y) {
+  %n = glow_high.get @n : tensor<i64>
+  %count = glow_high.get @count {mutable} : tensor<1xf32>
+  %sum = glow_high.loop %i = %n (%value = %count) {
+    %next = glow_high.add %value, %value : tensor<1xf32>
+    glow_high.yield %next
+  } : tensor<1xf32>
+  glow_high.save %sum, @count
+  glow_high.save %sum, @y
+}
+"""
+
+
+def model(text: str) -> bytes:
+    made = onnx.parser.parse_model(text)
+    if "yes" in text:
+        made.graph.initializer.append(onnx.numpy_helper.from_array(np.array(True), "yes"))
+    return made.SerializeToString()
+
+
+def feed(trips: int) -> dict[str, Any]:
+    return {"n": np.int64(trips), "x": np.ones(4, np.float32)}
+
+
+def session_of(text: str, **options: Any) -> InferenceSession:
+    return InferenceSession(model(text), cache=False, **options)
+
+
+@pytest.fixture(scope="module")
+def counted() -> InferenceSession:
+    return session_of(COUNTED)
+
+
+def limited(seconds: float) -> RunOptions:
+    options = RunOptions()
+    options.time_limit = seconds
+    return options
+
+
+def expected(trips: int) -> np.ndarray:
+    value = np.ones(4, np.float32)
+    for _ in range(trips):
+        value = np.sin(value)
+    return value
+
+
+@pytest.mark.parametrize("text", [COUNTED, NESTED, UNTIL])
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_loops_end_when_time_is_up(text: str, backend: str) -> None:
+    session = session_of(text, backend=backend)
+    with pytest.raises(TimeLimitError, match=r"longer than its limit of 0\.05 seconds"):
+        session.run(None, feed(FOREVER), limited(0.05))
+    trips = {COUNTED: 3, NESTED: 9, UNTIL: 4}[text]
+    np.testing.assert_allclose(session.run(None, feed(3), limited(60))[0], expected(trips), rtol=1e-5)
+
+
+def test_limit_of_a_session_holds_for_each_call_that_has_none() -> None:
+    session = session_of(COUNTED, time_limit=0.05)
+    with pytest.raises(TimeLimitError, match=r"0\.05 seconds"):
+        session.run(None, feed(FOREVER))
+    with pytest.raises(TimeLimitError, match=r"0\.01 seconds"):
+        session.run(None, feed(FOREVER), limited(0.01))
+    assert session.run(None, feed(3))[0].shape == (4,)
+
+
+def test_a_limit_is_a_timeout() -> None:
+    assert issubclass(TimeLimitError, TimeoutError)
+    assert issubclass(CancelledError, ExecutionError)
+
+
+@pytest.mark.parametrize("value", [-1, "soon", float("inf"), float("nan"), True])
+def test_limits_are_checked(value: Any) -> None:
+    with pytest.raises(OptionError, match="time_limit"):
+        session_of(COUNTED, time_limit=value)
+    with pytest.raises(OptionError, match="time_limit"):
+        RunOptions().time_limit = value
+
+
+def in_calls(session: InferenceSession, options: list[RunOptions], then: Callable[[], None]) -> list[str]:
+    """What calls without end, one in a thread for each of the options, say after `then`."""
+    told: list[str] = [""] * len(options)
+
+    def call(number: int) -> None:
+        try:
+            session.run(None, feed(FOREVER), options[number])
+        except CancelledError as error:
+            told[number] = str(error)
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(len(options))]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.05)
+    then()
+    for thread in threads:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in threads)
+    return told
+
+
+def test_terminate_ends_all_calls_with_the_options(counted: InferenceSession) -> None:
+    options = RunOptions()
+    told = in_calls(counted, [options, options], lambda: setattr(options, "terminate", True))
+    assert told == ["the call was terminated"] * 2
+    with pytest.raises(CancelledError, match="terminate is set"):
+        counted.run(None, feed(3), options)
+    options.terminate = False
+    np.testing.assert_allclose(counted.run(None, feed(3), options)[0], expected(3), rtol=1e-5)
+
+
+def test_terminate_leaves_other_calls(counted: InferenceSession) -> None:
+    first, second = RunOptions(), limited(0.3)
+    told = in_calls(counted, [first, second], lambda: setattr(first, "terminate", True))
+    assert told[0] == "the call was terminated"
+    assert "limit of 0.3 seconds" in told[1]
+
+
+def test_bound_calls_end(counted: InferenceSession) -> None:
+    binding = counted.io_binding()
+    binding.bind_cpu_input("n", np.array(FOREVER))
+    binding.bind_cpu_input("x", np.ones(4, np.float32))
+    result = np.zeros(4, np.float32)
+    binding.bind_output("y", "cpu", 0, np.float32, [4], result.ctypes.data)
+    with pytest.raises(TimeLimitError):
+        counted.run_with_iobinding(binding, limited(0.05))
+    binding.bind_cpu_input("n", np.array(3))
+    counted.run_with_iobinding(binding)
+    np.testing.assert_allclose(result, expected(3), rtol=1e-5)
+
+
+def test_sessions_with_state_go_on_behind_a_call_that_ended() -> None:
+    session = InferenceSession(parse_module(STATE, new_context()))
+    before = session.get_state()
+    with pytest.raises(TimeLimitError):
+        session.run(None, {"n": np.int64(FOREVER)}, limited(0.05))
+    assert session.get_state()["count"] > before["count"]
+    session.set_state(before)
+    session.run(None, {"n": np.int64(2)})
+    assert session.get_state()["count"] == [20.0]
+
+
+def test_threads_of_a_call_end_with_it() -> None:
+    text = COUNTED.replace("[4]", "[65536]")
+    session = session_of(text, threads=2)
+    with pytest.raises(TimeLimitError):
+        session.run(None, {"n": np.int64(FOREVER), "x": np.ones(65536, np.float32)}, limited(0.05))
+    assert session.run(None, {"n": np.int64(1), "x": np.zeros(65536, np.float32)})[0].any() == np.False_
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+import numpy as np
+from glow_mlir import InferenceSession
+{before}
+session = InferenceSession(sys.stdin.buffer.read(), cache=False)
+given = {{"n": np.int64(3), "x": np.ones(4, np.float32)}}
+session.run(None, given)
+threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    session.run(None, {{**given, "n": np.int64(1 << 60)}})
+except BaseException as error:
+    print(type(error).__name__, error)
+print(session.run(None, given)[0].shape)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        ("", "KeyboardInterrupt "),
+        ("signal.signal(signal.SIGINT, lambda *_: print('seen'))", "seen\nCancelledError the call was interrupted"),
+        (
+            "reader, writer = os.pipe(); os.set_blocking(writer, False); signal.set_wakeup_fd(writer)",
+            "KeyboardInterrupt ",
+        ),
+    ],
+    ids=["plain", "own-handler", "own-descriptor"],
+)
+def test_ctrl_c_ends_a_loop(before: str, told: str) -> None:
+    program = INTERRUPTED.format(before=before)
+    if "reader" in before:
+        program += "print(os.read(reader, 9), signal.set_wakeup_fd(-1) == writer)\n"
+        told += "\n(4,)\nb'\\x02' True"
+    else:
+        told += "\n(4,)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=model(COUNTED), capture_output=True, timeout=60, check=False
+    )
+    assert done.stdout.decode().strip() == told, done.stderr.decode()
+
+
+def test_a_child_of_fork_watches_for_itself(counted: InferenceSession) -> None:
+    counted.run(None, feed(3), limited(60))
+    child = os.fork()
+    if child == 0:
+        try:
+            counted.run(None, feed(FOREVER), limited(0.05))
+        except TimeLimitError:
+            os._exit(7)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
+
+
+def test_asyncio_keeps_its_signals(counted: InferenceSession) -> None:
+    async def program() -> int:
+        seen = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, seen.set)
+        counted.run(None, feed(3))
+        os.kill(os.getpid(), signal.SIGUSR1)
+        counted.run(None, feed(3))
+        await asyncio.wait_for(seen.wait(), 20)
+        return 1
+
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("only the main thread hears signals")
+    assert asyncio.run(program()) == 1
