@@ -220,8 +220,13 @@ def _is_behind(value: SSAValue, root: SSAValue, moved: Writes) -> bool:
 
 
 def _check_trips(op: LoopOp) -> None:
-    """Check that windows which name a loop move with it: one at least, so that trips are no more than elements."""
-    windows = [inner for inner in operations(op.block) if isinstance(inner, WindowOp) and op.index in inner.indices]
+    """
+    Check that windows which name a loop move with it: one at least, so that trips are no more than elements.
+
+    Where there are no elements, nothing moves.
+    """
+    named = [inner for inner in operations(op.block) if isinstance(inner, WindowOp) and op.index in inner.indices]
+    windows = [inner for inner in named if not is_empty(inner.result)]
     moves = op.most_trips in (0, 1) or not windows or any(motion_of(window.result).get(op.index) for window in windows)
     require_at(op, moves, f"the {op.size_of_trips} trips of the loop are all the same: its windows do not move")
 

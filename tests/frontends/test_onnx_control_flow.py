@@ -351,3 +351,23 @@ def test_values_of_branches_may_have_the_names_of_later_ones() -> None:
     """
     source = model("(bool c, float[3, 2] x) => (float[3, 2] y)", body)
     check(source, {"c": np.array(True), "x": X}, {"c": np.array(False), "x": X})
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0), (3,)])
+def test_a_loop_in_a_loop_may_carry_no_elements(shape: tuple[int, ...]) -> None:
+    """State and scanned results of the inner loop are results of the outer one, too."""
+    kind, pair, rows, pairs = (f"float[{','.join(map(str, (*front, *shape)))}]" for front in ((), (2,), (3,), (3, 2)))
+    body = f"""
+      s, rows, all = Loop <body = outer (int64 i, bool c, {kind} a) => (bool d, {kind} e, {kind} f, {pair} g) {{
+        d = Identity(c)
+        e, g = Loop <body = inner (int64 j, bool p, {kind} q) => (bool r, {kind} t, {kind} u) {{
+          r = Identity(p)
+          t = Add(q, x)
+          u = Neg(t)
+        }}> (two, , a)
+        f = Mul(e, x)
+      }}> (three, , x)
+    """
+    constants = "<int64 two = {2}, int64 three = {3}>"
+    source = model(f"({kind} x) => ({kind} s, {rows} rows, {pairs} all) {constants}", body)
+    check(source, {"x": np.ones(shape, np.float32)})

@@ -98,6 +98,49 @@ def test_one_axis_of_a_size_known_at_run_time_only(kind: str, axis: int) -> None
             np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
+NO_NUMBERS = {"ArgMax", "ArgMin", "Cast", "Shape", "Size"}
+"""Operators whose results are no floats."""
+
+CODED = [
+    (kind, axis)
+    for kind, axis in CASES
+    if len((form := FORMS[kind][max(FORMS[kind])]).operands) == 1
+    and form.operands[0].dtype == np.float32
+    and axis == form.operands[0].ndim - 1
+    and (kind, axis) not in REFUSED | UNFIT
+    and kind not in NO_NUMBERS
+]
+"""Operators of one operand that give numbers, and their last axes."""
+
+
+@pytest.mark.parametrize(("kind", "axis"), CODED)
+def test_what_is_made_of_codes_takes_the_same_sizes(kind: str, axis: int) -> None:
+    """Between quantizations; functions of one code are tables. Half-way between two codes, either is right."""
+    model, form = model_of(kind, axis)
+    graph = model.graph
+    graph.node[0].input[0] = "numbers"
+    before = helper.make_node("DequantizeLinear", ["x0", "scale", "zero"], ["numbers"])
+    after = helper.make_node("QuantizeLinear", ["y0", "scale", "zero"], ["codes"])
+    nodes = [before, graph.node[0], after]
+    graph.input[0].type.tensor_type.elem_type = TensorProto.UINT8
+    constants = {"scale": np.array(0.05, np.float32), "zero": np.array(100, np.uint8)}
+    initializers = [*graph.initializer, *(numpy_helper.from_array(x, name) for name, x in constants.items())]
+    outputs = [helper.make_tensor_value_info("codes", TensorProto.UINT8, None)]
+    coded = helper.make_graph(nodes, "coded", graph.input, outputs, initializers)
+    opset = helper.make_opsetid("", max(model.opset_import[0].version, 13))
+    content = helper.make_model(coded, opset_imports=[opset], ir_version=8).SerializeToString()
+    session = InferenceSession(content, dimensions=BOUNDS, cache=False)
+    options: Any = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    reference: Any = onnxruntime.InferenceSession(content, options)
+    for more in (0, 2):
+        shape = list(form.operands[0].shape)
+        shape[axis] += more
+        x = np.random.default_rng(more).integers(0, 256, shape).astype(np.uint8)
+        (found,), (wanted,) = (any_session.run(None, {"x0": x}) for any_session in (session, reference))
+        np.testing.assert_allclose(found.astype(int), wanted.astype(int), atol=1)
+
+
 def test_the_documentation_names_what_is_refused() -> None:
     text = (ROOT / "docs" / "sizes.md").read_text(encoding="utf-8")
     assert all(f"`{kind}`" in text for kind, _ in REFUSED)

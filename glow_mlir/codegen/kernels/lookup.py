@@ -32,6 +32,7 @@ class LookupKernel(Kernel):
 
     name = "lookup"
     AXES = ("lines",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is LookupOp
@@ -43,7 +44,7 @@ class LookupKernel(Kernel):
 
     def emit(self, call: KernelCall) -> None:
         b, source, table, result = call.b, call.one("input"), call.one("table"), call.result
-        extents, (into, out_of) = collapse(result.shape, [result.strides, source.strides])
+        sizes, (into, out_of) = collapse(result.sizes, [result.strides, source.strides])
         is_dense = into[-1] == out_of[-1] == 1
         parts = _in_registers(table) if is_dense and _permutes_bytes(call.target) else []
 
@@ -59,7 +60,7 @@ class LookupKernel(Kernel):
             result.pointer.at(place, i8).store(b.select(codes < 0, high, low))
 
         width = (LANES if parts else AT_ONCE) if is_dense else 1
-        vector_nest(b, extents, width, look_up, call.share("lines"), rest=AT_ONCE)
+        vector_nest(b, call.extents(sizes), width, look_up, call.share("lines"), rest=AT_ONCE)
 
 
 def _permutes_bytes(target: Target) -> bool:

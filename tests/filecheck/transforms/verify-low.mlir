@@ -337,6 +337,18 @@ glow_low.func @window_ahead(@x, @y) {
 
 // -----
 
+// Windows of no elements need not move.
+
+// CHECK-LABEL: glow_low.func @no_elements(
+glow_low.func @no_elements(@in %x: memref<0xf32>, @out %y: memref<2x0xf32>) {
+  glow_low.loop %i = 2 {
+    %0 = glow_low.window %y[%i by 0] : memref<2x0xf32> to memref<0xf32>
+    glow_low.relu @out %0, @in %x
+  }
+}
+
+// -----
+
 glow_high.placeholder @x : tensor<4xf32> {input}
 glow_high.placeholder @s : tensor<4xf32> {state}
 glow_low.func @same_trips(@x, @s) {
