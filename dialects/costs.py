@@ -9,13 +9,16 @@ from typing import ClassVar, TypeVar
 
 from glow_mlir.errors import OptionError
 
+MOST_COST = 1 << 47
+"""No cost is larger: sums and products of a few fit into 64 bits where they are compared with bytes."""
+
 
 @dataclass(frozen=True)
 class Costs:
     """
     Costs of operations, in additions of the same vectors, and the sizes from which on something is worth it.
 
-    Raises `OptionError` for one below 1, and for one of `POWERS` that is no power of two.
+    Raises `OptionError` for one below 1 or above `MOST_COST`, and for one of `POWERS` that is no power of two.
     """
 
     POWERS: ClassVar[Collection[str]] = ()
@@ -51,10 +54,17 @@ class Costs:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             name, value = field.name, getattr(self, field.name)
-            if value < 1:
-                raise OptionError(f"costs.{name}={value} is too little", hint="1 or more")
+            check_range(f"costs.{name}", value, 1, MOST_COST)
             if name in self.POWERS and value.bit_count() > 1:
                 raise OptionError(f"costs.{name}={value} is no power of two")
+
+
+def check_range(name: str, value: int, least: int, most: int) -> None:
+    """Raise `OptionError` for a number outside of what one of that name may be."""
+    if value < least:
+        raise OptionError(f"{name}={value} is too little", hint=f"{least} or more")
+    if value > most:
+        raise OptionError(f"{name}={value} is too much", hint=f"{most} at most")
 
 
 SomeCosts = TypeVar("SomeCosts", bound=Costs)

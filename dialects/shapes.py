@@ -150,7 +150,13 @@ def verify_storable(value: SSAValue | Attribute, noun: str, reach: int | None = 
     require(is_storable(element), f"no {noun.split()[-1]} has elements of {element}")
     if isinstance(element, UniformQuantizedType):
         _verify_quantized_axis(shape, element, noun)
-    spanned = math.prod(size for size in shape if size) if reach is None else reach
+    verify_extent(value, noun, reach)
+
+
+def verify_extent(value: SSAValue | Attribute, noun: str, reach: int | None = None) -> None:
+    """Check that memory can hold as many elements as a tensor or buffer has, or spans; raises `VerifyException`."""
+    element = element_of(value)
+    spanned = math.prod(size for size in largest_shape(value) if size) if reach is None else reach
     require(spanned * byte_width(element) <= MOST_BYTES, f"{noun} of {spanned} elements of {element} fits no memory")
 
 

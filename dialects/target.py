@@ -15,8 +15,10 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from glow_mlir.dialects.costs import check_range
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.feature_levels import enabled_features, short_features
+from glow_mlir.dialects.shapes import MOST_BYTES
 from glow_mlir.errors import OptionError
 
 ACCURACIES = ("default", "strict")
@@ -43,18 +45,25 @@ POINTER_BITS = (32, 64)
 LEAST_VECTOR = 64
 """Bits of the narrowest vectors."""
 
-LEAST: Mapping[str, int] = {
-    "vector_bits": 0,
-    "vector_registers": 4,
-    "line_bytes": 8,
-    "page_bytes": 8,
-    "l1_bytes": 0,
-    "l2_bytes": 0,
-    "l3_bytes": 0,
-    "ram_bytes": 0,
-    "flash_bytes": 0,
+RANGES: Mapping[str, tuple[int, int]] = {
+    "vector_bits": (0, 1 << 16),
+    "vector_registers": (4, 1 << 16),
+    "line_bytes": (8, MOST_BYTES),
+    "page_bytes": (8, MOST_BYTES),
+    "l1_bytes": (0, MOST_BYTES),
+    "l2_bytes": (0, MOST_BYTES),
+    "l3_bytes": (0, MOST_BYTES),
+    "ram_bytes": (0, MOST_BYTES),
+    "flash_bytes": (0, MOST_BYTES),
 }
-"""Field → the least number it may have; with fewer registers, no kernel could keep the values of one operation."""
+"""
+Field → the least and the largest number it may have.
+
+With fewer registers, no kernel could keep the values of one operation; no instruction set has wider vectors.
+"""
+
+MOST_THREADS = 1 << 16
+"""For how many threads the work of an inference may be cut, on any backend."""
 
 WORDS: Mapping[str, tuple[str, ...]] = {
     "accuracy": ACCURACIES,
@@ -190,10 +199,9 @@ class Target:
         for name, kind in FIELDS.items():
             if type(value := getattr(self, name)) is not kind:
                 raise OptionError(f"{name}={value!r} is no {'text' if kind is str else 'whole number'}")
-        for name, least in LEAST.items():
-            if getattr(self, name) < least:
-                raise OptionError(f"{name}={getattr(self, name)} is too little", hint=f"{least} or more")
-        if self.threads < 1:
+        for name, (least, most) in RANGES.items():
+            check_range(name, getattr(self, name), least, most)
+        if not 1 <= self.threads <= MOST_THREADS:
             raise threads_error(self.threads)
         for name, words in WORDS.items():
             if (word := getattr(self, name)) not in words:
@@ -347,9 +355,9 @@ def _check_features(text: str) -> None:
             raise OptionError(f"the feature '{name}' is given twice", hint="once, on or off")
 
 
-def threads_error(threads: int, most: int | None = None) -> OptionError:
+def threads_error(threads: int, most: int = MOST_THREADS) -> OptionError:
     """The error for a number of threads that no function can be for."""
-    return OptionError(f"threads={threads} is no number of threads", hint=f"1 {f'to {most}' if most else 'or more'}")
+    return OptionError(f"threads={threads} is no number of threads", hint=f"1 to {most}")
 
 
 def with_fields(target: Target, fields: Mapping[str, str | int]) -> Target:

@@ -41,7 +41,7 @@ from glow_mlir.dialects.glow_high.samples import Samples, unknown
 from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TensorConstraint
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of, verify_extent
 from glow_mlir.support.symbols import Size
 
 SEGMENTS = (AttrSizedOperandSegments(as_property=True),)
@@ -194,6 +194,7 @@ class HighOp(IRDLOperation, Workload):
         for result, expected in zip(self.results, self.infer_types(), strict=True):
             if result.type != expected:
                 raise VerifyException(f"result has type {result.type}, but {expected} follows from the operands")
+            verify_extent(expected, "a result")
 
     def inputs(self) -> tuple[SSAValue, ...]:
         """The operands that are read; on a derived instruction, those behind @in."""

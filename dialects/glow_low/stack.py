@@ -38,7 +38,7 @@ class StackOp(Instruction):
 
     `maps` has an affine map from the index space for each operand, @out first; a map yields for each axis of the
     operand a dimension of the index space or 0, so that broadcasts and transposed reads are inputs like any other.
-    `iterators` has the kind of each dimension. Each element of @out is written once, after those of @in are read.
+    `iterators` has the kind of each dimension, `parallel`. Each element of @out is written once, after those of @in are read.
 
     ```mlir
     glow_low.stack @out %y, @in %x, @in %scale {maps = [...], iterators = ["parallel", "parallel"]} {
@@ -117,6 +117,8 @@ class StackOp(Instruction):
         return tuple(sizes[dimension] for dimension in range(len(self.iterators)))
 
     def verify_(self) -> None:
+        for kind in self.iterators:
+            require(kind == StringAttr(PARALLEL), f"an iterator of a stack is '{PARALLEL}', not {kind}")
         rank = len(self.iterators)
         sizes = verify_maps(self.operands, self.affine_maps(), rank)
         require(sorted(sizes) == list(range(rank)), "some dimension of the index space has no operand")

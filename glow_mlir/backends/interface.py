@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
@@ -18,7 +17,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.costs import Costs, with_costs
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
-from glow_mlir.dialects.target import Target, named_fields, threads_error, with_fields
+from glow_mlir.dialects.target import MOST_THREADS, Target, named_fields, threads_error, with_fields
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline, memory_pipeline
 from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.ir.locations import place_of
@@ -81,7 +80,7 @@ class Backend(ABC):
     """Whether a module lives as long as what is made of it, so that its weights have to be in memory."""
     MACHINE_CODE: ClassVar[bool] = False
     """Whether what it loads is `MachineCode`, with sizes, steps and stamps."""
-    MOST_THREADS: ClassVar[int] = sys.maxsize
+    MOST_THREADS: ClassVar[int] = MOST_THREADS
     """For how many threads an inference may be cut."""
     TABLES: ClassVar[tuple[str, ...]] = ()
     """The backends in whose tables its kernels and packed forms are, the preferred first; by default its own alone."""

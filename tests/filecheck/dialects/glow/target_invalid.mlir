@@ -20,7 +20,7 @@ glow_high.func @main() attributes {target = #glow.target<backend = "cpu", thread
 
 // -----
 
-// CHECK: threads=0 is no number of threads (hint: 1 or more)
+// CHECK: threads=0 is no number of threads (hint: 1 to 65536)
 glow_high.func @main() attributes {target = #glow.target<backend = "cpu", threads = 0>} {
 }
 
@@ -100,4 +100,64 @@ glow_high.func @main() attributes {target = #glow.target<backend = "cpu", vector
 
 // CHECK: line_bytes=48 is no power of two
 glow_high.func @main() attributes {target = #glow.target<backend = "cpu", line_bytes = 48>} {
+}
+
+// -----
+
+// CHECK: vector_registers=99999999999999999999 is too much (hint: 65536 at most)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", vector_registers = 99999999999999999999>} {
+}
+
+// -----
+
+// CHECK: line_bytes=99999999999999999999 is too much (hint: 140737488355328 at most)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", line_bytes = 99999999999999999999>} {
+}
+
+// -----
+
+// CHECK: page_bytes=99999999999999999999 is too much (hint: 140737488355328 at most)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", page_bytes = 99999999999999999999>} {
+}
+
+// -----
+
+// CHECK: l1_bytes=99999999999999999999 is too much (hint: 140737488355328 at most)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", l1_bytes = 99999999999999999999>} {
+}
+
+// -----
+
+// CHECK: l2_bytes=99999999999999999999 is too much (hint: 140737488355328 at most)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", l2_bytes = 99999999999999999999>} {
+}
+
+// -----
+
+// CHECK: l3_bytes=99999999999999999999 is too much (hint: 140737488355328 at most)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", l3_bytes = 99999999999999999999>} {
+}
+
+// -----
+
+// CHECK: ram_bytes=99999999999999999999 is too much (hint: 140737488355328 at most)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", ram_bytes = 99999999999999999999>} {
+}
+
+// -----
+
+// CHECK: flash_bytes=99999999999999999999 is too much (hint: 140737488355328 at most)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", flash_bytes = 99999999999999999999>} {
+}
+
+// -----
+
+// CHECK: vector_bits=131072 is too much (hint: 65536 at most)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", vector_bits = 131072>} {
+}
+
+// -----
+
+// CHECK: threads=99999999999999999999 is no number of threads (hint: 1 to 65536)
+glow_high.func @main() attributes {target = #glow.target<backend = "cpu", threads = 99999999999999999999>} {
 }

@@ -194,3 +194,18 @@ glow_high.func @wide(%x: tensor<1xf32>) {
   // expected-error @below {{result 'result' at position 0 does not verify: has at most 32 axes, not 33}}
   %0 = glow_high.reshape %x {shape = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]} : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>
 }
+
+// -----
+
+glow_high.func @huge() {
+  // expected-error@+1 {{a result of 399999999999999999996 elements of f32 fits no memory}}
+  %x = glow_high.splat {value = 1.0} : tensor<99999999999999999999x4xf32>
+}
+
+// -----
+
+glow_high.func @padded(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{a result of 140737488355328 elements of f32 fits no memory}}
+  %pad = glow_high.pad %x {pads = [0, 140737488355324]} : tensor<140737488355328xf32>
+  glow_high.return %x
+}

@@ -115,3 +115,13 @@ glow_low.func @wrong(@in %x: memref<4x6xf32>, @out %y: memref<4x6xf32>) {
     glow_low.yield %a, %a : f32, f32
   }
 }
+
+// -----
+
+glow_low.func @iterators(@in %x: memref<4x6xf32>, @out %y: memref<4x6xf32>) {
+  // expected-error @below {{an iterator of a stack is 'parallel', not "reduction"}}
+  glow_low.stack @out %y, @in %x {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["reduction", "banana"]} {
+  ^bb0(%a: f32):
+    glow_low.yield %a : f32
+  }
+}
