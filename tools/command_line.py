@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, OptionError, printable
 from glow_mlir.support.activity import warning_to
 from glow_mlir.support.blame import foreign_place
+from glow_mlir.tools.repeated_options import give_once
 from glow_mlir.tools.shell_completion import SHELLS, CompletionAction
 from glow_mlir.tools.source_lines import STDIN, excerpt
 
@@ -54,7 +55,15 @@ _PLAIN = "\033[0m"
 
 
 class ToolParser(argparse.ArgumentParser):
-    """An argument parser whose errors are `OptionError`: one line, exit code 1, no usage screen in front of it."""
+    """
+    An argument parser whose errors are `OptionError`: one line, exit code 1, no usage screen in front of it.
+
+    An option that is given twice is one, unless its action says something else.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        give_once(self)
 
     def error(self, message: str) -> NoReturn:
         raise option_error(self.prog, message, options_of(self))

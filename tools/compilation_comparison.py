@@ -104,7 +104,7 @@ def other_arguments(arguments: Sequence[str], compared: str) -> Namespace:
     if not words:
         raise OptionError("--compare says nothing", hint="a model, or options as in --compare='--precision bf16'")
     model = None if words[0].startswith("-") else words.pop(0)
-    args = parse_arguments([*arguments, *words])
+    args = parse_arguments(arguments, words)
     if model is not None:
         _check_readable(model)
         args.model = model

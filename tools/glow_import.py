@@ -42,11 +42,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         help="where to write the module, with locations; its weights lie beside it; - prints the module alone on "
         "stdout (default: the model's name with .mlir)",
     )
-    add_model_arguments(
-        parser,
-        "the size of a free dimension, by its name, or as INPUT.AXIS where it has none; NAME=LEAST..MOST leaves it to "
-        "run time",
-    )
+    add_model_arguments(parser)
     add_value_argument(parser, "the value of an input that fixes shapes, which is then a constant")
     parser.add_argument("--name", default="main", help="the name of the function (default: main)")
     parser.add_argument(

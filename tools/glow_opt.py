@@ -53,6 +53,7 @@ from glow_mlir.tools.opt_arguments import DUMPS, REFUSED, add_arguments
 from glow_mlir.tools.pass_flags import with_pass_flags
 from glow_mlir.tools.pass_plugins import load_plugins
 from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
+from glow_mlir.tools.repeated_options import forget_given
 from glow_mlir.tools.source_lines import STDIN, read_stdin
 from glow_mlir.tools.split_input import SEPARATOR, pieces
 
@@ -149,6 +150,7 @@ class GlowOpt(xDSLOptMain):
 
     def _take_options(self, options: list[str]) -> None:
         """Parse further options over those of the command line."""
+        forget_given(self.args)
         given = [] if self.args.input_file is None else [self.args.input_file]
         self.parser.parse_args([*options, *given], self.args)
 

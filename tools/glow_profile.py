@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
+from glow_mlir.errors import OptionError
 from glow_mlir.tools.bounded_numbers import count, natural
 from glow_mlir.tools.command_line import EXIT_OK, check_files, new_parser, run_tool
 from glow_mlir.tools.progress import Progress, bar
@@ -58,6 +59,9 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     add_image_arguments(parser.add_argument_group("images"))
     args = parser.parse_args(arguments)
     check_files([args.model, args.dataset], [output_path(args)])
+    for position, name in enumerate(args.merge):
+        if name in args.merge[:position]:
+            raise OptionError("is merged twice", file=name, hint="each profile counts once")
     return args
 
 

@@ -9,6 +9,7 @@ from glow_mlir.tools.bounded_numbers import natural
 from glow_mlir.tools.command_line import ArgumentGroup, add_common_arguments, examples_epilog
 from glow_mlir.tools.ladder_arguments import add_ladder_arguments, names
 from glow_mlir.tools.log_output import add_log_arguments
+from glow_mlir.tools.repeated_options import give_once
 
 DESCRIPTION = "Run passes over a module of any stage: MLIR's mlir-opt for the dialects glow_high, glow_low and llvm."
 
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.prog, parser.description, parser.epilog = "glow-opt", DESCRIPTION, examples_epilog(EXAMPLES)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.conflict_handler = "resolve"  # Ours replace those of the same name.
+    give_once(parser)
     parser.allow_abbrev = False  # Plugins and flags of passes are looked for by their whole names.
     # Groups resolve conflicts as the parser does when they are made; its own options keep refusing them.
     add_common_arguments(parser.add_argument_group("about the tool"))

@@ -15,6 +15,7 @@ from glow_mlir.tools.command_line import ArgumentGroup, check_written, new_parse
 from glow_mlir.tools.ladder_arguments import add_disable_argument, names
 from glow_mlir.tools.log_output import add_log_arguments
 from glow_mlir.tools.quantization_arguments import DEPENDENT, add_quantization_arguments
+from glow_mlir.tools.repeated_options import OncePerName, forget_given
 from glow_mlir.tools.target_arguments import add_target_argument
 
 PROGRAM = "glow-run"
@@ -119,11 +120,13 @@ def _number(text: str) -> float:
 
 def add_value_argument(group: ArgumentGroup | argparse.ArgumentParser, what: str) -> None:
     """Add `--value`; `what` it is for."""
-    group.add_argument("--value", action="append", default=[], type=input_value, metavar="INPUT=NUMBER,...", help=what)
+    group.add_argument(
+        "--value", action=OncePerName, default=[], type=input_value, metavar="INPUT=NUMBER,...", help=what
+    )
 
 
-def parse_arguments(arguments: Sequence[str]) -> Namespace:
-    """The options; raises `OptionError` for what makes no sense."""
+def parse_arguments(arguments: Sequence[str], changes: Sequence[str] = ()) -> Namespace:
+    """The options, with `changes` in their places; raises `OptionError` for what makes no sense."""
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
     parser.add_argument(
         "model", help="an .onnx file, a .mlir file of any stage down to allocated, or - for such text on stdin"
@@ -137,6 +140,9 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     _add_measurement(parser.add_argument_group("measurement"))
     _add_files(parser.add_argument_group("files (- is stdout, which then has nothing else)"))
     args = parser.parse_args(arguments)
+    if changes:
+        forget_given(args)
+        args = parser.parse_args([*changes, "--", args.model], args)
     args.arguments = tuple(arguments)
     _check(args)
     return args
@@ -158,18 +164,16 @@ def _add_inputs(group: ArgumentGroup) -> None:
     add_value_argument(group, "the numbers of a small input, such as one that fixes a shape")
 
 
-BIND_HELP = "the size of a free dimension of an ONNX model; NAME=LEAST..MOST compiles for all sizes in between"
-
-
-def add_model_arguments(group: ArgumentGroup | argparse.ArgumentParser, bind_help: str = BIND_HELP) -> None:
+def add_model_arguments(group: ArgumentGroup | argparse.ArgumentParser) -> None:
     """Add `--bind` and `--strict`, which say how an ONNX model is read."""
     group.add_argument(
         "--bind",
-        action="append",
+        action=OncePerName,
         default=[],
         type=binding,
         metavar="NAME=SIZE",
-        help=bind_help,
+        help="the size of a free dimension of an ONNX model, by its name, or as INPUT.AXIS where it has none; "
+        "NAME=LEAST..MOST compiles for all sizes in between",
     )
     group.add_argument(
         "--strict",

@@ -79,17 +79,18 @@ class Inputs:
         `InputError` where one would have to be drawn that is among those that are `fixed`.
         """
         known = {argument.name: argument for argument in arguments}
-        given = {_resolved(name, known): array for name, array in self.arrays.items()}
+        given: dict[str, np.ndarray] = {}
+        for label, array in self.arrays.items():
+            given[_new(label, known, given)] = array
         for name, array in given.items():
             if array.dtype == _NAMELESS_BYTES and name in known:
                 given[name] = array.view(dtype_of(known[name])) if dtype_of(known[name]).itemsize == 1 else array
         for label, images in self.images.items():
-            name = _resolved(label, known)
-            if name in given:
-                raise OptionError(f"input '{name}' is given twice")
+            name = _new(label, known, given)
             argument = _argument(name, known)
             given[name] = self.normalization.batch(images, argument.shape, dtype_of(argument))
-        for name, numbers in self.values.items():
+        for label, numbers in self.values.items():
+            name = _new(label, known, given)
             argument = _argument(name, known)
             given[name] = Argument(name, dtype_of(argument).name, shape_of(argument)).converted(numbers)
         if (self.arrays or self.images) and self.seed is None:
@@ -191,6 +192,13 @@ def _resolved(name: str, known: dict[str, NodeArg]) -> str:
         listed = ", ".join(known) or "none"
         raise InputError(f"a file without a name needs a model with one input, and this one has {len(known)}: {listed}")
     return next(iter(known))
+
+
+def _new(label: str, known: dict[str, NodeArg], given: Collection[str]) -> str:
+    """The name of an input that is given; raises `OptionError` where it was given before."""
+    if (name := _resolved(label, known)) in given:
+        raise OptionError(f"input '{name}' is given twice")
+    return name
 
 
 def _argument(name: str, known: dict[str, NodeArg]) -> NodeArg:

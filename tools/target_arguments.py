@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from glow_mlir.tools.command_line import ArgumentGroup
+from glow_mlir.tools.repeated_options import Once
 
 LIST = "list"
 """What stands in place of a machine to see which there are."""
@@ -29,7 +30,7 @@ def add_target_argument(
     )
 
 
-class TargetAction(argparse.Action):
+class TargetAction(Once):
     """Keeps the text of a target, or prints the list of targets and ends the program."""
 
     def __call__(
@@ -38,7 +39,7 @@ class TargetAction(argparse.Action):
         if values == LIST:
             print(target_list())
             parser.exit()
-        setattr(namespace, self.dest, values)
+        super().__call__(parser, namespace, values, option)
 
 
 def target_list() -> str:

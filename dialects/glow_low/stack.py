@@ -38,7 +38,8 @@ class StackOp(Instruction):
 
     `maps` has an affine map from the index space for each operand, @out first; a map yields for each axis of the
     operand a dimension of the index space or 0, so that broadcasts and transposed reads are inputs like any other.
-    `iterators` has the kind of each dimension, `parallel`. Each element of @out is written once, after those of @in are read.
+    `iterators` has the kind of each dimension, `parallel`. Each element of @out is written once, after those of @in
+    are read.
 
     ```mlir
     glow_low.stack @out %y, @in %x, @in %scale {maps = [...], iterators = ["parallel", "parallel"]} {

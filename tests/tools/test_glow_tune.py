@@ -44,9 +44,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def tune(folder: Path, *arguments: str) -> Finished:
+def tune(folder: Path, *arguments: str, profile: str = "p.json") -> Finished:
     """Run the tool on the digits example in that folder."""
-    argv = [DIGITS, *INTERPRETED, "--load-profile", "p.json", "--dataset", "images.npz", *arguments]
+    argv = [DIGITS, *INTERPRETED, "--load-profile", profile, "--dataset", "images.npz", *arguments]
     return run_tool(glow_tune.main, argv, program="glow-tune", directory=folder)
 
 
@@ -123,7 +123,7 @@ def test_search_that_was_interrupted_goes_on(folder: Path, monkeypatch: pytest.M
         (["--precisions", "bf16,f16"], "argument --precisions: expected int8"),
         (["--max-loss", "-1"], "argument --max-loss"),
         (["-o", "p.json"], "p.json: error: cannot be written: it is read as well"),
-        (["--load-profile", "none.json"], "none.json: error: cannot be read"),
+        (["--load-profile", "p.json"], "argument --load-profile: is given twice"),
     ],
 )
 def test_mistakes_are_one_line(folder: Path, arguments: list[str], message: str) -> None:
@@ -135,6 +135,12 @@ def test_mistakes_are_one_line(folder: Path, arguments: list[str], message: str)
     assert message in found.stderr.decode()
     assert found.stderr.count(b"\n") == 1
     assert found.stdout == b""
+
+
+def test_a_profile_that_is_not_there_is_one_line(folder: Path) -> None:
+    found = tune(folder, profile="none.json")
+    assert (found.code, found.stdout) == (1, b"")
+    assert "none.json: error: cannot be read" in found.stderr.decode()
 
 
 def test_json_has_stdout_for_itself(folder: Path) -> None:
