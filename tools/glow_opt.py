@@ -172,7 +172,7 @@ class GlowOpt(xDSLOptMain):
         optional: list[tuple[bool, PassObserver]] = [
             (args.mlir_timing, timer),
             (args.time_passes, PassTimes()),
-            (args.mlir_pass_statistics, Statistics(args.mlir_pass_statistics_display)),
+            (args.mlir_pass_statistics, Statistics(display=args.mlir_pass_statistics_display)),
         ]
         log = () if self.log is None else (self.log,)
         return [printer, *(observer for wanted, observer in optional if wanted), *log]

@@ -231,16 +231,18 @@ class Run:
         logs = [kept for kept in (log, *(reader.log for reader in readers)) if kept is not None][:1]
         for reader in readers:
             (reader.log,) = logs
+        # The counts come first: what the log takes is no time of a pass.
+        readings = [*([pictures.counts] if pictures is not None else []), *logs]
         # What is to be looked at has to happen: the cache would answer without a compilation, and without its warnings.
         is_seen = bool(observers or logs) or args.stats is not None or args.dump_values is not None
         cache = args.cache and not is_seen
         self.progress.say("compiling")
         try:
             with watching(self.progress.say), self.times.measuring():
-                session = self._opened(cache, logs)
+                session = self._opened(cache, readings)
                 if is_seen and (sizes := self._missing_sizes(session, given)):
                     self.sizes = sizes
-                    session = self._opened(cache, logs)
+                    session = self._opened(cache, readings)
         finally:
             if dump is not None:
                 dump.finish()

@@ -115,10 +115,11 @@ class Profile:
         return np.median(self.times, axis=0)
 
     def step_times(self) -> list[StepTime]:
-        """The median of each step, for a page."""
+        """The median and the least time of each step, for a page."""
         from glow_mlir.pictures.page import StepTime
 
-        return [StepTime(step.kind, float(time)) for step, time in zip(self.steps, self.medians, strict=True)]
+        measured = zip(self.steps, self.medians, self.times.min(axis=0), strict=True)
+        return [StepTime(step.kind, float(median), float(least)) for step, median, least in measured]
 
     def shares(self) -> np.ndarray:
         """The share that each step has in the sum of medians, in percent."""

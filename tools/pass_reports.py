@@ -6,15 +6,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from glow_mlir.driver.pass_counts import PassCount, PassCounts
 from glow_mlir.driver.pipelines import PassObserver
-from glow_mlir.ir.statistics import counting
 from glow_mlir.ir.text import make_folder, module_text, write_text
 from glow_mlir.support.import_clock import ImportClock
 
@@ -140,22 +139,13 @@ class PassTimes(PassObserver):
         print(f"Pass {item.name} took {time.perf_counter() - self._started} seconds", file=sys.stderr)
 
 
-@dataclass(frozen=True)
-class PassCount:
-    """What one run of a pass counted, and the ops by name before and after it."""
-
-    name: str
-    counted: Counter[str]
-    before: Counter[str]
-    after: Counter[str]
-
-    def lines(self) -> Iterator[str]:
-        """How it is shown among the other runs."""
-        old, new = self.before, self.after
-        changes = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old | new) if old[name] != new[name]]
-        detail = f" ({', '.join(changes)})" if changes else ""
-        yield f"  {self.name}: {old.total()} -> {new.total()} ops{detail}"
-        yield from counted_lines(self.counted, "    ")
+def run_lines(run: PassCount) -> Iterator[str]:
+    """How one run of a pass is shown among the others."""
+    old, new = run.before, run.after
+    changes = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old | new) if old[name] != new[name]]
+    detail = f" ({', '.join(changes)})" if changes else ""
+    yield f"  {run.name}: {old.total()} -> {new.total()} ops{detail}"
+    yield from counted_lines(run.counted, "    ")
 
 
 def counted_lines(counted: Mapping[str, int], indent: str) -> Iterator[str]:
@@ -167,7 +157,7 @@ def counted_lines(counted: Mapping[str, int], indent: str) -> Iterator[str]:
 
 
 @dataclass
-class Statistics(PassObserver):
+class Statistics(PassCounts):
     """
     Prints what passes count (`glow_mlir.ir.statistics`) and how the number of ops changes.
 
@@ -175,25 +165,9 @@ class Statistics(PassObserver):
     """
 
     display: str = "pipeline"
-    runs: list[PassCount] = field(default_factory=list[PassCount])
-    _before: Counter[str] = field(default_factory=Counter[str])
-    _collection: ExitStack = field(default_factory=ExitStack)
-    _counted: Counter[str] = field(default_factory=Counter[str])
-
-    def before(self, item: ModulePass, module: ModuleOp) -> None:
-        self._before = Counter(op.name for op in module.walk())
-        self._counted = self._collection.enter_context(counting())
-
-    def after(self, item: ModulePass, module: ModuleOp) -> None:
-        self._collection.close()
-        after = Counter(op.name for op in module.walk())
-        self.runs.append(PassCount(item.name, self._counted, self._before, after))
-
-    def failed(self, item: ModulePass, module: ModuleOp) -> None:
-        self._collection.close()
 
     def finish(self) -> None:
-        lines = [line for run in self.runs for line in run.lines()] if self.display == "pipeline" else self._summed()
+        lines = [line for run in self.runs for line in run_lines(run)] if self.display == "pipeline" else self._summed()
         print("\n".join([_RULE, "... Pass statistics report ...".center(79).rstrip(), _RULE, *lines]), file=sys.stderr)
 
     def _summed(self) -> list[str]:

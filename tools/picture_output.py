@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.driver.compilation_log import CompilationLog
+from glow_mlir.driver.pass_counts import PassCount, PassCounts
 from glow_mlir.driver.pipelines import LLVM, Pipeline, Stage
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.rewriting import functions
@@ -33,6 +34,9 @@ class Pictures:
     pipeline: Pipeline
     log: CompilationLog = field(default_factory=CompilationLog)
     graphs: dict[str, Graph] = field(default_factory=dict[str, Graph])
+    counts: PassCounts = field(default_factory=PassCounts)
+    passes: dict[str, list[PassCount]] = field(default_factory=dict[str, list[PassCount]])
+    """Stage → the passes that led to it from the one before."""
     memory: Memory | None = None
     times: list[StepTime] = field(default_factory=list[StepTime])
     """What was measured of the entry, if `--profile` asks for it."""
@@ -52,7 +56,9 @@ class Pictures:
         return self.args.entry or ENTRY
 
     def __call__(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
-        """Keep the graph of a stage, if a picture shows it."""
+        """Keep the passes of a stage, and its graph if a picture shows it."""
+        known = sum(map(len, self.passes.values()))
+        self.passes.setdefault(stage.name, []).extend(self.counts.runs[known:])
         wanted = (self.args.dump_dot is not None and stage.name == self.stage) or (
             self.args.dump_html is not None and stage.name in PAGE_STAGES
         )
@@ -75,4 +81,4 @@ class Pictures:
         graphs = {stage: graph for stage, graph in self.graphs.items() if stage in PAGE_STAGES}
         if not graphs:
             raise OptionError("the module did not go through a stage that the page shows")
-        return Shown(label, self.memory, graphs, self.log, self.times, self.entry)
+        return Shown(label, self.memory, graphs, self.log, self.passes, self.times, self.entry)

@@ -32,19 +32,44 @@ function micros(number) {
   return number < 1000 ? `${number.toFixed(number < 10 ? 2 : 1)} µs` : `${(number / 1000).toFixed(2)} ms`;
 }
 
-// Text that fits a width, its middle left out where it is longer: both ends of a node's name tell.
+function percent(part, whole) {
+  return `${((100 * part) / Math.max(whole, 1e-9)).toFixed(1)} %`;
+}
+
+// Round numbers from 0 up to `most`, about so many or fewer, each with its text; all are in one unit.
+const COUNTS = [["", 1]];
+const BYTES = [["B", 1], ["KiB", 1024], ["MiB", 1048576], ["GiB", 1073741824]];
+const TIMES = [["µs", 1], ["ms", 1e3], ["s", 1e6]];
+function ticks(most, about, units) {
+  const [unit, factor] = units.findLast(([, size]) => most >= size) || units[0];
+  const rough = Math.max(most / factor / Math.max(about, 1), units === TIMES ? 1e-6 : 1 / factor);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((digit) => digit * power).find((found) => found >= rough * 0.999);
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const count = Math.floor(most / factor / step + 1e-9);
+  return Array.from({ length: count + 1 }, (_, i) => [i * step * factor, `${(i * step).toFixed(i ? digits : 0)} ${unit}`.trim()]);
+}
+
+// Text that fits a width: its beginning where it is longer, or its end, from the beginning of a part if that fits.
 const ruler = document.createElement("canvas").getContext("2d");
-function fitting(text, width, weight = "400") {
+function fitting(text, width, weight = "400", isEnd = false) {
   ruler.font = `${weight} 11px system-ui, sans-serif`;
-  if (ruler.measureText(text).width <= width) return text;
+  const fits = (cut) => ruler.measureText(cut).width <= width;
+  if (fits(text)) return text;
+  const cut = (kept) => (isEnd ? `…${text.slice(text.length - kept)}` : `${text.slice(0, kept)}…`);
   let low = 0, high = text.length;
-  const cut = (kept) => `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    if (ruler.measureText(cut(middle)).width <= width) low = middle;
+    if (fits(cut(middle))) low = middle;
     else high = middle - 1;
   }
-  return cut(low);
+  const part = isEnd ? text.slice(text.length - low).search(/[/.]./) : -1;
+  return cut(part >= 0 && part < low / 2 ? low - part : low);
+}
+
+// A node's name, cut to what tells it from all others.
+function brief(name) {
+  return shown.names[name] ?? name;
 }
 
 function fill(family) {

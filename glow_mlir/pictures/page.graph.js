@@ -7,7 +7,7 @@ function separated(detail) {
   return [detail.slice(0, cut), detail.slice(cut + 2)];
 }
 
-function drawGraph(graph) {
+function drawGraph(graph, stage) {
   const root = make("g", {}, canvas);
   const under = make("g", {}, root);
   const center = (column, layer) => [column * CELL + CELL / 2, layer * ROW + ROW / 2];
@@ -29,6 +29,7 @@ function drawGraph(graph) {
     ["edges", String(graph.edges.length)],
     ["layers", String(layers)],
   ]);
+  showPasses(stage);
   const focus = graph.nodes.length ? center(graph.nodes[0][7], 0)[0] : 0;
   const boxes = graph.nodes.map((node) => {
     const [x, y] = center(node[7], node[8]);
@@ -51,7 +52,7 @@ function drawNode(root, [kind, family, name, origins, shape, size, details, colu
     const share = (time / Math.max(longest, 1e-9)) * (BOX - 8);
     if (share >= 2) make("rect", { class: "hot", x: x - BOX / 2 + 4, y: y + TALL / 2 - 4, width: share, height: 3 }, group);
   }
-  make("text", { class: "name", x, y: y + 3, "text-anchor": "middle" }, group, fitting(named(name, origins, isPassive), inside));
+  make("text", { class: "name", x, y: y + 3, "text-anchor": "middle" }, group, fitting(named(name, origins, isPassive), inside, "400", true));
   make("text", { class: "shape", x, y: y + 17, "text-anchor": "middle" }, group, fitting(shape, inside));
   const facts = [["nodes", origins.join(", ")], ["name", name], ["shape", shape], ["bytes", bytes(size)]];
   if (told) facts.push(["time", told]);
@@ -62,7 +63,7 @@ function drawNode(root, [kind, family, name, origins, shape, size, details, colu
 // What the model calls it: inputs and outputs have names, all else the nodes that it comes from.
 function named(name, origins, isPassive) {
   if ((isPassive && name) || !origins.length) return name;
-  return origins.length > 1 ? `${origins[0]} +${origins.length - 1}` : origins[0];
+  return origins.length > 1 ? `${brief(origins[0])} +${origins.length - 1}` : brief(origins[0]);
 }
 
 // Edges turn between layers only, and pass layers upright where the layout left room beside their boxes.

@@ -23,7 +23,7 @@ for (const compilation of DATA.compilations) {
   const title = (name) => (compilation.label ? `${compilation.label}: ${name}` : name);
   if (compilation.memory) TABS.push([title("memory"), compilation, () => drawMemory(compilation.memory)]);
   for (const [stage, graph] of Object.entries(compilation.graphs)) {
-    TABS.push([title(stage), compilation, () => drawGraph(graph)]);
+    TABS.push([title(stage), compilation, () => drawGraph(graph, stage)]);
   }
 }
 
@@ -48,6 +48,7 @@ function draw() {
   byId("chosen").hidden = isTable;
   for (const id of ["facts", "table", "map"]) byId(id).replaceChildren();
   byId("map").setAttribute("hidden", "");
+  byId("axis").hidden = true;
   canvas.replaceChildren();
   const previous = chosen ? chosen.origins : [];
   shown = open[1];
@@ -75,6 +76,24 @@ function showLegend(compilation, title) {
     html("i", entry).style.background = colour;
     entry.append(meaning);
   }
+  for (const [className, text] of graph ? marksOfGraph(graph[1]) : marksOfMemory(compilation.memory)) {
+    const entry = html("span", legend);
+    html("i", entry, null, `line ${className}`);
+    entry.append(text);
+  }
+}
+
+// The lines that a picture has besides its boxes.
+function marksOfGraph(graph) {
+  return graph.nodes.some((node) => node[9] !== null) ? [["hot", "time, beside the longest"]] : [];
+}
+
+function marksOfMemory(memory) {
+  if (!memory || !memory.size) return [];
+  const marks = [["mark", "bound of any arena, and where most is live"]];
+  const isPart = ([, , , length], size) => length < size;
+  if (memory.buffers.some((buffer) => buffer[9].some((view) => isPart(view, buffer[6])))) marks.push(["view", "part of a buffer with a type of its own"]);
+  return marks;
 }
 
 for (const [name] of TABS) {

@@ -7,18 +7,22 @@ function drawMemory(memory) {
   const wide = Math.max(canvas.clientWidth - ASIDE.left - ASIDE.right, 200);
   const high = Math.max(canvas.clientHeight - ASIDE.top - ASIDE.bottom, 160);
   const count = Math.max(memory.steps.length, 1), top = Math.max(memory.size, 1);
-  const x = (position) => (position / count) * wide;
+  const begins = byTime && memory.time ? beginnings(memory.steps) : null;
+  const x = (position) => (begins ? between(begins, position) / memory.time : position / count) * wide;
   const y = (byte) => high - (byte / top) * high;
   const root = make("g", {}, canvas);
-  for (const byte of new Set([0, 1, 2, 3, 4].map((part) => Math.round((memory.size * part) / 4)))) {
+  for (const [byte, text] of ticks(memory.size, Math.max(2, Math.floor(high / 90)), BYTES)) {
     make("line", { class: "grid", x1: 0, x2: wide, y1: y(byte), y2: y(byte) }, root);
-    make("text", { class: "axis", x: -8, y: y(byte) + 4, "text-anchor": "end" }, root, bytes(byte));
+    make("text", { class: "axis", x: -8, y: y(byte) + 4, "text-anchor": "end" }, root, text);
   }
-  const every = Math.max(1, Math.ceil(count / Math.max(2, Math.floor(wide / 70))));
-  for (let position = 0; position < count; position += every) {
-    make("text", { class: "axis", x: x(position), y: high + 16 }, root, String(position));
+  const [most, units] = begins ? [memory.time, TIMES] : [memory.steps.length, COUNTS];
+  for (const [place, text] of ticks(most, Math.max(2, Math.floor(wide / 80)), units)) {
+    const across = (place / Math.max(most, 1e-9)) * wide;
+    make("line", { class: "grid", x1: across, x2: across, y1: high, y2: high + 5 }, root);
+    make("text", { class: "axis", x: across, y: high + 18, "text-anchor": "middle" }, root, text);
   }
-  make("text", { class: "axis", x: wide / 2, y: high + 34, "text-anchor": "middle" }, root, "instruction");
+  make("text", { class: "axis", x: wide / 2, y: high + 36, "text-anchor": "middle" }, root, begins ? "measured time" : "instruction");
+  showSwitch(memory);
   memory.buffers.forEach((buffer) => drawBuffer(root, buffer, x, y));
   if (memory.size) drawMarks(root, memory, wide, high, x, y);
   else make("text", { class: "note", x: wide / 2, y: high / 2, "text-anchor": "middle" }, root, "the arena is empty");
@@ -31,9 +35,47 @@ function drawMemory(memory) {
     ["instructions", String(memory.steps.length)],
     ...(memory.time === null ? [] : [["measured", `${micros(memory.time)}, the sum of all instructions`]]),
   ]);
-  showSteps(memory.steps);
+  showDisturbance(memory);
+  if (memory.time) showKinds(memory);
+  showSteps(memory);
   const width = wide + ASIDE.left + ASIDE.right, height = high + ASIDE.top + ASIDE.bottom;
   return { home: { x: -ASIDE.left, y: -ASIDE.top, width, height }, boxes: [] };
+}
+
+// Where each instruction begins and the last one ends, in time; those in a loop share the time of the loop.
+function beginnings(steps) {
+  const found = [0];
+  for (let first = 0, last; first < steps.length; first = last) {
+    last = first + 1;
+    while (last < steps.length && steps[last][6] > steps[first][6]) last += 1;
+    for (let inner = first; inner < last; inner += 1) found.push(found.at(-1) + (steps[first][5] || 0) / (last - first));
+  }
+  return found;
+}
+
+function between(begins, position) {
+  const whole = Math.min(Math.floor(position), begins.length - 1);
+  return begins[whole] + ((begins[whole + 1] ?? begins[whole]) - begins[whole]) * (position - whole);
+}
+
+// What the picture goes over from left to right: instructions, or the time that they take where it was measured.
+let byTime = false;
+
+function showSwitch(memory) {
+  const button = byId("axis");
+  button.hidden = !memory.time;
+  button.setAttribute("aria-pressed", String(byTime));
+}
+
+byId("axis").addEventListener("click", () => { byTime = !byTime; draw(); });
+
+// Medians far above the least times were taken while something else ran.
+const DISTURBED = 1.3;
+
+function showDisturbance(memory) {
+  if (!memory.time || memory.time <= DISTURBED * memory.least) return;
+  const times = (memory.time / memory.least).toFixed(1);
+  html("p", byId("facts"), `Disturbed: the medians are ${times} times the least times (${micros(memory.least)}). Measure again while nothing else runs.`, "warning");
 }
 
 // The size that no arena can be below, and when most of it is needed.
@@ -55,8 +97,8 @@ function drawBuffer(root, [name, kind, family, origins, shape, offset, size, beg
     const part = { x: area.x, width: area.width, y: y(offset + start + length), height: y(offset + start) - y(offset + start + length) };
     make("rect", { class: "view", ...part }, group);
   }
-  const label = `${kind} ${origins.length ? origins.join(", ") : name}`.trim();
-  const told = area.height > 14 ? fitting(label, area.width - 8) : "";
+  const label = `${kind} ${origins.length ? origins.map(brief).join(", ") : name}`.trim();
+  const told = area.height > 14 ? fitting(label, area.width - 8, "400", true) : "";
   if (told === label || told.length >= LEGIBLE) make("text", { x: area.x + 4, y: area.y + 12 }, group, told);
   const facts = [
     ["nodes", origins.join(", ")],
@@ -72,51 +114,48 @@ function drawBuffer(root, [name, kind, family, origins, shape, offset, size, beg
   new Item(box, group, origins, label, facts.filter(([, value]) => value));
 }
 
-function showSteps(steps) {
-  const isTimed = steps.some((step) => step[5] !== null);
-  const table = html("table", byId("table"));
-  const head = html("tr", html("thead", table));
-  const columns = [["#", "number"], ["kind and kernel", ""], ["moved", "number"], ["nodes", ""]];
-  if (isTimed) columns.splice(2, 0, ["time", "number"]);
-  for (const [title, className] of columns) html("th", head, title, className);
-  const body = html("tbody", table);
-  steps.forEach(([kind, , kernel, size, origins, time, depth], position) => {
-    const row = html("tr", body);
-    row.origins = origins;
-    row.tabIndex = position ? -1 : 0;
-    html("td", row, String(position), "number");
-    const named = words(row, kind);
+// The sums of instructions of one kind and kernel, the longest first.
+function showKinds(memory) {
+  const sums = new Map();
+  for (const [kind, , kernel, , , time] of memory.steps) {
+    if (time === null) continue;
+    const name = kernel && kernel.replaceAll("-", "_") !== kind ? `${kind}, ${kernel}` : kind;
+    const [count, sum] = sums.get(name) || [0, 0];
+    sums.set(name, [count + 1, sum + time]);
+  }
+  const columns = [["kind", ""], ["count", "number"], ["time", "number"], ["share", "number"]];
+  const table = new Table(byId("facts"), columns);
+  for (const [name, [count, sum]] of sums) {
+    table.add([name, count, sum, sum], [null, String(count), micros(sum), percent(sum, memory.time)]);
+  }
+  table.sort(2);
+}
+
+function showSteps(memory) {
+  const isTimed = memory.time !== null;
+  const columns = [["#", "number"], ["kind and kernel", ""], ["time", "number"], ["share", "number"], ["moved", "number"], ["nodes", ""]];
+  const kept = columns.map((_, column) => column).filter((column) => isTimed || (column !== 2 && column !== 3));
+  const table = new Table(byId("table"), kept.map((column) => columns[column]));
+  memory.steps.forEach(([kind, , kernel, size, origins, time, depth, least], position) => {
+    const keys = [position, kind, time ?? 0, time ?? 0, size, origins.map(brief).join(", ")];
+    const measured = time === null ? ["", ""] : [micros(time), percent(time, memory.time)];
+    const names = origins.length > 3 ? [...origins.slice(0, 2).map(brief), `+${origins.length - 2}`] : origins.map(brief);
+    const cells = [String(position), null, ...measured, size ? bytes(size) : "", names.join(", ").replace(", +", " +")];
+    const row = table.add(kept.map((column) => keys[column]), kept.map((column) => cells[column]), depth > 0);
+    const named = row.cells[1];
     named.style.paddingLeft = `${6 + 10 * depth}px`;
-    if (kernel && kernel.replaceAll("-", "_") !== kind) words(row, kernel, html("div", named, null, "hint"));
-    if (isTimed) html("td", row, time === null ? "" : micros(time), "number");
-    html("td", row, size ? bytes(size) : "", "number");
-    words(row, origins.length > 3 ? `${origins.slice(0, 2).join(", ")} +${origins.length - 2}` : origins.join(", "));
-    row.addEventListener("click", () => chooseStep(kind, kernel, size, origins, time));
-    row.addEventListener("keydown", (event) => walkRows(event, row));
+    if (kernel && kernel.replaceAll("-", "_") !== kind) words(kernel, html("div", named, null, "hint"));
+    row.lastChild.title = origins.join(", ");
+    row.origins = origins;
+    table.choosing(row, () => chooseStep(kind, kernel, size, origins, time, least));
   });
+  if (isTimed) table.sort(2);
 }
 
-// Text that breaks between the words of a name: behind `_`, `-`, `/` and `.`.
-function words(row, text, cell = html("td", row)) {
-  for (const word of text.split(/(?<=[_/.-])(?=...)/)) cell.append(word, document.createElement("wbr"));
-  return cell;
-}
-
-function chooseStep(kind, kernel, size, origins, time) {
+function chooseStep(kind, kernel, size, origins, time, least) {
   const own = items.find((item) => item.origins.some((name) => origins.includes(name)));
   choose(own || null);
   const facts = [["kernel", kernel], ["moved", bytes(size)], ["nodes", origins.join(", ")]];
-  if (time !== null) facts.push(["time", micros(time)]);
+  if (time !== null) facts.push(["time", `${micros(time)}, at least ${micros(least)}`]);
   if (!own) describe(kind, facts, origins);
-}
-
-// One row is a stop of Tab; arrows lead from row to row, and Enter chooses.
-function walkRows(event, row) {
-  if (event.key === "Enter") row.click();
-  const other = { ArrowDown: row.nextElementSibling, ArrowUp: row.previousElementSibling }[event.key];
-  if (!other) return;
-  event.preventDefault();
-  row.tabIndex = -1;
-  other.tabIndex = 0;
-  other.focus();
 }

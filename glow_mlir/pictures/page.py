@@ -11,24 +11,30 @@ from importlib.resources import files
 from typing import Any
 
 from glow_mlir.driver.compilation_log import CompilationLog
+from glow_mlir.driver.pass_counts import PassCount
 from glow_mlir.pictures.colours import COLOURS, meaning_of
 from glow_mlir.pictures.graph import ENTRY, PASSIVE, Graph, Node
 from glow_mlir.pictures.layout import layered
 from glow_mlir.pictures.memory import Memory, Step
+from glow_mlir.support.short_names import short_names
 
 PACKAGE = "glow_mlir.pictures"
 TEMPLATE = "page.html"
 STYLE = "page.css"
-SCRIPTS = ("page.base.js", "page.view.js", "page.memory.js", "page.graph.js", "page.js")
+SCRIPTS = (
+    *("page.base.js", "page.view.js", "page.table.js", "page.passes.js"),
+    *("page.memory.js", "page.graph.js", "page.js"),
+)
 """The parts of the script, in order."""
 
 
 @dataclass(frozen=True)
 class StepTime:
-    """The median time of one instruction, branch or loop of the entry, and its kind."""
+    """The median and the least time of one instruction, branch or loop of the entry, and its kind."""
 
     kind: str
     microseconds: float
+    least: float
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,8 @@ class Shown:
     graphs: Mapping[str, Graph] = field(default_factory=dict[str, Graph])
     """Stage → graph."""
     log: CompilationLog = field(default_factory=CompilationLog)
+    passes: Mapping[str, Sequence[PassCount]] = field(default_factory=dict[str, Sequence[PassCount]])
+    """Stage → the passes that led to it from the one before, in order; the log numbers them in this order from 1."""
     times: Sequence[StepTime] = ()
     """Of what the function `measured` does, in order, where it was measured."""
     measured: str = ENTRY
@@ -51,8 +59,14 @@ class Shown:
         nodes = {origin for graph in self.graphs.values() for node in graph.nodes for origin in node.origins}
         if self.memory is not None:
             nodes |= {origin for step in self.memory.steps for origin in step.origins}
-        memory = None if self.memory is None else memory_data(self.memory, self.times)
-        return {"label": self.label, "memory": memory, "graphs": graphs, "log": log_data(self.log, nodes)}
+        return {
+            "label": self.label,
+            "memory": None if self.memory is None else memory_data(self.memory, self.times),
+            "graphs": graphs,
+            "log": log_data(self.log, nodes),
+            "passes": passes_data(self.passes),
+            "names": {name: short for name, short in short_names(nodes).items() if short != name},
+        }
 
     def families(self) -> set[str]:
         """The families of all that is drawn."""
@@ -134,13 +148,17 @@ def details_of(graph: Graph, node: Node) -> list[str]:
     return [*node.details, f"in: {' › '.join(path)}"] if path else list(node.details)
 
 
-def step_times(steps: Sequence[Step], times: Sequence[StepTime]) -> list[float | None]:
-    """The microseconds of each step that is in no branch or loop; all `None` where these are not what was measured."""
+Measured = tuple[float, float] | tuple[None, None]
+"""The median and the least microseconds of a step, if it was measured."""
+
+
+def step_times(steps: Sequence[Step], times: Sequence[StepTime]) -> list[Measured]:
+    """The times of each step that is in no branch or loop; none where these are not what was measured."""
     outer = [number for number, step in enumerate(steps) if not step.depth]
-    found: list[float | None] = [None] * len(steps)
+    found: list[Measured] = [(None, None)] * len(steps)
     if [steps[number].kind for number in outer] == [time.kind for time in times]:
         for number, time in zip(outer, times, strict=True):
-            found[number] = time.microseconds
+            found[number] = time.microseconds, time.least
     return found
 
 
@@ -157,8 +175,8 @@ def memory_data(memory: Memory, times: Sequence[StepTime] = ()) -> dict[str, Any
         for buffer in memory.buffers
     ]
     steps = [
-        [step.kind, step.family, step.kernel, step.moved, step.origins, time, step.depth]
-        for step, time in zip(memory.steps, measured, strict=True)
+        [step.kind, step.family, step.kernel, step.moved, step.origins, time, step.depth, least]
+        for step, (time, least) in zip(memory.steps, measured, strict=True)
     ]
     sizes = {
         "function": memory.function,
@@ -167,9 +185,25 @@ def memory_data(memory: Memory, times: Sequence[StepTime] = ()) -> dict[str, Any
         "constants": memory.constants,
         "peak": memory.peak,
     }
-    is_timed = any(time is not None for time in measured)
+    is_timed = any(time is not None for time, _ in measured)
     total = sum(time.microseconds for time in times) if is_timed else None
-    return {**sizes, "time": total, "buffers": buffers, "steps": steps}
+    least = sum(time.least for time in times) if is_timed else None
+    return {**sizes, "time": total, "least": least, "buffers": buffers, "steps": steps}
+
+
+def passes_data(stages: Mapping[str, Sequence[PassCount]]) -> dict[str, list[Any]]:
+    """Of each stage the passes: number, name, operations before and after, seconds, what was counted, what changed."""
+    found: dict[str, list[Any]] = {}
+    number = 0
+    for stage, runs in stages.items():
+        rows = found.setdefault(stage, [])
+        for run in runs:
+            number += 1
+            counted = [[what, times] for what, times in run.counted.most_common() if times]
+            old, new = run.before, run.after
+            changed = [[kind, old[kind], new[kind]] for kind in sorted(old | new) if old[kind] != new[kind]]
+            rows.append([number, run.name, old.total(), new.total(), run.seconds, counted, changed])
+    return found
 
 
 def log_data(log: CompilationLog, shown: set[str]) -> dict[str, Any]:

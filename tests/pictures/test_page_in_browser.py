@@ -19,6 +19,7 @@ from vision_models import quantized_classifier
 
 from glow_mlir.driver.compilation_log import CompilationLog
 from glow_mlir.driver.compiler import Compilation
+from glow_mlir.driver.pass_counts import PassCount, PassCounts
 from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.driver.pipelines import Stage
 from glow_mlir.frontends.onnx.importer import import_model
@@ -63,19 +64,21 @@ def shown(model: onnx.ModelProto) -> Shown:
     """What a page shows of a model; the times are made up, one for each instruction."""
     graphs: dict[str, Graph] = {}
     memories: list[Memory | None] = []
+    passes: dict[str, list[PassCount]] = {}
 
     def observe(stage: Stage, module: ModuleOp, seconds: float) -> None:
         from glow_mlir.constants.storage import Storage
 
+        passes[stage.name] = counts.runs[sum(map(len, passes.values())) :]
         if stage.name in STAGES:
             graphs[stage.name] = graph_of(functions(module), Storage(module))
             memories.append(memory_of(module))
 
-    log = CompilationLog()
-    Compilation(import_model(model), runner=PassRunner(observers=[log]), observers=[observe]).run("allocated")
+    log, counts = CompilationLog(), PassCounts()
+    Compilation(import_model(model), runner=PassRunner(observers=[counts, log]), observers=[observe]).run("allocated")
     steps = [node.kind for node in graphs["allocated"].nodes if node.family not in PASSIVE]
-    times = [StepTime(kind, 1.5 + number) for number, kind in enumerate(steps)]
-    return Shown("", memories[-1], graphs, log, times)
+    times = [StepTime(kind, 1.5 + number, 1.25 + number) for number, kind in enumerate(steps)]
+    return Shown("", memories[-1], graphs, log, passes, times)
 
 
 @pytest.fixture(scope="module")

@@ -135,13 +135,14 @@ def test_steps_have_times_beside_a_loop() -> None:
     outer = [step.kind for step in memory.steps if not step.depth]
     assert "loop" in outer
     assert max(step.depth for step in memory.steps) == 2
-    times = [StepTime(kind, float(number)) for number, kind in enumerate(outer)]
+    times = [StepTime(kind, float(number), number / 2) for number, kind in enumerate(outer)]
     found = step_times(memory.steps, times)
-    assert [time for time in found if time is not None] == [time.microseconds for time in times]
-    assert all((time is None) == bool(step.depth) for step, time in zip(memory.steps, found, strict=True))
-    assert memory_data(memory, times)["time"] == sum(range(len(outer)))
-    assert set(step_times(memory.steps, times[1:])) == {None}
-    assert memory_data(memory, times[1:])["time"] is None
+    assert [pair for pair in found if pair[0] is not None] == [(time.microseconds, time.least) for time in times]
+    assert all((pair[0] is None) == bool(step.depth) for step, pair in zip(memory.steps, found, strict=True))
+    data = memory_data(memory, times)
+    assert (data["time"], data["least"]) == (sum(range(len(outer))), sum(range(len(outer))) / 2)
+    assert set(step_times(memory.steps, times[1:])) == {(None, None)}
+    assert memory_data(memory, times[1:])["time"] is memory_data(memory, times[1:])["least"] is None
 
 
 def test_what_decides_is_an_edge() -> None:

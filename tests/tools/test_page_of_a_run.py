@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,31 @@ def test_page_has_the_times_of_a_profile(tmp_path: Path) -> None:
     assert len(measured) > 5
     assert [(step[0], step[5]) for step in shown["memory"]["steps"]] == measured
     assert shown["memory"]["time"] == pytest.approx(sum(step[5] for step in shown["memory"]["steps"]))
+    assert [step[7] for step in shown["memory"]["steps"]] == [
+        pytest.approx(step["min_us"]) for step in report["profile"]["instructions"]
+    ]
     boxes = [node for node in shown["graphs"]["allocated"]["nodes"] if node[1] not in ("buffer", "input", "output")]
     assert [(node[0], node[9]) for node in boxes] == measured
     for stage in ("imported", "optimized"):
         assert {node[9] for node in shown["graphs"][stage]["nodes"]} == {None}
     run(tmp_path, DIGITS, "--bind", "N=1", "--dump-html", "page.html")
     assert shown_on(tmp_path / "page.html")["memory"]["time"] is None
+
+
+def test_page_has_the_passes_by_stage(tmp_path: Path) -> None:
+    run(tmp_path, DIGITS, "--bind", "N=1", "--dump-html", "page.html")
+    shown = shown_on(tmp_path / "page.html")
+    runs = [row for rows in shown["passes"].values() for row in rows]
+    assert [number for number, *_ in runs] == list(range(1, len(runs) + 1))
+    logged = {number: name for number, name in enumerate(shown["log"]["passes"]) if name}
+    assert len(logged) > 5
+    assert logged.items() <= {number: name for number, name, *_ in runs}.items(), "the log has the same numbers"
+    assert all(seconds > 0 for _, _, _, _, seconds, _, _ in runs)
+    (sunk,) = (row for row in shown["passes"]["optimized"] if row[1] == "sink-transposes")
+    assert sunk[2] - sunk[3] == sum(old - now for _, old, now in sunk[6])
+    assert ["sink-transpose", 2] in sunk[5]
+    for (_, _, _, after, *_), (_, _, before, *_) in pairwise(runs):
+        assert after == before
 
 
 TWO = """
