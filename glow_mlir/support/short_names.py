@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
 SEPARATORS = "/."
 """What stands between the parts of a name that says where its node is; the first that occurs is taken."""
 
-WIDTH = 32
+WIDTH = 28
 """Characters up to which a name is kept behind the prefix that all have."""
+
+OMITTED = "…"
+"""Stands for parts in the middle of a name."""
 
 
 def short_names(names: Iterable[str], width: int = WIDTH) -> dict[str, str]:
     """
-    Each name → what is left of it: no two are alike, and none is cut within a part.
+    Each name → what is left of it: no two are alike, and no part is cut.
 
-    The parts that all names begin with are left out; of what is longer than `width` then, the last parts stay, as many
-    as have room, but no fewer than no other name ends with.
+    The parts that all names begin with are left out. Of what is longer than `width` then, the last parts stay, as many
+    as have room, but no fewer than no other name ends with. Where these have no room, parts in their middle go.
     """
     whole = list(dict.fromkeys(names))
     separator = next((mark for mark in SEPARATORS if any(mark in name for name in whole)), SEPARATORS[0])
     parts = {name: name.split(separator) for name in whole}
     begin = _shared(list(parts.values()))
     ends = Counter(separator.join(split[first:]) for split in parts.values() for first in range(len(split)))
-    return {
-        name: _short([separator.join(split[first:]) for first in range(begin, len(split))], ends, width)
+    found = {
+        name: _end([separator.join(split[first:]) for first in range(begin, len(split))], ends, width)
         for name, split in parts.items()
     }
+    long = {name: end.split(separator) for name, end in found.items() if len(end) > width}
+    gaps = Counter(gap for split in parts.values() for gap in set(_gaps(split, separator))) if long else Counter[str]()
+    for name, split in long.items():
+        alone = [gap for gap in _gaps(split, separator, first=0) if gaps[gap] == 1 and gap not in parts]
+        found[name] = next((gap for gap in alone if len(gap) <= width), min([found[name], *alone], key=len))
+    return found
 
 
 def _shared(parts: Sequence[Sequence[str]]) -> int:
@@ -39,7 +48,14 @@ def _shared(parts: Sequence[Sequence[str]]) -> int:
     return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
-def _short(candidates: Sequence[str], ends: Counter[str], width: int) -> str:
+def _end(candidates: Sequence[str], ends: Counter[str], width: int) -> str:
     """The first of ever shorter ends of a name that has room, or the last that is the end of no other name."""
     alone = [end for end in candidates if ends[end] == 1] or [candidates[0]]
     return next((end for end in alone if len(end) <= width), alone[-1])
+
+
+def _gaps(split: Sequence[str], separator: str, first: int | None = None) -> Iterator[str]:
+    """A part, then only the last ones, ever fewer: of any part, or of the `first`."""
+    for place in range(len(split)) if first is None else (first,):
+        for last in range(place + 2, len(split)):
+            yield separator.join((split[place], OMITTED, *split[last:]))

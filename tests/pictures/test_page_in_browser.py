@@ -193,6 +193,110 @@ def test_boxes_carry_names_times_and_codes(tab: Tab, pages: dict[str, str]) -> N
     assert any("scale" in fact and "zero point" in fact for fact in facts)
 
 
+def test_axes_have_round_ticks_in_one_unit(tab: Tab, pages: dict[str, str]) -> None:
+    visit(tab, f"{pages['bert']}#memory")
+    ticked = "(most, about, units) => ticks(most, about, units).map(([, text]) => text)"
+    assert ask(tab, f"return ({ticked})(14592, 8, BYTES)") == [f"{number} KiB" for number in range(0, 15, 2)]
+    assert ask(tab, f"return ({ticked})(320, 4, BYTES)") == ["0 B", "100 B", "200 B", "300 B"]
+    assert ask(tab, f"return ({ticked})(1.82, 6, TIMES)") == ["0 µs", "0.5 µs", "1.0 µs", "1.5 µs"]
+    assert ask(tab, f"return ({ticked})(26000, 3, TIMES)") == ["0 ms", "10 ms", "20 ms"]
+    assert ask(tab, f"return ({ticked})(3, 20, COUNTS)") == ["0", "1", "2", "3"]
+    assert ask(tab, f"return ({ticked})(0, 5, BYTES)") == ["0 B"]
+    texts = tab.locator("#canvas text.axis").all_text_contents()
+    assert {text.split()[1] for text in texts if " " in text} == {"KiB"}
+    assert all(float(text.split()[0]) >= 0 for text in texts if text[0].isdigit())
+
+
+def test_axis_is_of_instructions_or_of_time(tab: Tab, pages: dict[str, str]) -> None:
+    visit(tab, f"{pages['bert']}#memory")
+    times: list[float] = ask(tab, "return shown.memory.steps.map((step) => step[5])")
+    begins: list[int] = ask(tab, "return shown.memory.buffers.map((buffer) => buffer[7])")
+    by_number = [begin / len(times) for begin in begins]
+    by_time = [sum(times[:begin]) / sum(times) for begin in begins]
+    for title, places in (("instruction", by_number), ("measured time", by_time)):
+        assert title in tab.locator("#canvas text.axis").all_text_contents()
+        wide = ask(tab, "return canvas.clientWidth - ASIDE.left - ASIDE.right")
+        lefts = ask(tab, "return boxes().map((box) => box.getBBox().x)")
+        assert lefts == [pytest.approx(place * wide, abs=0.1) for place in places]
+        tab.click("#axis")
+    assert tab.get_attribute("#axis", "aria-pressed") == "false"
+    visit(tab, f"{pages['bert']}#imported")
+    assert not tab.is_visible("#axis")
+
+
+def test_a_loop_is_as_long_as_it_was_measured(tab: Tab, pages: dict[str, str]) -> None:
+    visit(tab, f"{pages['bert']}#memory")
+    steps = "[[0, 2], [0, 6], [1, null], [2, null], [0, 1]].map(([depth, time]) => [,,,,, time, depth])"
+    assert ask(tab, f"return beginnings({steps})") == [0, 2, 4, 6, 8, 9]
+    assert ask(tab, f"return between(beginnings({steps}), 1.5)") == 3
+
+
+def test_tables_are_sorted_by_the_share_of_the_total(tab: Tab, pages: dict[str, str]) -> None:
+    visit(tab, f"{pages['bert']}#memory")
+    column = "(name, at) => [...document.querySelectorAll(`${name} tbody tr`)].map((row) => row.cells[at].textContent)"
+    for table, at in (("#facts", 3), ("#table", 3)):
+        shares = [float(text.removesuffix(" %")) for text in ask(tab, f"return ({column})('{table}', {at})")]
+        assert shares == sorted(shares, reverse=True)
+        assert sum(shares) == pytest.approx(100, abs=0.05 * len(shares))
+    assert tab.get_attribute("#table th:nth-child(3)", "aria-sort") == "descending"
+    tab.click("#table th:first-child button")
+    numbers = [int(text) for text in ask(tab, f"return ({column})('#table', 0)")]
+    assert numbers == list(range(len(numbers)))
+    tab.click("#table th:first-child button")
+    assert ask(tab, f"return ({column})('#table', 0)")[0] == str(len(numbers) - 1)
+    tab.locator("#table tbody tr").nth(3).click()
+    assert ask(tab, "return document.querySelectorAll('#table tr.chosen').length") != 0
+
+
+def test_passes_stand_beside_the_graph(tab: Tab, pages: dict[str, str]) -> None:
+    for stage in STAGES[1:]:
+        visit(tab, f"{pages['bert']}#{stage}")
+        names = tab.locator("#table tbody tr td:nth-child(2)").all_text_contents()
+        assert len(names) == ask(tab, f"return passesTo('{stage}').length") > 30
+        sizes = tab.locator("#table tbody tr td:nth-child(3)").all_text_contents()
+        row = next(number for number, name in enumerate(names) if "1 × fold-" in name and "→" in sizes[number])
+        tab.locator("#table tbody tr").nth(row).click()
+        assert str(tab.text_content("#chosen h2")).split()[-1] in names[row]
+        touched = ask(tab, "return items.filter((item) => item.shape.classList.contains('same')).length")
+        assert 0 < touched < ask(tab, "return items.length")
+    visit(tab, f"{pages['bert']}#allocated", PHONE)
+    assert ask(tab, "return document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_legend_has_the_lines(tab: Tab, pages: dict[str, str]) -> None:
+    for stage, lines in (("memory", {"mark"}), ("imported", set[str]()), ("allocated", {"hot"})):
+        visit(tab, f"{pages['bert']}#{stage}")
+        drawn = ask(tab, "return ['mark', 'view', 'hot'].filter((name) => document.querySelector(`#canvas .${name}`))")
+        told = ask(tab, "return [...document.querySelectorAll('#legend i.line')].map((line) => line.classList[1])")
+        assert told == drawn
+        assert lines <= set(told)
+
+
+@pytest.mark.parametrize(("least", "is_disturbed"), [(9.0, False), (4.0, True)])
+def test_disturbed_measurements_are_told(tab: Tab, tmp_path: Path, least: float, is_disturbed: bool) -> None:
+    memory = Memory("@main", 16, 16, 0, 0, (), (Step("matmul", "linear", "matmul", 16, ("n",)),))
+    file = tmp_path / "times.html"
+    file.write_text(Page("times", [Shown("", memory, times=[StepTime("matmul", 10.0, least)])]).html())
+    visit(tab, file.as_uri())
+    warnings = tab.locator(".warning").all_text_contents()
+    assert [text.startswith("Disturbed: the medians are 2.5 times") for text in warnings] == [True] * is_disturbed
+
+
+def test_names_are_cut_in_whole_parts(tab: Tab, tmp_path: Path) -> None:
+    names = [
+        f"/model/encoder/layer.{layer}/attention/self/{part}/MatMul" for layer in range(2) for part in ("query", "key")
+    ]
+    nodes = [Node("matmul", "linear", "x", (name,), "2 f32", 16) for name in names]
+    file = tmp_path / "names.html"
+    file.write_text(Page("names", [Shown("", None, {"imported": Graph(nodes)})]).html())
+    visit(tab, file.as_uri())
+    texts = tab.locator("#canvas text.name").all_text_contents()
+    assert len(set(texts)) == len(names)
+    assert texts[:2] == ["layer.0/…/self/query/MatMul", "layer.0/…/self/key/MatMul"]
+    assert ask(tab, "return items.map((item) => item.facts[0][1])") == names, "the panel has the whole names"
+    assert ask(tab, "return fitting('some/long/hierarchy/of/parts', 90, '400', true)").startswith("…/")
+
+
 def test_search_moves_the_view(tab: Tab, pages: dict[str, str]) -> None:
     visit(tab, f"{pages['squeezenet']}#imported")
     tab.keyboard.press("/")

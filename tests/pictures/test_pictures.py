@@ -286,6 +286,8 @@ def test_page_without_parts_is_legal() -> None:
         "memory": None,
         "graphs": {},
         "log": {"passes": [""], "texts": [], "nodes": {}},
+        "passes": {},
+        "names": {},
     }
 
 
