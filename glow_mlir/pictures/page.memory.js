@@ -98,8 +98,9 @@ function drawBuffer(root, [name, kind, family, origins, shape, offset, size, beg
     make("rect", { class: "view", ...part }, group);
   }
   const label = `${kind} ${origins.length ? origins.map(brief).join(", ") : name}`.trim();
-  const told = area.height > 14 ? fitting(label, area.width - 8, "400", true) : "";
-  if (told === label || told.length >= LEGIBLE) make("text", { x: area.x + 4, y: area.y + 12 }, group, told);
+  const short = named(name, origins, false);
+  const told = area.height > 14 ? labelled([label, `${kind} ${short}`, short, brief(origins[0] ?? name)], area.width - 8) : "";
+  if (told) make("text", { x: area.x + 4, y: area.y + 12 }, group, told);
   const facts = [
     ["nodes", origins.join(", ")],
     ["name", name],
@@ -139,8 +140,8 @@ function showSteps(memory) {
   memory.steps.forEach(([kind, , kernel, size, origins, time, depth, least], position) => {
     const keys = [position, kind, time ?? 0, time ?? 0, size, origins.map(brief).join(", ")];
     const measured = time === null ? ["", ""] : [micros(time), percent(time, memory.time)];
-    const names = origins.length > 3 ? [...origins.slice(0, 2).map(brief), `+${origins.length - 2}`] : origins.map(brief);
-    const cells = [String(position), null, ...measured, size ? bytes(size) : "", names.join(", ").replace(", +", " +")];
+    const names = origins.length > 2 ? `${brief(origins[0])} +${origins.length - 1}` : origins.map(brief).join(", ");
+    const cells = [String(position), null, ...measured, size ? bytes(size) : "", names];
     const row = table.add(kept.map((column) => keys[column]), kept.map((column) => cells[column]), depth > 0);
     const named = row.cells[1];
     named.style.paddingLeft = `${6 + 10 * depth}px`;
@@ -150,6 +151,14 @@ function showSteps(memory) {
     table.choosing(row, () => chooseStep(kind, kernel, size, origins, time, least));
   });
   if (isTimed) table.sort(2);
+}
+
+// The first of ever shorter labels that fits a width, or what there is room for of the last, if that is legible.
+function labelled(labels, width) {
+  const whole = labels.find((label) => fitting(label, width) === label);
+  if (whole !== undefined) return whole;
+  const told = fitting(labels.at(-1), width, "400", true);
+  return told.length >= LEGIBLE ? told : "";
 }
 
 function chooseStep(kind, kernel, size, origins, time, least) {

@@ -22,7 +22,8 @@ class Table {
     const row = html("tr", this.body);
     cells.forEach((text, column) => {
       const cell = html("td", row, null, this.numbers[column] ? "number" : "");
-      words(text ?? String(keys[column]), cell);
+      if (this.numbers[column]) cell.textContent = text;
+      else words(text ?? String(keys[column]), cell);
     });
     row.tabIndex = this.groups.length ? -1 : 0;
     row.origins = [];

@@ -238,6 +238,8 @@ def test_tables_are_sorted_by_the_share_of_the_total(tab: Tab, pages: dict[str, 
         shares = [float(text.removesuffix(" %")) for text in ask(tab, f"return ({column})('{table}', {at})")]
         assert shares == sorted(shares, reverse=True)
         assert sum(shares) == pytest.approx(100, abs=0.05 * len(shares))
+    broken = "[...document.querySelectorAll('aside td.number')].filter((cell) => cell.querySelector('wbr'))"
+    assert ask(tab, f"return {broken}.length") == 0, "numbers stay with their units"
     assert tab.get_attribute("#table th:nth-child(3)", "aria-sort") == "descending"
     tab.click("#table th:first-child button")
     numbers = [int(text) for text in ask(tab, f"return ({column})('#table', 0)")]
