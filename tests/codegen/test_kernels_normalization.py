@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from execute import check, runnable_targets, sample
+from xdsl.dialects.builtin import f32
 
+from glow_mlir.backends.cpu.targets import PRESETS
+from glow_mlir.codegen.kernels.normalization import NORMALIZATION, SOFTMAX, stands_alone
+from glow_mlir.codegen.lines import Lines
 from glow_mlir.dialects.glow_high import normalization as ops
 from glow_mlir.dialects.glow_high.base import HighOp
 
@@ -25,7 +31,7 @@ def test_extremes(operator: type[HighOp]):
     check(operator, x, axis=1)
 
 
-@pytest.mark.parametrize("shape", [(4, 37), (2, 6, 100), (8, 1), (12, 16), (4, 2100)])
+@pytest.mark.parametrize("shape", [(4, 37), (2, 6, 100), (8, 1), (12, 16), (4, 2100), (4, 256), (8, 64)])
 def test_lines_side_by_side(shape: tuple[int, ...]):
     for operator in SOFT:
         check(operator, 5 * sample(shape), axis=-1)
@@ -38,6 +44,25 @@ def test_lines_side_by_side_do_not_mix(operator: type[HighOp]):
     x = sample((8, 21))
     x[1, 20], x[2, 3], x[6] = np.nan, np.inf, -np.inf
     check(operator, x, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "softmax", "normalization"),
+    [
+        ((512, 63), False, False),
+        ((512, 64), False, True),
+        ((512, 192), False, True),
+        ((512, 256), True, True),
+        ((32768, 96), False, True),
+        ((32768, 128), True, True),
+    ],
+)
+def test_long_lines_are_taken_alone(shape: tuple[int, int], softmax: bool, normalization: bool):
+    """Shorter ones where the caches do not hold all of them."""
+    target = replace(PRESETS["avx512"], l3_bytes=32 << 20)
+    lines = Lines.of(shape, (1,), [(shape[1], 1), (shape[1], 1)])
+    assert stands_alone(lines, f32, target, SOFTMAX) == softmax
+    assert stands_alone(lines, f32, target, NORMALIZATION) == normalization
 
 
 def test_hardmax_is_lowered():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -130,7 +130,7 @@ def test_what_is_made_of_codes_takes_the_same_sizes(kind: str, axis: int) -> Non
     opset = helper.make_opsetid("", max(model.opset_import[0].version, 13))
     content = helper.make_model(coded, opset_imports=[opset], ir_version=8).SerializeToString()
     session = InferenceSession(content, dimensions=BOUNDS, cache=False)
-    options: Any = onnxruntime.SessionOptions()
+    options = cast("Any", onnxruntime.SessionOptions())
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     reference: Any = onnxruntime.InferenceSession(content, options)
     for more in (0, 2):
