@@ -112,6 +112,9 @@ PROGRAMS = (
     Program("elementwise"),
     Program("indexing"),
     Program("small"),
+    Program("quantized"),
+    Program("control_flow"),
+    Program("sizes"),
     Program("residual", threads=2),
     Program("products", kernels=("matmul-strassen", "conv-winograd"), threads=3),
 )

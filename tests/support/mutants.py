@@ -5,7 +5,7 @@ interpreter does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from random import Random
@@ -22,12 +22,15 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.codegen import build
 from glow_mlir.codegen.llvm import objects
+from glow_mlir.dialects.sizes import shape_at
 from glow_mlir.driver import pass_runner
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.errors import CompilerBugError, ExecutionError, GlowError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import module_text, parse_module
 from glow_mlir.runtime import machine_code
+from glow_mlir.runtime.artifact import Binding
+from glow_mlir.support.symbols import symbols_of
 
 LADDER = (
     *("imported", "optimized", "lowered", "scheduled", "instructions"),
@@ -91,15 +94,22 @@ def _run(text: str, at_end: bool) -> None:
         session = InferenceSession(module, target=TARGET, cache=False)
         oracle = InferenceSession(module, backend="interpreter")
         bindings = session.machine_entry.bindings
+        symbols = session.machine_entry.entry.symbols
         arrays = [memory.array(binding.shape, np.dtype(binding.dtype)) for binding in bindings]
+        sizes = _drawn(bindings, Random(len(text)))
         given: dict[str, np.ndarray] = {}
         for binding, array in zip(bindings, arrays, strict=True):
             if binding.role in ("input", "state"):
-                given[binding.name] = sample(binding.shape, binding.dtype, len(binding.name))
-                array[...] = given[binding.name]
+                shape = shape_at(binding.declared, sizes)
+                given[binding.name] = sample(shape, binding.dtype, len(binding.name))
+                _part(array, shape)[...] = given[binding.name]
         code = session.machine_code
         packed = {b.name: code.pack(b.name, given) for b in bindings if b.role == "packed"}
         bound = [packed.get(b.name, array) for b, array in zip(bindings, arrays, strict=True)]
+        if symbols:  # Behind all bindings: what inputs say, and room for what data decides.
+            numbers = memory.array((len(symbols),), np.dtype(np.int64))
+            numbers[...] = [sizes.get(symbol.name, symbol.most) for symbol in symbols]
+            bound.append(numbers)
         failure = _failure_of(lambda: session.machine_entry.call(bound))
         if any(array.size > MOST_ELEMENTS for array in arrays):
             return
@@ -109,10 +119,24 @@ def _run(text: str, at_end: bool) -> None:
         expected = {**dict(zip(outputs, oracle.run(None, inputs), strict=True)), **oracle.get_state()}
         if failure is not None:  # The interpreter may fail alone, on what nobody uses.
             raise Disagreement(f"only machine code fails: {failure}")
+        sizes |= (
+            {symbol.name: int(number) for symbol, number in zip(symbols, bound[-1], strict=True)} if symbols else {}
+        )
         for binding, array in zip(bindings, arrays, strict=True):
             if binding.role != "packed":
                 wanted = given[binding.name] if binding.role == "input" else expected[binding.name]
-                _compare(binding.name, array, wanted)
+                _compare(binding.name, _part(array, shape_at(binding.declared, sizes)), wanted)
+
+
+def _drawn(bindings: Sequence[Binding], random: Random) -> dict[str, int]:
+    """A value for each symbol that sizes of inputs have."""
+    symbols = symbols_of([size for binding in bindings if binding.role == "input" for size in binding.sizes])
+    return {symbol.name: random.randint(symbol.least, symbol.most) for symbol in symbols}
+
+
+def _part(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """The elements that there are, of an array that is laid out for the largest sizes."""
+    return array[(..., *map(slice, shape))]
 
 
 def _failure_of(call: Callable[[], None]) -> ExecutionError | None:
