@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -14,12 +15,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import PassPipeline
 from xdsl.universe import Universe
 from xdsl.utils.arg_spec import parse_spec
-from xdsl.utils.exceptions import ArgSpecParseError, ParseError, ShrinkException
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from glow_mlir.driver.pipelines import LLVM, PassObserver, Pipeline, Stage, available_passes, parse_pipeline, pass_specs
 from glow_mlir.driver.reproducer import reproducer_options
-from glow_mlir.errors import CompilerBugError, GlowError, OptionError
+from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, OptionError, ParseFailure
 from glow_mlir.ir.context import COMPLETED
 from glow_mlir.ir.text import (
     digests,
@@ -33,6 +34,7 @@ from glow_mlir.ir.text import (
 )
 from glow_mlir.ir.universe import GLOW_UNIVERSE
 from glow_mlir.support.activity import warn, warning_to
+from glow_mlir.support.blame import foreign_place
 from glow_mlir.tools.command_line import (
     EXIT_ERROR,
     EXIT_OK,
@@ -56,6 +58,7 @@ from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
 from glow_mlir.tools.repeated_options import forget_given
 from glow_mlir.tools.source_lines import STDIN, read_stdin
 from glow_mlir.tools.split_input import SEPARATOR, pieces
+from glow_mlir.tools.xdsl_diagnostics import words_of_xdsl
 
 if TYPE_CHECKING:
     from glow_mlir.driver.pass_runner import PassRunner
@@ -186,18 +189,22 @@ class GlowOpt(xDSLOptMain):
         code = EXIT_OK
         outputs: list[str] = []
         used: list[str] = []
-        expected = expected_diagnostics(text) if self.args.verify_diagnostics else []
+        compares = self.args.verify_diagnostics and not self.args.xdsl_diagnostics
+        expected = expected_diagnostics(text) if compares else []
         for piece in pieces(text) if self.args.split_input_file else [text]:
-            warnings: list[GlowError] = []
+            told: list[GlowError] = []
             try:
-                with warning_to(warnings.append) if expected else nullcontext():
+                with warning_to(told.append) if expected else nullcontext():
                     module = self._process(piece, runner, timer)
                 outputs.append(self._text(module))
                 used += digests(module)
                 error = None
             except GlowError as found:
                 error = self._placed(found)
-            code = max(code, self._judge(piece, error, warnings) if expected else self._told(error))
+            if error is not None and not expected and self._is_announced(error):
+                self._announce(error, outputs)
+                continue
+            code = max(code, self._judge(piece, error, told) if expected else self._told(error))
         if self.log is not None:  # In front of the output, which is not written if there is an error.
             write_log(self.log, self.args, sys.stderr)
         if self._output is None:
@@ -244,7 +251,7 @@ class GlowOpt(xDSLOptMain):
         if args.target == LLVM:
             return self._llvm_ir(module)
         if parse_spec(args.target).name != "mlir" or args.syntax_highlight or args.print_no_properties:
-            return self.output_resulting_program(module)
+            return self._emitted(module)
         return module_text(
             module,
             locations=args.print_debuginfo or self._output is not None,
@@ -252,6 +259,22 @@ class GlowOpt(xDSLOptMain):
             limit=self._limit(self._output is None and is_terminal(sys.stdout)),
             context=self.ctx,
         )
+
+    def _emitted(self, module: ModuleOp) -> str:
+        """
+        The module in a format of xDSL's, or of another package.
+
+        Raises `ParseFailure` where the module cannot be written in it, `ExtensionError` where what writes it fails.
+        """
+        try:
+            return self.output_resulting_program(module)
+        except GlowError:
+            raise
+        except DiagnosticException as error:
+            raise ParseFailure(f"{self.args.target}: {one_line(error)}") from error
+        except Exception as error:
+            what = f"the target '{self.args.target}' failed: {type(error).__name__}: {one_line(error)}"
+            raise ExtensionError(what.removesuffix(": "), file=foreign_place(error)) from error
 
     def _llvm_ir(self, module: ModuleOp) -> str:
         """The module as LLVM IR; raises `OptionError` for one that is not of the `llvm` dialect."""
@@ -275,16 +298,28 @@ class GlowOpt(xDSLOptMain):
         wrong = mismatches(expected_diagnostics(piece), found, self.get_input_name())
         return max((report(PROGRAM, problem, debug=self.args.debug) for problem in wrong), default=EXIT_OK)
 
+    def _is_announced(self, error: GlowError) -> bool:
+        """Whether the options say that there is such an error, which then belongs to the output."""
+        is_syntax = isinstance(error.__cause__, ParseError)
+        announced = self.args.parsing_diagnostics if is_syntax else self.args.verify_diagnostics
+        return announced and not isinstance(error, CompilerBugError)
+
+    def _announce(self, error: GlowError, outputs: list[str]) -> None:
+        """Put an error in the place of the output of its piece, or on stdout where the output is in a file."""
+        words = words_of_xdsl(error) if self.args.xdsl_diagnostics else ""
+        lines = (f"{error_line(PROGRAM, item, sys.stdout, severity)}\n" for severity, item in diagnostics(error))
+        text = words or "".join(lines)
+        if self._output is None:
+            outputs.append(text)
+        else:
+            print(text, end="")
+
     def _told(self, error: GlowError | None) -> int:
         """Report the outcome of one piece of an input without such comments; the exit code for it."""
         if error is None:
             return EXIT_OK
-        is_syntax = isinstance(error.__cause__, ParseError)
-        announced = self.args.parsing_diagnostics if is_syntax else self.args.verify_diagnostics
-        if announced and not isinstance(error, CompilerBugError):
-            for severity, item in diagnostics(error):
-                print(error_line(PROGRAM, item, sys.stdout, severity))
-            return EXIT_OK
+        if self.args.xdsl_diagnostics and (words := words_of_xdsl(error)):
+            print(words, end="", file=sys.stderr)
         return report(PROGRAM, error, debug=self.args.debug)
 
 
@@ -312,11 +347,25 @@ def refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
     raise option_error(PROGRAM, message.replace("-t/--target", "-t/--emit"), [*options_of(parser), *passes])
 
 
+@contextmanager
+def deprecations_told() -> Generator[None]:
+    """Tell the DeprecationWarnings of passes and targets, about which Python keeps silent, as warnings of ours."""
+
+    def tell(text: Warning | str, kind: type[Warning], file: str, *_: object) -> None:
+        warn(GlowError(f"{kind.__name__}: {one_line(text)}"))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", DeprecationWarning)
+        warnings.showwarning = tell
+        yield
+
+
 def run(arguments: list[str]) -> int:
     """Run the tool on its arguments."""
     try:
         load_plugins(arguments)  # First, since passes are options.
-        return GlowOpt(args=with_pass_flags(arguments)).execute()
+        with deprecations_told():
+            return GlowOpt(args=with_pass_flags(arguments)).execute()
     except ArgSpecParseError as error:
         raise OptionError(one_line(error)) from error
 

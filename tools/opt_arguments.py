@@ -101,6 +101,12 @@ def _add_diagnostics(group: ArgumentGroup) -> None:
         help="compare errors with the `// expected-error {{text}}` comments of the input; for an input without any, "
         "print the error on stdout and succeed, as xdsl-opt does",
     )
+    group.add_argument(
+        "--xdsl-diagnostics",
+        action="store_true",
+        help="tell errors of parsers, verifiers and passes in the words of xdsl-opt, and do not look for comments that "
+        "expect some: for FileCheck tests of xDSL's dialects and passes",
+    )
     _add_dumps(group)
     group.add_argument("--mlir-timing", action="store_true", help="print a table of times to stderr")
     group.add_argument(

@@ -20,6 +20,7 @@ from xdsl.traits import IsTerminator, Pure
 from glow_mlir.dialects.element_types import is_storable, signless
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of
+from glow_mlir.dialects.sizes import smallest
 from glow_mlir.support.symbols import Size, Sizes
 
 
@@ -90,6 +91,7 @@ def verify_maps(values: Sequence[SSAValue], maps: Sequence[AffineMap], rank: int
             else:
                 is_zero = isinstance(expression, AffineConstantExpr) and expression.value == 0
                 require(is_zero, f"map {affine} yields {expression}, neither a dimension nor 0")
+                require(smallest(size) > 0, f"map {affine} reads the first of {size} elements")
     return sizes
 
 

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.dialects.llvm import GEP_USE_SSA_VAL, LLVMPointerType
+from xdsl.dialects.llvm import GEP_USE_SSA_VAL, LLVMArrayType, LLVMPointerType, LLVMStructType
 from xdsl.dialects.utils import parse_dynamic_index_list_without_types, print_dynamic_index_list
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -150,6 +150,23 @@ class GEPOp(IRDLOperation):
         dynamic = sum(index == GEP_USE_SSA_VAL for index in self.rawConstantIndices.iter_values())
         if dynamic != len(self.ssa_indices):
             raise VerifyException(f"'{self.name}' marks {dynamic} dynamic indices but has {len(self.ssa_indices)}")
+        element = self.elem_type  # The first index counts elements of the pointer, the others go into one.
+        for number, index in enumerate(list(self.rawConstantIndices.iter_values())[1:], start=1):
+            element = _indexed(element, number, index)
+
+
+def _indexed(type_: Attribute, number: int, index: int) -> Attribute:
+    """The type of what an index of `getelementptr`, the `number`-th, picks out of a value of a type."""
+    where = f"GEP index #{number}"
+    if isinstance(type_, LLVMArrayType | VectorType):
+        return cast("Attribute", type_.type if isinstance(type_, LLVMArrayType) else type_.element_type)
+    if not isinstance(type_, LLVMStructType):
+        raise VerifyException(f"{where}: cannot index into {type_}")
+    if index == GEP_USE_SSA_VAL:
+        raise VerifyException(f"{where}: struct indices must be constants")
+    if not 0 <= index < len(type_.types):
+        raise VerifyException(f"{where}: {index} is out of range for struct with {len(type_.types)} field(s)")
+    return type_.types.data[index]
 
 
 def _pop_access(parser: Parser, attributes: dict[str, Attribute]) -> tuple[IntegerAttr[IntegerType] | None, bool]:
@@ -247,7 +264,7 @@ class LoadOp(xdsl_llvm.LoadOp):
         printer.print_attribute(self.dereferenced_value.type)
 
     def verify_(self) -> None:
-        verify_atomic(self, self.ordering, self.syncscope, self.alignment, refused=("release", "acq_rel"))
+        verify_atomic(self, self.ordering, self.syncscope)
 
 
 @irdl_op_definition
@@ -333,7 +350,7 @@ class StoreOp(xdsl_llvm.StoreOp):
         printer.print_attribute(self.ptr.type)
 
     def verify_(self) -> None:
-        verify_atomic(self, self.ordering, self.syncscope, self.alignment, refused=("acquire", "acq_rel"))
+        verify_atomic(self, self.ordering, self.syncscope)
 
 
 @irdl_op_definition

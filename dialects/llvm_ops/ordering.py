@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, StringAttr, UnitAttr, i64
 from xdsl.ir import Attribute, Operation
 from xdsl.parser import Parser
@@ -36,7 +34,10 @@ def ordering_name(attr: IntegerAttr[IntegerType] | None) -> str:
 
 def parse_ordering(parser: Parser) -> str:
     """Parse the name of an ordering."""
-    return parser.expect(lambda: parser.parse_optional_keyword_in(ORDERINGS), "expected an atomic ordering")
+    begin = parser.pos
+    if (name := parser.parse_identifier("an atomic ordering")) not in ORDERINGS:
+        parser.raise_error(f"unknown atomic ordering '{name}'; there are {', '.join(ORDERINGS)}", begin, parser.pos)
+    return name
 
 
 def parse_syncscope(parser: Parser) -> StringAttr | None:
@@ -80,24 +81,10 @@ def present(**attributes: Attribute | bool | None) -> dict[str, Attribute]:
     }
 
 
-def verify_atomic(
-    op: Operation,
-    ordering: IntegerAttr[IntegerType] | None,
-    scope: StringAttr | None,
-    alignment: IntegerAttr[IntegerType] | None,
-    refused: Sequence[str],
-) -> None:
-    """
-    Check a load or a store as upstream does: its ordering is one, and none of those `refused`.
-
-    One that is atomic states its alignment, any other has no scope.
-    """
+def verify_atomic(op: Operation, ordering: IntegerAttr[IntegerType] | None, scope: StringAttr | None) -> None:
+    """Check that the ordering of a load or a store is one, and that what has none has no scope."""
     number = 0 if ordering is None else ordering.value.data
     if (name := ORDERING_NAMES.get(number)) is None:
         raise VerifyException(f"'{op.name}' has the ordering {number}, which is none")
-    if name in refused:
-        raise VerifyException(f"'{op.name}' cannot have the ordering {name}")
     if name == "not_atomic" and scope is not None:
         raise VerifyException(f"'{op.name}' has a syncscope, but is not atomic")
-    if name != "not_atomic" and alignment is None:
-        raise VerifyException(f"'{op.name}' is atomic, and needs an alignment")

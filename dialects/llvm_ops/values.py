@@ -6,7 +6,7 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import I64, IntegerAttr, UnitAttr, i1, i64
+from xdsl.dialects.builtin import I64, IntegerAttr, UnitAttr, VectorType, i1, i64
 from xdsl.dialects.llvm import (
     FastMathAttr,
     FCmpPredicateFlag,
@@ -14,7 +14,7 @@ from xdsl.dialects.llvm import (
     ICmpPredicateFlag,
 )
 from xdsl.dialects.utils import FastMathFlag
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     IRDLOperation,
@@ -71,6 +71,14 @@ def _print_comparison(
     printer.print_attribute(lhs.type)
 
 
+def verify_result_of_comparison(op: Operation, compared: Attribute, result: Attribute) -> None:
+    """Check that operands and result of a comparison are scalars, or vectors of one length."""
+    if isinstance(result, VectorType) != isinstance(compared, VectorType):
+        kind, of = ("a vector", "vectors") if isinstance(compared, VectorType) else ("scalar", "scalar")
+        raise VerifyException(f"Result must be {kind} if operands are {of}, got {result}")
+    verify_same_lanes(op, compared, result)
+
+
 @irdl_op_definition
 class ICmpOp(IRDLOperation):
     """Compare integers or pointers: `llvm.icmp "slt" %a, %b : vector<8xi32>`."""
@@ -105,7 +113,7 @@ class ICmpOp(IRDLOperation):
         _print_comparison(printer, predicate, self.lhs, self.rhs, self.attributes)
 
     def verify_(self) -> None:
-        verify_same_lanes(self, self.lhs.type, self.res.type)
+        verify_result_of_comparison(self, self.lhs.type, self.res.type)
 
 
 @irdl_op_definition
@@ -158,7 +166,7 @@ class FCmpOp(IRDLOperation):
         _print_comparison(printer, predicate, self.lhs, self.rhs, {**flags, **self.attributes})
 
     def verify_(self) -> None:
-        verify_same_lanes(self, self.lhs.type, self.res.type)
+        verify_result_of_comparison(self, self.lhs.type, self.res.type)
 
 
 @irdl_op_definition

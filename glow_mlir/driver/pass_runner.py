@@ -20,7 +20,7 @@ from glow_mlir.ir.locations import location_name, place_of, place_of_node
 from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.text import one_line, verify_module
-from glow_mlir.support.blame import failing_library, foreign_place, place_of_class
+from glow_mlir.support.blame import failing_library, foreign_place, library_of, place_of_class
 
 
 @dataclass
@@ -121,18 +121,21 @@ class PassRun:
 def _of_extension(item: ModulePass, error: Exception) -> GlowError | None:
     """The error for the failure of a pass that code of another package is to blame for; `None` where it is not."""
     if isinstance(error, _InvalidResult):
-        place = place_of_class(type(item))
-        note = ExtensionError(f"pass '{item.name}' is defined here", file=place)
-        reason = f"pass '{item.name}' gives invalid IR: {error.cause.reason}"
+        place, library = place_of_class(type(item)), library_of(type(item))
+        of = f" of {library}" if library else ""
+        reason = f"pass '{item.name}'{of} gives invalid IR: {error.cause.reason}"
         found = ExtensionError(reason, file=error.cause.file, node=error.cause.node)
-        return found.with_notes([note]) if place else None
+        note = ExtensionError(f"pass '{item.name}' is defined here", file=place)
+        return found.with_notes([note] if place else []) if place or library else None
     says_itself = isinstance(error, GlowError | DiagnosticException) and not isinstance(error, VerifyException)
     if says_itself or isinstance(error, CheckFailed):
         return None
     what = f"failed: {type(error).__name__}: {one_line(error)}".removesuffix(": ")
     if place := foreign_place(error):
         return ExtensionError(f"pass '{item.name}' {what}", file=place)
-    library = failing_library(type(item), error)
+    # What it makes may be found invalid by code of ours.
+    is_invalid = isinstance(error, VerifyException)
+    library = library_of(type(item)) if is_invalid else failing_library(type(item), error)
     return ExtensionError(f"pass '{item.name}' of {library} {what}") if library else None
 
 

@@ -152,11 +152,16 @@ class ModulePrinter(Printer):
 ALIASED: Mapping[type[Attribute], str] = {AffineMapAttr: "#map", TargetAttr: "#target"}
 """Kind of attribute → how the names of those begin that stand in a module more than once."""
 
+ALIASING = frozenset({"glow_high", "glow_low"})
+"""The dialects whose text has such names: that of others is as xDSL prints it."""
+
 
 def attribute_aliases(module: ModuleOp) -> dict[Attribute, str]:
     """The names of attributes that stand in a module more than once, by kind in their order: `#map`, `#map1`, …"""
     counts: Counter[Attribute] = Counter()
     for op in module.walk():
+        if op.dialect_name() not in ALIASING:
+            continue
         for value in op.properties.values():
             items = cast("ArrayAttr[Attribute]", value).data if isinstance(value, ArrayAttr) else (value,)
             counts.update(item for item in items if type(item) in ALIASED)
@@ -224,10 +229,12 @@ def parse_unverified(text: str, context: Context, name: str = "<text>", *, impli
 
 def _refuse_nested(module: ModuleOp) -> None:
     """Raise `ParseFailure` for functions of ours in a module inside the outermost one, where no pass looks for them."""
-    from glow_mlir.ir.rewriting import functions
+    from glow_mlir.dialects.glow_high.storage import FunctionOp
 
+    if [len(region.blocks) for region in module.regions] != [1]:
+        raise ParseFailure("builtin.module: a module has one region of one block", file=place_of(module))
     for inner in module.body.block.ops:
-        if isinstance(inner, ModuleOp) and functions(inner):
+        if isinstance(inner, ModuleOp) and any(isinstance(op, FunctionOp) for op in inner.walk()):
             reason = "builtin.module: functions of glow_high and glow_low stand in the outermost module alone"
             raise ParseFailure(reason, file=place_of(inner), hint="take the module around this one away")
 

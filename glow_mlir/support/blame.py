@@ -25,11 +25,17 @@ def foreign_place(error: BaseException) -> str:
     return next((place for module, place in reversed(found) if module.partition(".")[0] == package), "")
 
 
+def library_of(kind: type) -> str:
+    """The library in which a class is defined; empty for one of ours, or of another package."""
+    library = kind.__module__.partition(".")[0]
+    return library if library in LIBRARIES else ""
+
+
 def failing_library(kind: type, error: BaseException) -> str:
     """The library in which an error came up, if `kind`, whose code was called, is defined there too; else empty."""
-    library = kind.__module__.partition(".")[0]
     modules = [module.partition(".")[0] for _, module, _ in _places(error.__traceback__)]
-    return library if library in LIBRARIES and modules[-1:] == [library] else ""
+    library = library_of(kind)
+    return library if modules[-1:] == [library] else ""
 
 
 def place_of_class(kind: type) -> str:

@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 from in_process import Finished, run_tool
+from xdsl.context import Context
+from xdsl.dialects import test
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
 from glow_mlir.driver import pipelines
 from glow_mlir.support.blame import foreign_place, is_foreign
@@ -99,6 +103,43 @@ def test_a_pass_of_the_library_that_fails_is_no_bug_of_ours(tmp_path: Path) -> N
     expected = b"<stdin>: error: pass 'apply-eqsat-pdl-interp' of xdsl failed: AssertionError (hint: "
     assert finished.stderr.startswith(expected)
     assert list(tmp_path.iterdir()) == []
+
+
+ORDERED = """
+func.func @main() {
+  %value = "test.op"() : () -> i32
+  func.return
+}
+"""
+
+
+def test_invalid_ir_of_a_pass_of_the_library_is_no_bug_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def misplace(self: CommonSubexpressionElimination, ctx: Context, op: ModuleOp) -> None:
+        (function,) = op.body.block.ops
+        value = function.regions[0].block.first_op
+        assert value is not None
+        function.regions[0].block.insert_op_before(test.TestOp(operands=value.results), value)
+
+    monkeypatch.setattr(CommonSubexpressionElimination, "apply", misplace)
+    finished = run_tool(glow_opt.main, ["-p", "cse"], stdin=ORDERED.encode(), directory=tmp_path)
+    assert finished.code == 1
+    line = finished.stderr.decode()
+    assert "error: pass 'cse' of xdsl gives invalid IR: test.op: an operand is used before its definition" in line
+    assert "bug of ours" not in line
+
+
+def test_a_target_of_the_library_that_fails_is_no_bug_of_ours(tmp_path: Path) -> None:
+    attributes = '{sym_name = "f", function_type = () -> (), sym_visibility = "nobody"}'
+    text = f'"riscv_func.func"() ({{ "riscv_func.return"() : () -> () }}) {attributes} : () -> ()'
+    finished = run_tool(glow_opt.main, ["-t", "riscv-asm"], stdin=text.encode(), directory=tmp_path)
+    assert finished.code == 1
+    assert finished.stderr.decode().startswith("<stdin>: error: riscv-asm: Unexpected visibility nobody")
+
+
+def test_deprecated_passes_are_told(tmp_path: Path) -> None:
+    finished = run_tool(glow_opt.main, ["-p", "test-deprecation"], stdin=b"", directory=tmp_path)
+    assert finished.code == 0
+    assert finished.stderr == b"glow-opt: warning: DeprecationWarning: hello\n"
 
 
 def test_our_own_code_and_libraries_are_not_foreign() -> None:

@@ -125,3 +125,13 @@ glow_low.func @iterators(@in %x: memref<4x6xf32>, @out %y: memref<4x6xf32>) {
     glow_low.yield %a : f32
   }
 }
+
+// -----
+
+glow_low.func @nothing(@in %x: memref<0xf32>, @out %y: memref<4xf32>) {
+  // expected-error @below {{map (d0) -> (0) reads the first of 0 elements}}
+  glow_low.stack @out %y, @in %x {maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (0)>], iterators = ["parallel"]} {
+  ^bb0(%a: f32):
+    glow_low.yield %a : f32
+  }
+}

@@ -8,25 +8,9 @@ llvm.func @fine(%p: !llvm.ptr, %v: i32) {
 
 // -----
 
-llvm.func @load(%p: !llvm.ptr) {
-  // expected-error@+1 {{'llvm.load' cannot have the ordering release}}
-  %v = llvm.load %p atomic release {alignment = 4 : i64} : !llvm.ptr -> i32
-  llvm.return
-}
-
-// -----
-
-llvm.func @store(%p: !llvm.ptr, %v: i32) {
-  // expected-error@+1 {{'llvm.store' cannot have the ordering acquire}}
-  llvm.store %v, %p atomic acquire {alignment = 4 : i64} : i32, !llvm.ptr
-  llvm.return
-}
-
-// -----
-
-llvm.func @unaligned(%p: !llvm.ptr, %v: i32) {
-  // expected-error@+1 {{'llvm.store' is atomic, and needs an alignment}}
-  llvm.store %v, %p atomic release : i32, !llvm.ptr
+llvm.func @number(%p: !llvm.ptr, %v: i32) {
+  // expected-error@+1 {{'llvm.store' has the ordering 3, which is none}}
+  "llvm.store"(%v, %p) <{ordering = 3 : i64}> : (i32, !llvm.ptr) -> ()
   llvm.return
 }
 
@@ -35,5 +19,13 @@ llvm.func @unaligned(%p: !llvm.ptr, %v: i32) {
 llvm.func @scope(%p: !llvm.ptr, %v: i32) {
   // expected-error@+1 {{'llvm.store' has a syncscope, but is not atomic}}
   "llvm.store"(%v, %p) <{syncscope = "singlethread"}> : (i32, !llvm.ptr) -> ()
+  llvm.return
+}
+
+// -----
+
+llvm.func @name(%p: !llvm.ptr) {
+  // expected-error@+1 {{unknown atomic ordering 'bogus'; there are not_atomic, unordered}}
+  %v = llvm.load %p atomic bogus {alignment = 4 : i64} : !llvm.ptr -> i32
   llvm.return
 }
