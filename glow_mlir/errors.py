@@ -70,6 +70,10 @@ class InputValuesError(UnsupportedError):
         super().__init__(reason, node=node, hint=f"give the value of {listed}")
 
 
+class LargeInputError(UnsupportedError):
+    """An operand that fixes shapes and depends on an input with more elements than anybody gives the value of."""
+
+
 class UnsupportedOperatorsError(UnsupportedError):
     """All operators of a model that are not supported, reported at once."""
 

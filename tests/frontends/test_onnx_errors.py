@@ -375,6 +375,7 @@ DAMAGED = model_of(
 ).SerializeToString()
 
 
+@pytest.mark.filterwarnings("ignore::glow_mlir.errors.GlowWarning")
 @settings(max_examples=300)
 @given(place=st.integers(0, len(DAMAGED) - 1), byte=st.integers(0, 255), cut=st.booleans())
 def test_a_damaged_byte_never_gives_a_traceback(place: int, byte: int, cut: bool) -> None:

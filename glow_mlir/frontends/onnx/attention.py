@@ -17,8 +17,9 @@ from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
 from glow_mlir.dialects.properties import size_of_property
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, size_along, sizes_of
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.onnx.constants import numbers_of, places
+from glow_mlir.frontends.onnx.constants import numbers_of
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.parts import places
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Size, product_of
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from xdsl.ir import SSAValue
 
@@ -14,10 +12,10 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, MulO
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
-from glow_mlir.dialects.sizes import HINT, largest
+from glow_mlir.dialects.sizes import HINT
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.onnx.data_movement import cut
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.parts import places
 from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.dtypes import is_float_dtype
@@ -111,12 +109,6 @@ def _run_time_range(node: Node, start: Size, limit: Size, delta: Size) -> SSAVal
     if not isinstance(delta, int):
         numbers = node.emit(MulOp, numbers, node.input(2))
     return numbers if start == 0 else node.emit(AddOp, numbers, node.input(0))
-
-
-def places(node: Node, count: Size, step: int = 1, dtype: np.dtype[Any] = np.dtype(np.int64)) -> SSAValue:
-    """The places of so many elements, from 0 on, times a step."""
-    numbers = node.constant((np.arange(largest(count)) * step).astype(dtype))
-    return cut(node, numbers, {0: (0, count)})
 
 
 @onnx_operator("EyeLike")

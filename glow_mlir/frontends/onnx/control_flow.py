@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
@@ -13,14 +12,13 @@ from glow_mlir.constants.storage import scalar_attribute
 from glow_mlir.dialects.control_flow import verify_scalar
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.control_flow import IfOp, YieldOp
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp
-from glow_mlir.dialects.glow_high.sizes import ShapeOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp
 from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.onnx.data_movement import cut
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.parts import cut, scalar
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Size
 
@@ -79,7 +77,7 @@ class Join:
         for number, (block, values) in enumerate(zip(self.blocks, self.results, strict=True)):
             with self.node.graph.inside(block):
                 yielded = [self._filled(*item) for item in zip(values, pairs, strict=True)]
-                yielded += [self._count(pair[number]) for pair in self.differing]
+                yielded += [scalar(self.node, pair[number]) for pair in self.differing]
             block.add_op(YieldOp.of(yielded, self.node.location))
             types = [value.type for value in yielded]
         branch = IfOp.of(self.node.input(), types, map(Region, self.blocks), self.node.location)
@@ -100,12 +98,6 @@ class Join:
                 behind = self.node.emit(SplatOp, value=zero, shape=(*sizes[:axis], missing, *sizes[axis + 1 :]))
                 value = self.node.emit(ConcatOp, [value, behind], axis=axis)
         return value
-
-    def _count(self, size: Size) -> SSAValue:
-        """A size as an i64."""
-        if isinstance(size, int):
-            return self.node.constant(np.array(size, np.int64))
-        return self.node.emit(ReshapeOp, self.node.emit(ShapeOp, sizes=(size,)), shape=())
 
     def _bound(self, pair: Pair, count: SSAValue) -> Size:
         """The size that is the one or the other of two."""

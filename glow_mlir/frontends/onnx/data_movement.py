@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -16,9 +16,10 @@ from glow_mlir.dialects.glow_high.data_movement import (
     TransposeOp,
 )
 from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of, sizes_of
-from glow_mlir.dialects.sizes import HINT, RunTimeSizeError, largest, smallest
-from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.dialects.sizes import RunTimeSizeError, largest, smallest
+from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.parts import Bound, bounds_of, computed_part, computed_parts, cut, equal_parts
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Size, Sizes, product_of, quotient
 
@@ -164,24 +165,6 @@ def moved_axis(node: Node, value: SSAValue, axis: int, place: int) -> SSAValue:
 # Parts
 
 
-def cut(node: Node, value: SSAValue, bounds: Mapping[int, tuple[Size, Size]]) -> SSAValue:
-    """The part of `value` between two places of each given axis; `value` itself where that is all of it."""
-    shape = sizes_of(value)
-    whole: list[tuple[Size, Size]] = [(0, size) for size in shape]
-    wanted = [bounds.get(axis, whole[axis]) for axis in range(len(shape))]
-    if wanted == whole:
-        return value
-    starts, ends = zip(*wanted, strict=True)
-    return node.emit(SliceOp, value, starts=starts, ends=ends)
-
-
-def part_of(node: Node, value: SSAValue, number: int, axis: int = 0) -> SSAValue:
-    """What `value` has at an index of an axis, without that axis."""
-    shape = sizes_of(value)
-    part = cut(node, value, {axis: (number, number + 1)})
-    return node.emit(ReshapeOp, part, shape=(*shape[:axis], *shape[axis + 1 :]))
-
-
 @onnx_operator("Slice")
 def slice_attributes(node: Node) -> SSAValue:
     """Bounds as attributes, up to opset 9."""
@@ -191,15 +174,15 @@ def slice_attributes(node: Node) -> SSAValue:
 
 @onnx_operator("Slice", since=10)
 def slice_operands(node: Node) -> SSAValue:
-    """Bounds as operands."""
-    starts = node.told_sizes(1, "the start")
+    """Bounds as operands, which data may decide."""
+    starts = bounds_of(node, 1, "the start")
     axes = range(len(starts)) if node.optional(3) is None else node.integers(3, "the axes")
     steps = (1,) * len(starts) if node.optional(4) is None else node.integers(4, "the step")
-    return _slice(node, starts, node.told_sizes(2, "the end"), axes, steps)
+    return _slice(node, starts, bounds_of(node, 2, "the end"), axes, steps)
 
 
 def _slice(
-    node: Node, starts: Sequence[Size], ends: Sequence[Size], axes: Sequence[int], steps: Sequence[int]
+    node: Node, starts: Sequence[Bound], ends: Sequence[Bound], axes: Sequence[int], steps: Sequence[int]
 ) -> SSAValue:
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise ModelError(f"{node.kind}: starts, ends, axes and steps do not fit each other", node=node.name)
@@ -210,14 +193,26 @@ def _slice(
         )
     first: list[Size] = [0] * len(shape)
     last, stride = list(shape), [1] * len(shape)
+    computed: dict[int, tuple[Bound, Bound, int]] = {}
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         place = normalize_axis(axis, len(shape))
-        first[place], last[place], stride[place] = _part(node, start, end, step, shape[place])
-    return node.emit(SliceOp, node.input(), starts=first, ends=last, steps=stride)
+        known = _part(start, end, step, shape[place])
+        if known is None:
+            computed[place] = start, end, step
+        else:
+            first[place], last[place], stride[place] = known
+    found = node.input()
+    if len(computed) < len(axes) or not axes:
+        found = node.emit(SliceOp, found, starts=first, ends=last, steps=stride)
+    for place, (start, end, step) in computed.items():
+        found = computed_part(node, found, place, start, end, step)
+    return found
 
 
-def _part(node: Node, start: Size, end: Size, step: int, size: Size) -> tuple[Size, Size, int]:
-    """Start, end and step of what a slice takes of an axis; an error where that differs with the values of symbols."""
+def _part(start: Bound, end: Bound, step: int, size: Size) -> tuple[Size, Size, int] | None:
+    """Start, end and step of what a slice takes of an axis; `None` where that differs with symbols, or data."""
+    if isinstance(start, SSAValue) or isinstance(end, SSAValue):
+        return None
     if isinstance(start, int) and isinstance(end, int) and isinstance(size, int):
         taken = _taken(start, end, step, size)
         return taken.start, taken.stop, taken.step
@@ -226,14 +221,10 @@ def _part(node: Node, start: Size, end: Size, step: int, size: Size) -> tuple[Si
     last = _limited(_from_front(end, size), least, most)
     count = None if first is None or last is None else (last - first) * (1 if step > 0 else -1)
     if first is None or last is None or count is None or smallest(count) < 0 < largest(count):
-        reason = f"which elements of {size} lie between {start} and {end} differs with the sizes"
-        raise UnsupportedError(f"Slice: {reason}", node=node.name, hint=f"narrower bounds may settle it, or {HINT}")
+        return None
     if largest(count) <= 0:
         return 0, 0, 1
-    if quotient(last - first, step) is None:
-        reason = f"every {abs(step)} elements of {count}, how many that is depends on sizes known at run time only"
-        raise UnsupportedError(f"Slice: {reason}", node=node.name, hint=HINT)
-    return first, last, step
+    return None if quotient(last - first, step) is None else (first, last, step)
 
 
 def _from_front(bound: Size, size: Size) -> Size | None:
@@ -274,21 +265,27 @@ def split(node: Node) -> list[SSAValue]:
     """Parts of the given sizes along `axis`, by default equal ones; the last is smaller where they cannot be equal."""
     axis = normalize_axis(node.int("axis", 0), node.rank())
     size = node.sizes()[axis]
-    sizes = _parts(node, size)
-    if sum(sizes) != size or min(map(smallest, sizes), default=0) < 0:
+    parts = _parts(node, size)
+    sizes = [part for part in parts if not isinstance(part, SSAValue)]
+    if len(sizes) < len(parts):
+        return computed_parts(node, axis, parts)
+    missing = size - sum(sizes)
+    if isinstance(missing, int) and (missing or min(map(smallest, sizes), default=0) < 0):
         told = ", ".join(map(str, sizes))
         raise ModelError(f"Split: parts of [{told}] do not make up {size} elements", node=node.name)
+    if missing != 0:
+        return computed_parts(node, axis, parts)
     starts = [sum(sizes[:position]) for position in range(len(sizes))]
-    parts = zip(starts, sizes, strict=True)
-    return [cut(node, node.input(), {axis: (start, start + length)}) for start, length in parts]
+    places = zip(starts, sizes, strict=True)
+    return [cut(node, node.input(), {axis: (start, start + length)}) for start, length in places]
 
 
-def _parts(node: Node, size: Size) -> list[Size]:
+def _parts(node: Node, size: Size) -> list[Bound]:
     """The sizes of the parts that a Split makes of that many elements."""
     if node.has("split"):
         return list(node.ints("split"))
     if node.optional(1) is not None:
-        return list(node.told_sizes(1, "the sizes"))
+        return bounds_of(node, 1, "the sizes")
     count = node.int("num_outputs", len(node.proto.output))
     if count != len(node.proto.output):
         hint = "num_outputs is the number of the node's outputs"
@@ -299,9 +296,7 @@ def _parts(node: Node, size: Size) -> list[Size]:
         part = -(-size // count)
         return [max(0, min(part, size - part * position)) for position in range(count)]
     equal = quotient(size, count)
-    if equal is None:
-        raise UnsupportedError(f"Split: {size} elements in {count} parts are no sizes", node=node.name, hint=HINT)
-    return [equal] * count
+    return equal_parts(node, size, count) if equal is None else [equal] * count
 
 
 @onnx_operator("Concat")

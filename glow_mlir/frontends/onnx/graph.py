@@ -21,7 +21,7 @@ from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import MOST_AXES, element_of, largest_shape, size_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import RunTimeSizeError, smallest
-from glow_mlir.errors import InputValuesError, ModelError, UnsupportedError, UnsupportedOperatorsError
+from glow_mlir.errors import InputValuesError, LargeInputError, ModelError, UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.doubts import Doubts
 from glow_mlir.frontends.onnx.facts import found_out
 from glow_mlir.frontends.onnx.functions import find_importer
@@ -242,7 +242,7 @@ class GraphImporter:
             if (count := size_of(root)) > MOST_READ:
                 large = f"'{root.owner.storage_name}' has {count} elements"
                 hint = f"{large}, and the value of one with more than {MOST_READ} fixes no shape"
-                return UnsupportedError(reason, node=node, hint=hint)
+                return LargeInputError(reason, node=node, hint=hint)
             names.add(root.owner.storage_name)
         ordered = [item.name for item in self.graph.input if item.name in names]
         return InputValuesError(reason, ordered, node=node) if ordered else UnsupportedError(reason, node=node)

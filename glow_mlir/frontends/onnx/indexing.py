@@ -29,9 +29,8 @@ from glow_mlir.dialects.glow_high.indexing import (
 )
 from glow_mlir.dialects.shapes import has_static_shape, normalize_axis, shape_of
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.onnx.constants import places
-from glow_mlir.frontends.onnx.data_movement import cut
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.parts import cut, places
 from glow_mlir.ir.registry import onnx_operator
 
 

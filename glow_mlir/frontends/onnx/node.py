@@ -13,10 +13,12 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
+from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import HighOp, Operand
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of, sizes_of
-from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.dialects.sizes import RunTimeSizeError
+from glow_mlir.errors import InputValuesError, LargeInputError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.sparse import dense_array
 from glow_mlir.support.symbols import Size, Sizes, SymbolicSize
 
@@ -128,6 +130,22 @@ class Node:
             return self.integers(position, role)
         return tuple(item if isinstance(item, SymbolicSize) else int(item) for item in value.reshape(-1))
 
+    def told_or_computed(self, position: int, role: str) -> Sizes | None:
+        """
+        Like `told_sizes`; `None` for what the program has to compute.
+
+        That is what depends on sizes that data decides, on inputs with too many numbers to be given, or on floats, of
+        which a call hardly ever brings the same again.
+        """
+        try:
+            return self.told_sizes(position, role)
+        except (RunTimeSizeError, LargeInputError):
+            return None
+        except InputValuesError:
+            if any(is_float(element_of(root)) for root in self.graph.influences.roots(self.input(position))):
+                return None
+            raise
+
     # Attributes
 
     def has(self, name: str) -> bool:
@@ -210,14 +228,19 @@ class Node:
         """What `emit` emits; where nodes of this kind have emitted it for an equal value here, what that was."""
         return self.graph.emitted.once((self.kind, self.graph.block), value, emit)
 
-    def bind_symbol(self, count: SSAValue, most: builtins.int, least: builtins.int = 0) -> Size:
+    def bind_symbol(
+        self, count: SSAValue, most: builtins.int, least: builtins.int = 0, result: builtins.int = 0
+    ) -> Size:
         """
         A size that is the only element of `count`, from `least` to `most`: a number where that is known, else a symbol.
+
+        It goes by the name of a `result` that has it, else by that of the first.
         """
         known = self.graph.fold(count)
         if not most or known is not None:
             return 0 if known is None else int(known.item())
-        symbol = self.graph.new_symbol(f"{next(filter(None, self.proto.output), self.kind)}.count", least, most)
+        names = [*self.proto.output[result : result + 1], *self.proto.output, self.kind]
+        symbol = self.graph.new_symbol(f"{next(filter(None, names))}.count", least, most)
         self.graph.block.add_op(BindSymbolOp.to(symbol, count, self.location))
         return SymbolicSize.of(symbol)
 

@@ -1,0 +1,163 @@
+"""Slice and Split where data, or sizes with bounds, decide what a part is, against onnxruntime and on all backends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+from onnx_models import integers, model_of, node, value
+
+from glow_mlir.api.session import InferenceSession
+from glow_mlir.errors import ExecutionError
+from glow_mlir.support.symbols import Dimension
+
+BACKENDS = ("cpu", "interpreter")
+
+
+def selected(*nodes: onnx.NodeProto, outputs: Sequence[str], **constants: Sequence[int]) -> onnx.ModelProto:
+    """What nodes make of `rows`, those of `x` that `keep` selects, and of `count`, how many there are."""
+    before = [
+        node("Compress", "x keep", "rows", axis=0),
+        node("Cast", "keep", "ones", to=TensorProto.INT64),
+        node("ReduceSum", "ones first", "count", keepdims=1),
+    ]
+    inputs = [value("x", shape=("n", 3)), value("keep", TensorProto.BOOL, ("n",))]
+    known = [integers(name, *numbers) for name, numbers in {"first": [0], **constants}.items()]
+    return model_of([*before, *nodes], inputs, outputs, known, opset=18)
+
+
+def experts() -> onnx.ModelProto:
+    """A mixture of three experts, traced: the rows that go to each, weighted, and put in order again."""
+    nodes = [
+        node("MatMul", "x weights", "scores"),
+        node("ArgMax", "scores", "choice", axis=1, keepdims=0),
+        node("Cast", "choice", "chosen_float", to=TensorProto.FLOAT),
+        node("TopK", "chosen_float rows_as_list", "sorted order", axis=0, largest=0),
+        node("OneHot", "choice three zero_one", "hot", axis=-1),
+        node("ReduceSum", "hot first", "counts", keepdims=0),
+        node("Gather", "x order", "in_order", axis=0),
+        node("Split", "in_order counts", "a b c", axis=0),
+        node("Mul", "a a", "a2"),
+        node("Neg", "b", "b2"),
+        node("Concat", "a2 b2 c", "joined", axis=0),
+    ]
+    weights = helper.make_tensor("weights", TensorProto.FLOAT, [3, 3], np.eye(3, dtype=np.float32).ravel())
+    known = [integers("first", 0), integers("three", 3), integers("zero_one", 0, 1), integers("rows_as_list", 6)]
+    return model_of(nodes, [value("x", shape=(6, 3))], ["counts", "a", "b", "c", "joined"], [*known, weights])
+
+
+MODELS: Mapping[str, onnx.ModelProto] = {
+    "halves": selected(node("Split", "rows", "y z", axis=0, num_outputs=2), outputs=["y", "z"]),
+    "up to a count": selected(node("Slice", "x first count", "y", "cut"), outputs=["y"]),
+    "from a count": selected(node("Slice", "x count most", "y"), outputs=["y"], most=[1 << 62]),
+    "around a count": selected(
+        node("Slice", "x first count", "y"),
+        node("Slice", "x count most", "z"),
+        node("Concat", "z y", "w", axis=0),
+        outputs=["w"],
+        most=[1 << 62],
+    ),
+    "the last of those that there are": selected(
+        node("Slice", "rows back most", "y"), outputs=["y"], back=[-2], most=[99]
+    ),
+    "all but the last": selected(node("Slice", "rows first back", "y"), outputs=["y"], back=[-1]),
+    "backwards": selected(
+        node("Slice", "rows most least first step", "y"), outputs=["y"], most=[99], least=[-99], step=[-2]
+    ),
+    "every second": selected(node("Slice", "rows one most first two", "y"), outputs=["y"], one=[1], most=[99], two=[2]),
+    "two axes": selected(
+        node("Slice", "rows starts ends axes", "y"), outputs=["y"], starts=[-2, 1], ends=[99, 3], axes=[0, 1]
+    ),
+    "equal counts are one size": selected(
+        node("Slice", "x first count", "y"),
+        node("Neg", "x", "less"),
+        node("Slice", "less first count", "z"),
+        node("Add", "y z", "w"),
+        outputs=["w"],
+    ),
+    "two parts of a count": selected(
+        node("Shape", "x", "n", start=0, end=1),
+        node("Sub", "n count", "rest"),
+        node("Concat", "count rest", "counts", axis=0),
+        node("Split", "x counts", "y z", axis=0),
+        outputs=["y", "z"],
+    ),
+    "experts": experts(),
+}
+"""Name → a model with parts whose sizes are known at run time only."""
+
+BOUNDS: Mapping[str, Dimension] = {"n": (1, 9)}
+
+
+@cache
+def ours(name: str, backend: str, is_bounded: bool) -> InferenceSession:
+    bounds = BOUNDS if is_bounded and name != "experts" else None
+    return InferenceSession(MODELS[name], backend=backend, dimensions=bounds, cache=False)
+
+
+@cache
+def theirs(name: str) -> Any:
+    return onnxruntime.InferenceSession(MODELS[name].SerializeToString(), providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=6, deadline=None)
+@given(rows=st.integers(1, 9), share=st.sampled_from([0.0, 0.5, 1.0]), seed=st.integers(0, 99))
+def test_parts_are_those_of_onnxruntime(name: str, rows: int, share: float, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    x = generator.standard_normal((6 if name == "experts" else rows, 3)).astype(np.float32)
+    inputs: dict[str, np.ndarray] = {"x": x}
+    if name != "experts":
+        inputs["keep"] = generator.random(rows) < share
+    wanted = theirs(name).run(None, inputs)
+    for backend, is_bounded in (("cpu", False), ("cpu", True), ("interpreter", True)):
+        for found, expected in zip(ours(name, backend, is_bounded).run(None, inputs), wanted, strict=True):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_equal_parts_are_as_those_of_sizes_that_are_numbers(backend: str) -> None:
+    """The last ones are smaller, or empty, where onnxruntime takes no such number."""
+    thirds = node("Split", "rows", "y z w", axis=0, num_outputs=3)
+    model = selected(thirds, outputs=["y", "z", "w"])
+    session = InferenceSession(model, backend=backend, dimensions=BOUNDS, cache=False)
+    for count in range(6):
+        x, keep = np.arange(18, dtype=np.float32).reshape(6, 3), np.arange(6) < count
+        part = -(-count // 3)
+        expected = [x[:count][place : place + part] for place in (0, part, 2 * part)]
+        for found, wanted in zip(session.run(None, {"x": x, "keep": keep}), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_parts_that_do_not_make_up_an_axis_fail_the_call(backend: str) -> None:
+    nodes = [
+        node("ReduceSum", "x", "total", keepdims=0),
+        node("Cast", "total", "whole", to=TensorProto.INT64),
+        node("Unsqueeze", "whole first", "one"),
+        node("Concat", "one two", "counts", axis=0),
+        node("Split", "x counts", "y z", "parts", axis=0),
+    ]
+    model = model_of(nodes, [value("x", shape=(5,))], ["y", "z"], [integers("first", 0), integers("two", 2)])
+    session = InferenceSession(model, backend=backend, cache=False)
+    y, z = session.run(None, {"x": np.array([1, 2, 0, 0, 0], np.float32)})
+    assert (y.tolist(), z.tolist()) == ([1, 2, 0], [0, 0])
+    for wrong in ([1, 1, 0, 0, 0], [2, 2, 0, 0, 0], [-1, 0, 0, 0, 0]):
+        with pytest.raises(ExecutionError, match="parts"):
+            session.run(None, {"x": np.array(wrong, np.float32)})
+
+
+def test_sizes_of_parts_go_by_the_names_of_results() -> None:
+    outputs = {output.name: output.shape for output in ours("experts", "cpu", is_bounded=False).get_outputs()}
+    assert outputs["a"] == ["a.count", 3]
+    assert outputs["c"] == ["c.count", 3]
+    assert outputs["joined"] == ["a.count + b.count + c.count", 3]
