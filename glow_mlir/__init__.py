@@ -5,12 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from glow_mlir.api import onnx_backend
-    from glow_mlir.api import onnx_backend as backend
+    from glow_mlir import backend, onnx_backend
+    from glow_mlir.api.allocators import (
+        OrtAllocatorType,
+        OrtArenaCfg,
+        OrtMemoryInfo,
+        OrtMemType,
+        create_and_register_allocator,
+        create_and_register_allocator_v2,
+        set_global_thread_pool_sizes,
+    )
     from glow_mlir.api.bundle_session import load_bundle
     from glow_mlir.api.devices import OrtDevice, get_device
     from glow_mlir.api.io_binding import IOBinding
-    from glow_mlir.api.messages import set_default_logger_severity, set_default_logger_verbosity
+    from glow_mlir.api.messages import (
+        set_default_logger_callback,
+        set_default_logger_severity,
+        set_default_logger_verbosity,
+    )
     from glow_mlir.api.model_metadata import ModelMetadata
     from glow_mlir.api.ort_value import OrtValue, copy_tensors
     from glow_mlir.api.process import (
@@ -27,7 +39,7 @@ if TYPE_CHECKING:
     from glow_mlir.api.session_entry import NodeArg
     from glow_mlir.api.session_options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, SessionOptions
     from glow_mlir.errors import ExecutionError as RuntimeException
-    from glow_mlir.errors import GlowError
+    from glow_mlir.errors import GlowError, GlowWarning
     from glow_mlir.errors import GlowError as Fail
     from glow_mlir.errors import InputError as InvalidArgument
     from glow_mlir.errors import ModelError as InvalidGraph
@@ -41,6 +53,7 @@ _HOMES = {
     "ExecutionOrder": "glow_mlir.api.session_options:ExecutionOrder",
     "Fail": "glow_mlir.errors:GlowError",
     "GlowError": "glow_mlir.errors:GlowError",
+    "GlowWarning": "glow_mlir.errors:GlowWarning",
     "GraphOptimizationLevel": "glow_mlir.api.session_options:GraphOptimizationLevel",
     "IOBinding": "glow_mlir.api.io_binding:IOBinding",
     "InferenceSession": "glow_mlir.api.session:InferenceSession",
@@ -50,15 +63,21 @@ _HOMES = {
     "ModelMetadata": "glow_mlir.api.model_metadata:ModelMetadata",
     "NoSuchFile": "glow_mlir.errors:ModelError",
     "NodeArg": "glow_mlir.api.session_entry:NodeArg",
+    "OrtAllocatorType": "glow_mlir.api.allocators:OrtAllocatorType",
+    "OrtArenaCfg": "glow_mlir.api.allocators:OrtArenaCfg",
     "OrtDevice": "glow_mlir.api.devices:OrtDevice",
+    "OrtMemType": "glow_mlir.api.allocators:OrtMemType",
+    "OrtMemoryInfo": "glow_mlir.api.allocators:OrtMemoryInfo",
     "OrtValue": "glow_mlir.api.ort_value:OrtValue",
     "Quantization": "glow_mlir.quantization.options:Quantization",
     "RunOptions": "glow_mlir.api.run_options:RunOptions",
     "RuntimeException": "glow_mlir.errors:ExecutionError",
     "SessionOptions": "glow_mlir.api.session_options:SessionOptions",
     "SpecializationLimits": "glow_mlir.runtime.specializations:SpecializationLimits",
-    "backend": "glow_mlir.api.onnx_backend",
+    "backend": "glow_mlir.backend",
     "copy_tensors": "glow_mlir.api.ort_value:copy_tensors",
+    "create_and_register_allocator": "glow_mlir.api.allocators:create_and_register_allocator",
+    "create_and_register_allocator_v2": "glow_mlir.api.allocators:create_and_register_allocator_v2",
     "disable_telemetry_events": "glow_mlir.api.process:disable_telemetry_events",
     "enable_telemetry_events": "glow_mlir.api.process:enable_telemetry_events",
     "get_all_providers": "glow_mlir.api.providers:get_all_providers",
@@ -68,9 +87,11 @@ _HOMES = {
     "get_version_string": "glow_mlir.api.process:get_version_string",
     "has_collective_ops": "glow_mlir.api.process:has_collective_ops",
     "load_bundle": "glow_mlir.api.bundle_session:load_bundle",
-    "onnx_backend": "glow_mlir.api.onnx_backend",
+    "onnx_backend": "glow_mlir.onnx_backend",
+    "set_default_logger_callback": "glow_mlir.api.messages:set_default_logger_callback",
     "set_default_logger_severity": "glow_mlir.api.messages:set_default_logger_severity",
     "set_default_logger_verbosity": "glow_mlir.api.messages:set_default_logger_verbosity",
+    "set_global_thread_pool_sizes": "glow_mlir.api.allocators:set_global_thread_pool_sizes",
     "set_seed": "glow_mlir.api.process:set_seed",
 }
 """Public name → the module that it is, or that has it."""
@@ -80,6 +101,7 @@ __all__ = [
     "ExecutionOrder",
     "Fail",
     "GlowError",
+    "GlowWarning",
     "GraphOptimizationLevel",
     "IOBinding",
     "InferenceSession",
@@ -89,7 +111,11 @@ __all__ = [
     "ModelMetadata",
     "NoSuchFile",
     "NodeArg",
+    "OrtAllocatorType",
+    "OrtArenaCfg",
     "OrtDevice",
+    "OrtMemType",
+    "OrtMemoryInfo",
     "OrtValue",
     "Quantization",
     "RunOptions",
@@ -98,6 +124,8 @@ __all__ = [
     "SpecializationLimits",
     "backend",
     "copy_tensors",
+    "create_and_register_allocator",
+    "create_and_register_allocator_v2",
     "disable_telemetry_events",
     "enable_telemetry_events",
     "get_all_providers",
@@ -108,8 +136,10 @@ __all__ = [
     "has_collective_ops",
     "load_bundle",
     "onnx_backend",
+    "set_default_logger_callback",
     "set_default_logger_severity",
     "set_default_logger_verbosity",
+    "set_global_thread_pool_sizes",
     "set_seed",
 ]
 

@@ -107,11 +107,11 @@ class TimeLimitError(CancelledError, TimeoutError):
     """A call, or a compilation, that took longer than it was allowed to."""
 
 
-class InputError(GlowError):
+class InputError(GlowError, ValueError):
     """A run-time input of the wrong name, shape or element type."""
 
 
-class OptionError(GlowError):
+class OptionError(GlowError, ValueError, RuntimeError):
     """A command-line option or argument that makes no sense."""
 
 

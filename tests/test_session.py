@@ -412,7 +412,7 @@ def test_number_of_threads_may_be_one_of_numpy() -> None:
 
 
 WRONG_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
-    "pipeline": ({"pipeline": "my"}, "a pipeline cannot be of the type 'str'"),
+    "pipeline": ({"pipeline": "my"}, "^pipeline cannot be of the type 'str'"),
     "disable": ({"disable": "cse"}, r"disable='cse' is no list of passes \(hint: disable=\['cse'\]\)"),
     "path": ({"path_or_bytes": "m\0.onnx"}, "is no path"),
 }

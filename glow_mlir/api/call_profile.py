@@ -63,7 +63,8 @@ class CallProfile:
 
     def write(self) -> str:
         """Write the trace to a new file, and give its name; raises `OptionError` where that is not possible."""
-        trace = (json.dumps(self._trace(), indent=1) + "\n").encode()
+        lines = ",\n".join(json.dumps(event) for event in self._trace())  # One event a line, as readers by line want.
+        trace = f"[\n{lines}\n]\n".encode()
         with _NAMING:
             moment = time.time()
             while os.path.lexists(path := _named(self._prefix, moment)):

@@ -154,9 +154,6 @@ def check_pipeline(pipeline: Pipeline | None, target: str | None, profile: bool)
     """Raise `OptionError` for an invalid pipeline, or for options given beside it that it sets itself."""
     if pipeline is None:
         return
-    if not hasattr(pipeline, "stage_names"):
-        reason = f"a pipeline cannot be of the type '{type(pipeline).__name__}'"
-        raise OptionError(reason, hint="Backend.pipeline() gives one")
     if target is not None or profile:
         raise OptionError("a pipeline says target and profile itself", hint="give them to Backend.pipeline()")
 

@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+import threading
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from glow_mlir.api.settings import Settings, number, severity
 from glow_mlir.errors import GlowError, OptionError
 from glow_mlir.support.activity import warning_to, watching
+from glow_mlir.support.arguments import whole_number
 
 INFO, WARNING, FATAL = 1, 2, 4
 """Severities: what is done now, what is wrong in spite of which the work goes on, and the highest."""
 
 _DEFAULT: list[int] = []
 """The severity of sessions that say none, if somebody has set it."""
+
+Callback = Callable[[int, str, str, str, str], None]
+"""What takes messages: severity, category, who says it, where in the code, and the text."""
+
+_CALLBACK: list[Callback] = []
+"""What takes messages in place of stderr, if somebody has set it."""
+
+
+def set_default_logger_callback(callback: Callback | None, severity: int = WARNING) -> None:
+    """
+    Give messages to a function, in place of stderr, and say which ones, as `set_default_logger_severity`.
+
+    `None` gives them to stderr again. Raises `OptionError` for what cannot be called, and for another number. What the
+    function raises goes to `threading.excepthook`.
+    """
+    if callback is not None and not callable(callback):
+        raise OptionError(f"a '{type(callback).__name__}' takes no messages", hint="a function, or None")
+    found = whole_number(severity)
+    if found is None or not 0 <= found <= FATAL:
+        raise OptionError(f"{severity!r} is no severity", hint=f"0 to {FATAL}")
+    _CALLBACK[:] = [] if callback is None else [callback]
+    if callback is not None:
+        set_default_logger_severity(severity)
 
 
 def set_default_logger_severity(level: int) -> None:
@@ -50,17 +75,28 @@ def telling(*settings: Settings) -> AbstractContextManager[None]:
     return _writing(level, name)
 
 
+def _tell(severity: int, name: str, text: str) -> None:
+    """Give a message to whoever takes them."""
+    if not _CALLBACK:
+        print(f"{name}: {'warning: ' if severity == WARNING else ''}{text}", file=sys.stderr)
+        return
+    try:
+        _CALLBACK[0](severity, "glow_mlir", name, "", text)
+    except Exception as error:
+        threading.excepthook(threading.ExceptHookArgs((type(error), error, error.__traceback__, None)))
+
+
 @contextmanager
 def _writing(level: int, name: str) -> Generator[None]:
     """Write messages of that level and above."""
 
     def say(text: str) -> None:
         if level <= INFO:
-            print(f"{name}: {text}", file=sys.stderr)
+            _tell(INFO, name, text)
 
     def warn(warning: GlowError) -> None:
         if level <= WARNING:
-            print(f"{name}: warning: {warning}", file=sys.stderr)
+            _tell(WARNING, name, str(warning))
 
     with watching(say), warning_to(warn):
         yield

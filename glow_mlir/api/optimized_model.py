@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,16 @@ from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.models import import_any
 
 
-def write_optimized(model: Any, options: CompileOptions, path: Path) -> None:
+@dataclass(frozen=True)
+class ExternalForm:
+    """The file of a model, and the one beside it, if any, for its constants of so many bytes and more."""
+
+    path: Path
+    constants: str = ""
+    least_bytes: int = 1024
+
+
+def write_optimized(model: Any, options: CompileOptions, form: ExternalForm) -> None:
     """
     Write the optimized graph of a model to a file.
 
@@ -20,4 +30,4 @@ def write_optimized(model: Any, options: CompileOptions, path: Path) -> None:
     from glow_mlir.frontends.onnx.export.exporter import exported_model, save_model
 
     module = options.compilation(import_any(model, options.dimensions)).run(OPTIMIZED.name)
-    save_model(exported_model(module), path)
+    save_model(exported_model(module), form.path, form.constants, form.least_bytes)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from glow_mlir.errors import OptionError
+from glow_mlir.support.activity import caution
 from glow_mlir.support.arguments import whole_number
 
 
 def get_version_string() -> str:
     """The version of this package."""
-    import glow_mlir
+    from importlib.metadata import version
 
-    return str(glow_mlir.__version__)
+    return version("glow-mlir")
 
 
 def get_build_info() -> str:
@@ -37,5 +38,5 @@ def disable_telemetry_events() -> None:
 
 
 def enable_telemetry_events() -> None:
-    """Raise `OptionError`: nothing is sent to anybody."""
-    raise OptionError("there is no telemetry to enable", hint="nothing is sent to anybody")
+    """Nothing but a warning: nothing is sent to anybody."""
+    caution(OptionError("there is no telemetry to enable", hint="nothing is sent to anybody"))

@@ -14,7 +14,6 @@ _NO_CAPTURE = "graphs are captured on GPUs; here calls are prepared by io_bindin
 _DENSE = "tensors are dense; sparse constants of models are understood"
 _TUNING = "tune=True measures, and the cache keeps what it finds: docs/tuning.md"
 _NO_PACKAGES = "a model is one file; bundles are made by glow-compile: docs/bundles.md"
-_NO_ARENA = "a session has the memory that its plan says, and no allocator"
 _ADAPTERS = "weights of adapters are inputs, or SessionOptions.add_initializer"
 
 REFUSED: Mapping[str, Mapping[str, str]] = {
@@ -27,8 +26,6 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         "ModelPackageContext": _NO_PACKAGES,
         "ModelPackageOptions": _NO_PACKAGES,
         "ModelPackageWriteMode": _NO_PACKAGES,
-        "OrtAllocatorType": _NO_ARENA,
-        "OrtArenaCfg": _NO_ARENA,
         "OrtCompileApiFlags": _IN_CACHE,
         "OrtDeviceMemoryType": _ONE_DEVICE,
         "OrtDeviceVendorId": _ONE_DEVICE,
@@ -41,21 +38,15 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         "OrtExternalInitializerInfo": "SessionOptions.add_external_initializers gives constants",
         "OrtHardwareDevice": _ONE_DEVICE,
         "OrtHardwareDeviceType": _ONE_DEVICE,
-        "OrtMemType": _ONE_DEVICE,
-        "OrtMemoryInfo": _ONE_DEVICE,
         "OrtMemoryInfoDeviceType": _ONE_DEVICE,
         "OrtSparseFormat": _DENSE,
         "OrtSyncStream": _ONE_DEVICE,
         "SessionIOBinding": "InferenceSession.io_binding() makes an IOBinding",
         "SparseTensor": _DENSE,
-        "create_and_register_allocator": _NO_ARENA,
-        "create_and_register_allocator_v2": _NO_ARENA,
         "get_ep_devices": _ONE_DEVICE,
         "preload_dlls": _ONE_DEVICE,
         "print_debug_info": "glow-run --version and get_build_info say what is installed",
         "register_execution_provider_library": _NO_LIBRARIES,
-        "set_default_logger_callback": "messages go to stderr; glow_mlir.support.activity has what tools listen with",
-        "set_global_thread_pool_sizes": "sessions share threads, as many as the largest of them asks for: threads=N",
         "unregister_execution_provider_library": _NO_LIBRARIES,
     },
     "InferenceSession": {

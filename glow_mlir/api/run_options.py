@@ -29,7 +29,7 @@ RUN_CONFIG_KEYS = keyed(
 """The keys of `add_run_config_entry`."""
 
 RUN_METHODS = (
-    Treatment("add_run_config_entry", Effect.HONOURED, "for the keys below; others are refused"),
+    Treatment("add_run_config_entry", Effect.HONOURED, "for the keys below; of others a warning tells"),
     Treatment("get_run_config_entry", Effect.HONOURED, "what was set"),
 )
 """What becomes of the methods; those of `refused_names` are refused."""
@@ -57,7 +57,7 @@ class RunOptions(Settings, Explained):
     logid = Setting("", text, Effect.HONOURED, "stands in front of the messages of the call")
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Set an option by a key; raises `OptionError` for one that cannot be honoured."""
+        """Set an option by a key; a warning tells of one that is not known."""
         self.add_entry(key, value)
 
     def get_run_config_entry(self, key: str) -> str:

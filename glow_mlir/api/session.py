@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from glow_mlir.api.call_profile import CallProfile
 from glow_mlir.api.compile_options import FULL_PRECISION, CompileOptions, check_pipeline, count_threads, names_of
+from glow_mlir.api.keyword_types import check_keywords
 from glow_mlir.api.messages import is_telling, telling
 from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.model_identity import model_backend
@@ -122,6 +123,7 @@ class InferenceSession(EntrySession):
         start = time.monotonic_ns()
         # All of the above, under their names: who copies the session gives them again.
         given = {name: value for name, value in locals().items() if name not in ("self", "start", "__class__")}
+        check_keywords(given)
         self._source = kept_model(given.pop("path_or_bytes"))
         self._given = given
         # A copy: the caller may use the object for other sessions, and change it in between.
@@ -136,7 +138,7 @@ class InferenceSession(EntrySession):
             if settings.enable_profiling:
                 self._check_profile()
             if settings.optimized_model_filepath:
-                write_optimized(self._model, self._options, Path(settings.optimized_model_filepath))
+                write_optimized(self._model, self._options, settings.external_form)
         self._settings = settings
         self._profile = CallProfile(settings.profile_file_prefix, start) if settings.enable_profiling else None
         self._is_watched = self._profile is not None or is_telling(settings) or bool(self._time_limit)

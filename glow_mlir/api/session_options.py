@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, cast
 
+from glow_mlir.api.optimized_model import ExternalForm
 from glow_mlir.api.ort_value import OrtValue
 from glow_mlir.api.refused_names import Explained
 from glow_mlir.api.settings import (
@@ -92,21 +94,26 @@ LEFT_OUT: Mapping[GraphOptimizationLevel, tuple[str, ...]] = {
 }
 """Level → the passes of the graph that are left out, as with `disable`."""
 
+EXTERNAL_NAME = "session.optimized_model_external_initializers_file_name"
+EXTERNAL_BYTES = "session.optimized_model_external_initializers_min_size_in_bytes"
+
 CONFIG_KEYS = keyed(
     ("session.load_model_format", Effect.HONOURED, "models are ONNX files, not those of ORT", ("", "ONNX")),
     ("session.save_model_format", Effect.HONOURED, "models are written as ONNX files", ("", "ONNX")),
     ("session.set_denormal_as_zero", Effect.HONOURED, "denormal numbers are computed with as they are", ("0",)),
-    ("session.disable_prepacking", Effect.HONOURED, "constants are packed when a model is compiled", ("0",)),
+    ("session.disable_prepacking", Effect.NONE, "constants are packed when a model is compiled", ("0",)),
+    (EXTERNAL_NAME, Effect.HONOURED, "the file of large constants beside `optimized_model_filepath`", ()),
+    (EXTERNAL_BYTES, Effect.HONOURED, "constants of fewer bytes stay in the model; 1024 by default", ()),
     ("session.disable_cpu_ep_fallback", Effect.NONE, "everything runs on the CPU", ()),
     ("session.disable_aot_function_inlining", Effect.NONE, "functions are inlined before anything looks at them", ()),
     ("session.dynamic_block_base", Effect.NONE, "parts of an operator are cut when it is compiled", ()),
     ("session.inter_op.allow_spinning", Effect.NONE, "no threads run operators side by side", ()),
-    ("session.intra_op.allow_spinning", Effect.HONOURED, "threads look for work for 0.3 ms, then sleep", ("1",)),
+    ("session.intra_op.allow_spinning", Effect.NONE, "threads look for work for 0.3 ms, then sleep", ("1",)),
     ("session.force_spinning_stop", Effect.NONE, "threads sleep within 0.3 ms behind a call", ()),
     ("session.strict_shape_type_inference", Effect.HONOURED, "as `strict`", ("0", "1")),
     ("session.use_device_allocator_for_initializers", Effect.NONE, "constants are in no arena", ()),
     ("session.use_env_allocators", Effect.NONE, "a session has no allocator", ()),
-    ("optimization.enable_gelu_approximation", Effect.HONOURED, "no function is put in place of another", ("0",)),
+    ("optimization.enable_gelu_approximation", Effect.NONE, "no function is put in place of another", ("0",)),
     ("optimization.disable_specified_optimizers", Effect.REFUSED, "disable=[…] names our passes", ()),
     ("session.intra_op_thread_affinities", Effect.REFUSED, "start the process with 'taskset'", ()),
     ("session.inter_op_thread_affinities", Effect.REFUSED, "no threads run operators side by side", ()),
@@ -123,7 +130,7 @@ METHODS = (
     ),
     Treatment("add_provider", Effect.HONOURED, "as `providers`"),
     Treatment("has_providers", Effect.HONOURED, "whether `add_provider` was called"),
-    Treatment("add_session_config_entry", Effect.HONOURED, "for the keys below; others are refused"),
+    Treatment("add_session_config_entry", Effect.HONOURED, "for the keys below; of others a warning tells"),
     Treatment("get_session_config_entry", Effect.HONOURED, "what was set"),
 )
 """What becomes of the methods; those of `refused_names` are refused."""
@@ -146,14 +153,14 @@ class SessionOptions(Settings, Explained):
     execution_mode = Setting(
         ExecutionMode.ORT_SEQUENTIAL,
         member(ExecutionMode),
-        Effect.HONOURED,
+        Effect.NONE,
         "operators run one after another, each in all threads: intra_op_num_threads",
         only=(ExecutionMode.ORT_SEQUENTIAL,),
     )
     execution_order = Setting(
         ExecutionOrder.DEFAULT,
         member(ExecutionOrder),
-        Effect.HONOURED,
+        Effect.NONE,
         "operators are ordered for little memory",
         only=(ExecutionOrder.DEFAULT, ExecutionOrder.MEMORY_EFFICIENT),
     )
@@ -174,7 +181,7 @@ class SessionOptions(Settings, Explained):
     enable_mem_pattern = Setting(True, flag, Effect.NONE, "places in memory are planned when a model is compiled")
     enable_cpu_mem_arena = Setting(True, flag, Effect.NONE, "a session has as much memory as its plan says, always")
     enable_mem_reuse = Setting(
-        True, flag, Effect.HONOURED, "buffers that do not live at once share memory", only=(True,)
+        True, flag, Effect.NONE, "buffers that do not live at once share memory, always", only=(True,)
     )
     use_deterministic_compute = Setting(False, flag, Effect.NONE, "the same inputs always give the same bits")
     use_per_session_threads = Setting(True, flag, Effect.NONE, "sessions share threads, which serve one call at a time")
@@ -233,12 +240,20 @@ class SessionOptions(Settings, Explained):
         return bool(self.providers)
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Set an option by a key; raises `OptionError` for one that cannot be honoured."""
+        """Set an option by a key; raises `OptionError` for one that would change results or files, and cannot."""
         self.add_entry(key, value)
 
     def get_session_config_entry(self, key: str) -> str:
         """What was set by a key; raises `OptionError` where nothing was."""
         return self.get_entry(key)
+
+    @property
+    def external_form(self) -> ExternalForm:
+        """Where the optimized model goes, and its large constants; raises `OptionError` for what is no number."""
+        least = self.entries.get(EXTERNAL_BYTES, "1024")
+        if not least.isdecimal():
+            raise OptionError(f"the setting {EXTERNAL_BYTES}={least} makes no sense", hint="a number of bytes")
+        return ExternalForm(Path(self.optimized_model_filepath), self.entries.get(EXTERNAL_NAME, ""), int(least))
 
     @property
     def left_out(self) -> tuple[str, ...]:

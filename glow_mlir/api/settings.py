@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, Generic, Self, SupportsFloat, TypeVar, cast, overload
 
 from glow_mlir.errors import OptionError
+from glow_mlir.support.activity import caution
 from glow_mlir.support.arguments import whole_number
 
 Value = TypeVar("Value")
@@ -38,7 +39,9 @@ class Treatment:
 
 class Setting(Generic[Value]):
     """
-    An attribute of an object with settings. Where `only` is given, each other value is refused for the `reason`.
+    An attribute of an object with settings.
+
+    Where `only` is given, each other value is refused for the `reason`; if the setting has no effect, a warning tells.
 
     `read` gives the value that a user means; it raises `OptionError`, or returns `None`, for what is none.
     """
@@ -76,7 +79,10 @@ class Setting(Generic[Value]):
         if found is None:
             raise OptionError(f"{name}={value!r} makes no sense", hint=f"by default it is {self.default!r}")
         if self._only and found not in self._only:
-            raise OptionError(f"{name}={value!r} cannot be honoured", hint=self.treatment.reason)
+            refused = OptionError(f"{name}={value!r} cannot be honoured", hint=self.treatment.reason)
+            if self.treatment.effect is not Effect.NONE:
+                raise refused
+            caution(OptionError(f"{name}={value!r} has no effect", hint=self.treatment.reason))
         instance.given[name] = found
 
 
@@ -107,14 +113,23 @@ class Settings:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
 
     def add_entry(self, key: object, value: object) -> None:
-        """Set an entry; raises `OptionError` for a key that is not known, and for a value that cannot be honoured."""
+        """
+        Set an entry; raises `OptionError` for a value that cannot be honoured, and would change results or files.
+
+        Of a key that is not known, and of a value that has no effect, a warning tells.
+        """
         name, text = str(key), str(value)
-        if name not in self.KEYS:
+        item = self.KEYS.get(name)
+        if item is None:
             hint = f"known are {', '.join(known for known, item in self.KEYS.items() if item.is_known)}"
-            raise OptionError(f"there is no setting '{name}' here", hint=hint)
-        item = self.KEYS[name]
-        if item.treatment.effect is Effect.REFUSED or (item.only and text not in item.only):
-            raise OptionError(f"the setting {name}={text} cannot be honoured", hint=item.treatment.reason)
+            caution(OptionError(f"there is no setting '{name}' here", hint=hint))
+        elif item.only and text not in item.only:
+            hint = item.treatment.reason
+            if item.treatment.effect is not Effect.NONE:
+                raise OptionError(f"the setting {name}={text} cannot be honoured", hint=hint)
+            caution(OptionError(f"the setting {name}={text} has no effect", hint=hint))
+        elif item.treatment.effect is Effect.REFUSED:
+            caution(OptionError(f"the setting {name} has no effect", hint=item.treatment.reason))
         self.entries[name] = text
 
     def get_entry(self, key: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import pickle
 import threading
@@ -29,11 +30,12 @@ from glow_mlir import (
     SessionOptions,
 )
 from glow_mlir.api import messages
+from glow_mlir.api.keyword_types import KEYWORDS
 from glow_mlir.api.refused_names import REFUSED
 from glow_mlir.api.session_options import LEFT_OUT
 from glow_mlir.api.settings import Effect, Settings
 from glow_mlir.driver.pipelines import ESSENTIAL, OPTIMIZED
-from glow_mlir.errors import GlowError, InputError, OptionError
+from glow_mlir.errors import GlowError, GlowWarning, InputError, OptionError
 
 onnxruntime: Any = import_module("onnxruntime")
 """It has annotations, but gaps in them."""
@@ -209,6 +211,7 @@ def test_profiles_have_each_instruction_of_each_call(tmp_path: Path) -> None:
     assert sum(event["name"] == "model_run" for event in events) == 6
     assert sum(event["cat"] == "Node" for event in events) == 6 * steps
     assert all(event["dur"] >= 0 for event in events)
+    assert [json.loads(line.rstrip(",")) for line in path.read_text().splitlines()[1:-1]] == events
     assert (session.end_profiling(), session.get_profiling_start_time_ns()) == ("", 0)
 
 
@@ -288,12 +291,84 @@ def test_messages_of_a_call_and_of_the_process(
         glow_mlir.set_default_logger_severity(9)
 
 
+def test_a_callback_takes_messages(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "_DEFAULT", [])
+    monkeypatch.setattr(messages, "_CALLBACK", [])
+    taken, raised = list[Any](), list[Any]()
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+
+    def take(*message: Any) -> None:
+        taken.append(message)
+
+    def fail(*message: Any) -> None:
+        raise ZeroDivisionError
+
+    glow_mlir.set_default_logger_callback(take, severity=0)
+    session = InferenceSession(adding(("N", 3)), cache=False)
+    session.run(None, {"x": np.ones((2, 3), np.float32)})
+    assert (1, "glow_mlir", "glow_mlir", "", "compiling for N=2") in taken
+    glow_mlir.set_default_logger_callback(fail, severity=0)
+    InferenceSession(adding(("N", 3)), cache=False).run(None, {"x": np.ones((3, 3), np.float32)})
+    assert raised
+    assert capsys.readouterr().err == ""
+    glow_mlir.set_default_logger_callback(None)
+    wrong: Any = "not a function"
+    for callback, severity in ((wrong, 0), (print, 5), (print, -1)):
+        with pytest.raises(RuntimeError):
+            glow_mlir.set_default_logger_callback(callback, severity)
+
+
+def test_large_constants_of_the_optimized_graph_go_to_a_file_beside_it(tmp_path: Path) -> None:
+    weight = onnx.numpy_helper.from_array(np.ones((20, 3), np.float32), "w")
+    nodes = [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])]
+    ends = [onnx.helper.make_tensor_value_info(name, 1, [2, size]) for name, size in (("x", 20), ("y", 3))]
+    model = onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:], [weight]), ir_version=9)
+    for least, is_beside in (("100", True), ("1000", False)):
+        told = options(optimized_model_filepath=tmp_path / "optimized.onnx")
+        told.add_session_config_entry("session.optimized_model_external_initializers_file_name", "weights.bin")
+        told.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", least)
+        for _ in range(2):
+            InferenceSession(model, told, cache=False)
+            beside = tmp_path / "weights.bin"
+            assert (beside.stat().st_size if beside.exists() else 0) == (240 if is_beside else 0)
+        (y,) = InferenceSession(tmp_path / "optimized.onnx").run(None, {"x": np.ones((2, 20), np.float32)})
+        np.testing.assert_array_equal(y, np.full((2, 3), 20, np.float32))
+
+
+def test_errors_are_those_that_programs_catch() -> None:
+    state: Any = import_module("glow_mlir.capi.onnxruntime_pybind11_state")
+    theirs: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state")
+    kinds = inspect.getmembers(theirs, inspect.isclass)
+    errors = [name for name, kind in kinds if issubclass(kind, Exception)]
+    assert len(errors) > 10
+    assert all(issubclass(getattr(state, name), GlowError) for name in errors)
+    assert state.RunOptions is RunOptions
+    for caught in (state.InvalidArgument, state.Fail, ValueError):
+        with pytest.raises(caught):
+            InferenceSession(adding()).run(None, {"x": np.zeros(9, np.float32)})
+    for caught in (ValueError, RuntimeError):
+        with pytest.raises(caught):
+            InferenceSession(adding(), target="no such machine")
+    with pytest.raises(state.NoSuchFile):
+        InferenceSession("no-such-file.onnx")
+
+
+@pytest.mark.parametrize("name", ["glow_mlir.backend", "glow_mlir.onnx_backend"])
+def test_the_backend_of_onnx_is_a_module(name: str) -> None:
+    backend: Any = import_module(name)
+    assert backend.supports_device("CPU")
+    x = np.ones((2, 3), np.float32)
+    (y,) = backend.prepare(onnx.load_model_from_string(adding())).run(x)
+    assert y.shape == (2, 3)
+    np.testing.assert_array_equal(backend.run_model(onnx.load_model_from_string(adding()), [x])[0], y)
+
+
 # ---- refused ---------------------------------------------------------------------------------------------------
 
 VALUES: tuple[tuple[str, Any, str], ...] = (
-    ("execution_mode", ExecutionMode.ORT_PARALLEL, "intra_op_num_threads"),
-    ("execution_order", ExecutionOrder.PRIORITY_BASED, "little memory"),
-    ("enable_mem_reuse", False, "share memory"),
+    ("execution_mode", 1, "makes no sense"),
+    ("enable_profiling", "yes", "makes no sense"),
+    ("optimized_model_filepath", 5, "makes no sense"),
     ("intra_op_num_threads", -1, "makes no sense"),
     ("intra_op_num_threads", "2", "makes no sense"),
     ("graph_optimization_level", 99, "makes no sense"),
@@ -310,21 +385,118 @@ def test_values_that_cannot_be_honoured_are_refused_where_they_are_set(name: str
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "expected"),
+    ("name", "value", "expected"),
     [
-        ("session.set_denormal_as_zero", "1", "denormal numbers"),
-        ("session.load_model_format", "ORT", "ONNX files"),
-        ("session.intra_op_thread_affinities", "1;2", "taskset"),
-        ("session.no_such_key", "1", "there is no setting"),
+        ("execution_mode", ExecutionMode.ORT_PARALLEL, "intra_op_num_threads"),
+        ("execution_order", ExecutionOrder.PRIORITY_BASED, "little memory"),
+        ("enable_mem_reuse", False, "share memory"),
     ],
 )
-def test_keys_that_cannot_be_honoured_are_refused(key: str, value: str, expected: str) -> None:
+def test_values_without_effect_are_told_of_and_kept(name: str, value: Any, expected: str) -> None:
+    told = SessionOptions()
+    with pytest.warns(GlowWarning, match=f"has no effect .hint: .*{expected}") as caught:
+        setattr(told, name, value)
+    assert (getattr(told, name), caught[0].filename) == (value, __file__)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [("session.set_denormal_as_zero", "1", "denormal numbers"), ("session.load_model_format", "ORT", "ONNX files")],
+)
+def test_keys_that_would_change_results_or_files_are_refused(key: str, value: str, expected: str) -> None:
     with pytest.raises(OptionError, match=expected):
         SessionOptions().add_session_config_entry(key, value)
     with pytest.raises(OptionError, match="nobody has set"):
         SessionOptions().get_session_config_entry(key)
-    with pytest.raises(OptionError, match="there is no setting"):
-        RunOptions().add_run_config_entry(key, value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("session.intra_op.allow_spinning", "0", "sleep"),
+        ("session.disable_prepacking", "1", "packed when"),
+        ("session.intra_op_thread_affinities", "1;2", "taskset"),
+        ("session.no_such_key", "1", "there is no setting 'session.no_such_key' here"),
+    ],
+)
+def test_keys_without_effect_are_told_of_and_kept(key: str, value: str, expected: str) -> None:
+    told, call = SessionOptions(), RunOptions()
+    with pytest.warns(GlowWarning, match=expected):
+        told.add_session_config_entry(key, value)
+    assert told.get_session_config_entry(key) == value
+    with pytest.warns(GlowWarning, match="there is no setting"):
+        call.add_run_config_entry(key, value)
+    InferenceSession(adding(), told)
+
+
+def test_telemetry_allocators_and_pools_are_told_of() -> None:
+    kind, memory = glow_mlir.OrtAllocatorType.ORT_ARENA_ALLOCATOR, glow_mlir.OrtMemType.DEFAULT
+    info = glow_mlir.OrtMemoryInfo("Cpu", kind, 0, memory)
+    arena = glow_mlir.OrtArenaCfg({"max_mem": 16, "initial_chunk_size_bytes": 8})
+    assert (arena.max_mem, arena.arena_extend_strategy) == (16, -1)
+    assert glow_mlir.OrtArenaCfg(1, 0, 2, 3).max_dead_bytes_per_chunk == 3
+    for call in (
+        glow_mlir.enable_telemetry_events,
+        lambda: glow_mlir.create_and_register_allocator(info, arena),
+        lambda: glow_mlir.create_and_register_allocator_v2("CPUExecutionProvider", info, {}, None),
+        lambda: glow_mlir.set_global_thread_pool_sizes(2, 1),
+    ):
+        with pytest.warns(GlowWarning, match=r"^[^\n]+ \(hint: [^\n]+\)$"):
+            call()
+    wrong: Any = "much"
+    for refused in (
+        lambda: glow_mlir.create_and_register_allocator(wrong, arena),
+        lambda: glow_mlir.create_and_register_allocator(info, wrong),
+        lambda: glow_mlir.set_global_thread_pool_sizes(wrong),
+        lambda: glow_mlir.OrtArenaCfg(1, 2),
+        lambda: glow_mlir.OrtArenaCfg({wrong: 1}),
+    ):
+        with pytest.raises(OptionError):
+            refused()
+
+
+KEYWORDS_OF_OURS = [
+    name
+    for name, parameter in inspect.signature(InferenceSession).parameters.items()
+    if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+]
+
+
+@pytest.mark.parametrize("name", KEYWORDS_OF_OURS)
+@pytest.mark.parametrize("wrong", [3.5, object(), b"x", 17, "file.json", {1: 2}, ["x"], int])
+def test_keywords_of_another_type_are_one_line(name: str, wrong: Any) -> None:
+    """Where it is one that the keyword takes, it is taken."""
+    given: dict[str, Any] = {"cache": False, name: wrong}
+    told = ""
+    try:
+        InferenceSession(adding(), **given)
+    except GlowError as error:
+        told = str(error)
+    assert "\n" not in told
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "expected"),
+    [
+        ("quantize", "file.json", "quantize cannot be of the type 'str': it is a Quantization"),
+        ("keep_precision", 3, "keep_precision cannot be of the type 'int': it is a list of names"),
+        ("observers", 3, "observers cannot be of the type 'int': it is a list of functions"),
+        ("disable", None, "disable cannot be of the type 'NoneType'"),
+        ("limits", 5, "limits cannot be of the type 'int'"),
+        ("configuration", 5, "configuration cannot be of the type 'int': it is a path"),
+        ("strict", "yes", "strict cannot be of the type 'str': it is a truth value"),
+        ("entry", 5, "entry cannot be of the type 'int': it is a text"),
+    ],
+)
+def test_keywords_say_what_they_take(name: str, wrong: Any, expected: str) -> None:
+    given: dict[str, Any] = {name: wrong}
+    with pytest.raises(OptionError) as caught:
+        InferenceSession(adding(), **given)
+    assert str(caught.value).startswith(expected)
+
+
+def test_every_keyword_has_a_type() -> None:
+    assert {*KEYWORDS, "threads", "time_limit"} == set(KEYWORDS_OF_OURS)
 
 
 def test_options_that_are_none() -> None:

@@ -16,7 +16,7 @@ from glow_mlir.dialects.element_types import is_narrow
 from glow_mlir.dialects.glow_high.control_flow import YieldOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import element_of, sizes_of
-from glow_mlir.errors import UnsupportedError, UnsupportedOperatorsError
+from glow_mlir.errors import OptionError, UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.export.writer import OPSET, Writer, name_nodes, value_info
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import EXPORTERS
@@ -79,10 +79,20 @@ def _has_narrow_elements(function: FuncOp) -> bool:
     return any(is_narrow(element_of(value)) for op in operations(function) for value in op.results)
 
 
-def save_model(model: onnx.ModelProto, path: Path) -> None:
-    """Write a model to a file; with more than `LARGEST` bytes of weights, these to a file beside it."""
-    if sum(tensor.ByteSize() for tensor in model.graph.initializer) > LARGEST:
-        onnx.save(model, path, save_as_external_data=True, location=f"{path.name}.data")
+def save_model(model: onnx.ModelProto, path: Path, constants: str = "", least_bytes: int = 1024) -> None:
+    """
+    Write a model to a file; its `constants` of so many bytes and more to the file of that name beside it.
+
+    Without a name they are in the model, unless they have more than `LARGEST` bytes. Raises `OptionError` where a file
+    cannot be written.
+    """
+    if constants or sum(tensor.ByteSize() for tensor in model.graph.initializer) > LARGEST:
+        location = constants or f"{path.name}.data"
+        try:
+            (path.parent / location).unlink(missing_ok=True)  # Or else it would grow.
+            onnx.save(model, path, save_as_external_data=True, location=location, size_threshold=least_bytes)
+        except OSError as error:
+            raise OptionError(f"cannot be written: {error.strerror}", file=str(error.filename or path)) from error
         return
     with replaced(path) as file:
         file.write(model.SerializeToString())

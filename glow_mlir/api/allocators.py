@@ -1,0 +1,91 @@
+"""What onnxruntime's users say of allocators and thread pools of a process, which changes nothing here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, cast
+
+from glow_mlir.api.settings import number
+from glow_mlir.errors import OptionError
+from glow_mlir.support.activity import caution
+from glow_mlir.support.arguments import whole_number
+
+_PLANNED = "a session has the memory that its plan says, always"
+_SHARED = "sessions share threads, as many as the largest of them asks for: threads=N"
+
+
+class OrtAllocatorType(IntEnum):
+    """Kinds of allocators."""
+
+    INVALID = -1
+    ORT_DEVICE_ALLOCATOR = 0
+    ORT_ARENA_ALLOCATOR = 1
+
+
+class OrtMemType(IntEnum):
+    """Kinds of memory, all of which are the CPU's."""
+
+    CPU_INPUT = -2
+    CPU_OUTPUT = -1
+    CPU = -1
+    DEFAULT = 0
+
+
+@dataclass(frozen=True)
+class OrtMemoryInfo:
+    """Where an allocator would have its memory."""
+
+    name: str
+    allocator_type: OrtAllocatorType
+    device_id: int
+    mem_type: OrtMemType
+
+
+class OrtArenaCfg:
+    """How an arena would grow: four numbers in this order, or some of them, and others, by name; -1 is the default."""
+
+    NAMES = ("max_mem", "arena_extend_strategy", "initial_chunk_size_bytes", "max_dead_bytes_per_chunk")
+    MORE = ("initial_growth_chunk_size_bytes", "max_power_of_two_extend_bytes")
+
+    def __init__(self, *given: int | Mapping[str, int]) -> None:
+        """Raises `OptionError` for names that there are not, and for what is no number."""
+        by_name = len(given) == 1 and isinstance(given[0], Mapping)
+        told: Mapping[str, Any] = (
+            cast("Mapping[str, Any]", given[0]) if by_name else dict(zip(self.NAMES, given, strict=False))
+        )
+        known = (*self.NAMES, *self.MORE)
+        is_whole = by_name or len(given) == len(self.NAMES)
+        if not is_whole or any(name not in known or whole_number(value) is None for name, value in told.items()):
+            raise OptionError(f"{given!r} describes no arena", hint=f"numbers for {', '.join(known)}")
+        self.settings = {name: int(told.get(name, -1)) for name in known}
+
+    def __getattr__(self, name: str) -> int:
+        if name in (*self.NAMES, *self.MORE):
+            return self.settings[name]
+        raise AttributeError(f"'OrtArenaCfg' has no attribute '{name}'")
+
+
+def create_and_register_allocator(mem_info: OrtMemoryInfo, arena_cfg: OrtArenaCfg | None) -> None:
+    """Nothing but a warning; raises `OptionError` for arguments of other types."""
+    if not isinstance(cast("object", mem_info), OrtMemoryInfo):
+        raise OptionError(f"a '{type(mem_info).__name__}' says no memory", hint="an OrtMemoryInfo")
+    if arena_cfg is not None and not isinstance(cast("object", arena_cfg), OrtArenaCfg):
+        raise OptionError(f"a '{type(arena_cfg).__name__}' describes no arena", hint="an OrtArenaCfg, or None")
+    caution(OptionError("an allocator that is registered has no effect", hint=_PLANNED))
+
+
+def create_and_register_allocator_v2(
+    provider_type: str, mem_info: OrtMemoryInfo, options: Mapping[str, str], arena_cfg: OrtArenaCfg | None
+) -> None:
+    """As `create_and_register_allocator`: all providers are the CPU."""
+    create_and_register_allocator(mem_info, arena_cfg)
+
+
+def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_threads: int = 0) -> None:
+    """Nothing but a warning; raises `OptionError` for what is no number of threads."""
+    for given in (intra_op_num_threads, inter_op_num_threads):
+        if number(given) is None:
+            raise OptionError(f"{given!r} is no number of threads", hint="0 for as many as there are cores")
+    caution(OptionError("the sizes of pools of threads have no effect", hint=_SHARED))

@@ -1,0 +1,1 @@
+"""Where onnxruntime has its native module, whose names programs import: errors above all."""
