@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.pool import usable_cores
@@ -25,18 +25,13 @@ FULL_PRECISION = "f32"
 """The precision in which models compute as they are."""
 
 
-def given_dimensions(given: Any) -> dict[str, Dimension]:
+def given_dimensions(given: Mapping[str, Dimension] | None) -> dict[str, Dimension]:
     """
     What a user says of free dimensions, in numbers of Python; numbers of numpy are taken, too.
 
-    Raises `OptionError` for what does not go by names. Whether sizes are sizes is told where the model is known.
+    Whether sizes are sizes is told where the model is known.
     """
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        reason = f"dimensions are given by name, not as {type(given).__name__}"
-        raise OptionError(reason, hint="dimensions={'batch': 1}")
-    return {label: plain_numbers(size) for label, size in cast("Mapping[str, Any]", given).items()}
+    return {label: plain_numbers(size) for label, size in (given or {}).items()}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, Self, SupportsFloat, TypeVar, cast, overload
+from numbers import Real
+from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import caution
@@ -181,7 +182,7 @@ def number(value: Any) -> int | None:
 
 def seconds(value: Any) -> float | None:
     """A duration, from 0 on."""
-    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return None
     found = float(value)
     return found if 0 <= found < math.inf else None

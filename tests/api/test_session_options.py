@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import json
 import pickle
 import threading
@@ -30,7 +29,6 @@ from glow_mlir import (
     SessionOptions,
 )
 from glow_mlir.api import messages
-from glow_mlir.api.keyword_types import KEYWORDS
 from glow_mlir.api.refused_names import REFUSED
 from glow_mlir.api.session_options import LEFT_OUT
 from glow_mlir.api.settings import Effect, Settings
@@ -335,34 +333,6 @@ def test_large_constants_of_the_optimized_graph_go_to_a_file_beside_it(tmp_path:
         np.testing.assert_array_equal(y, np.full((2, 3), 20, np.float32))
 
 
-def test_errors_are_those_that_programs_catch() -> None:
-    state: Any = import_module("glow_mlir.capi.onnxruntime_pybind11_state")
-    theirs: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state")
-    kinds = inspect.getmembers(theirs, inspect.isclass)
-    errors = [name for name, kind in kinds if issubclass(kind, Exception)]
-    assert len(errors) > 10
-    assert all(issubclass(getattr(state, name), GlowError) for name in errors)
-    assert state.RunOptions is RunOptions
-    for caught in (state.InvalidArgument, state.Fail, ValueError):
-        with pytest.raises(caught):
-            InferenceSession(adding()).run(None, {"x": np.zeros(9, np.float32)})
-    for caught in (ValueError, RuntimeError):
-        with pytest.raises(caught):
-            InferenceSession(adding(), target="no such machine")
-    with pytest.raises(state.NoSuchFile):
-        InferenceSession("no-such-file.onnx")
-
-
-@pytest.mark.parametrize("name", ["glow_mlir.backend", "glow_mlir.onnx_backend"])
-def test_the_backend_of_onnx_is_a_module(name: str) -> None:
-    backend: Any = import_module(name)
-    assert backend.supports_device("CPU")
-    x = np.ones((2, 3), np.float32)
-    (y,) = backend.prepare(onnx.load_model_from_string(adding())).run(x)
-    assert y.shape == (2, 3)
-    np.testing.assert_array_equal(backend.run_model(onnx.load_model_from_string(adding()), [x])[0], y)
-
-
 # ---- refused ---------------------------------------------------------------------------------------------------
 
 VALUES: tuple[tuple[str, Any, str], ...] = (
@@ -427,76 +397,6 @@ def test_keys_without_effect_are_told_of_and_kept(key: str, value: str, expected
     with pytest.warns(GlowWarning, match="there is no setting"):
         call.add_run_config_entry(key, value)
     InferenceSession(adding(), told)
-
-
-def test_telemetry_allocators_and_pools_are_told_of() -> None:
-    kind, memory = glow_mlir.OrtAllocatorType.ORT_ARENA_ALLOCATOR, glow_mlir.OrtMemType.DEFAULT
-    info = glow_mlir.OrtMemoryInfo("Cpu", kind, 0, memory)
-    arena = glow_mlir.OrtArenaCfg({"max_mem": 16, "initial_chunk_size_bytes": 8})
-    assert (arena.max_mem, arena.arena_extend_strategy) == (16, -1)
-    assert glow_mlir.OrtArenaCfg(1, 0, 2, 3).max_dead_bytes_per_chunk == 3
-    for call in (
-        glow_mlir.enable_telemetry_events,
-        lambda: glow_mlir.create_and_register_allocator(info, arena),
-        lambda: glow_mlir.create_and_register_allocator_v2("CPUExecutionProvider", info, {}, None),
-        lambda: glow_mlir.set_global_thread_pool_sizes(2, 1),
-    ):
-        with pytest.warns(GlowWarning, match=r"^[^\n]+ \(hint: [^\n]+\)$"):
-            call()
-    wrong: Any = "much"
-    for refused in (
-        lambda: glow_mlir.create_and_register_allocator(wrong, arena),
-        lambda: glow_mlir.create_and_register_allocator(info, wrong),
-        lambda: glow_mlir.set_global_thread_pool_sizes(wrong),
-        lambda: glow_mlir.OrtArenaCfg(1, 2),
-        lambda: glow_mlir.OrtArenaCfg({wrong: 1}),
-    ):
-        with pytest.raises(OptionError):
-            refused()
-
-
-KEYWORDS_OF_OURS = [
-    name
-    for name, parameter in inspect.signature(InferenceSession).parameters.items()
-    if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-]
-
-
-@pytest.mark.parametrize("name", KEYWORDS_OF_OURS)
-@pytest.mark.parametrize("wrong", [3.5, object(), b"x", 17, "file.json", {1: 2}, ["x"], int])
-def test_keywords_of_another_type_are_one_line(name: str, wrong: Any) -> None:
-    """Where it is one that the keyword takes, it is taken."""
-    given: dict[str, Any] = {"cache": False, name: wrong}
-    told = ""
-    try:
-        InferenceSession(adding(), **given)
-    except GlowError as error:
-        told = str(error)
-    assert "\n" not in told
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong", "expected"),
-    [
-        ("quantize", "file.json", "quantize cannot be of the type 'str': it is a Quantization"),
-        ("keep_precision", 3, "keep_precision cannot be of the type 'int': it is a list of names"),
-        ("observers", 3, "observers cannot be of the type 'int': it is a list of functions"),
-        ("disable", None, "disable cannot be of the type 'NoneType'"),
-        ("limits", 5, "limits cannot be of the type 'int'"),
-        ("configuration", 5, "configuration cannot be of the type 'int': it is a path"),
-        ("strict", "yes", "strict cannot be of the type 'str': it is a truth value"),
-        ("entry", 5, "entry cannot be of the type 'int': it is a text"),
-    ],
-)
-def test_keywords_say_what_they_take(name: str, wrong: Any, expected: str) -> None:
-    given: dict[str, Any] = {name: wrong}
-    with pytest.raises(OptionError) as caught:
-        InferenceSession(adding(), **given)
-    assert str(caught.value).startswith(expected)
-
-
-def test_every_keyword_has_a_type() -> None:
-    assert {*KEYWORDS, "threads", "time_limit"} == set(KEYWORDS_OF_OURS)
 
 
 def test_options_that_are_none() -> None:

@@ -382,7 +382,7 @@ def test_bounds_may_be_numbers_of_numpy() -> None:
 
 def test_dimensions_go_by_names() -> None:
     model = onnx_model([node("Relu", "x", "y")], ["batch"]).SerializeToString()
-    with pytest.raises(OptionError, match=r"given by name, not as str \(hint"):
+    with pytest.raises(OptionError, match=r"sizes by the names of dimensions \(hint: {'batch': 1}"):
         InferenceSession(model, dimensions="batch", cache=False)  # pyright: ignore[reportArgumentType]
 
 

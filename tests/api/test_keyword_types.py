@@ -1,0 +1,56 @@
+"""Keywords of `InferenceSession` of a wrong type are one line."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+from small_models import adding
+
+from glow_mlir import InferenceSession
+from glow_mlir.api.keyword_types import KEYWORDS
+from glow_mlir.errors import GlowError, OptionError
+
+KEYWORDS_OF_OURS = [
+    name
+    for name, parameter in inspect.signature(InferenceSession).parameters.items()
+    if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+]
+
+
+@pytest.mark.parametrize("name", KEYWORDS_OF_OURS)
+@pytest.mark.parametrize("wrong", [3.5, object(), b"x", 17, "file.json", {1: 2}, ["x"], int])
+def test_keywords_of_another_type_are_one_line(name: str, wrong: Any) -> None:
+    """Where it is one that the keyword takes, it is taken."""
+    given: dict[str, Any] = {"cache": False, name: wrong}
+    told = ""
+    try:
+        InferenceSession(adding(), **given)
+    except GlowError as error:
+        told = str(error)
+    assert "\n" not in told
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "expected"),
+    [
+        ("quantize", "file.json", "quantize cannot be of the type 'str': it is a Quantization"),
+        ("keep_precision", 3, "keep_precision cannot be of the type 'int': it is a list of names"),
+        ("observers", 3, "observers cannot be of the type 'int': it is a list of functions"),
+        ("disable", None, "disable cannot be of the type 'NoneType'"),
+        ("limits", 5, "limits cannot be of the type 'int'"),
+        ("configuration", 5, "configuration cannot be of the type 'int': it is a path"),
+        ("strict", "yes", "strict cannot be of the type 'str': it is a truth value"),
+        ("entry", 5, "entry cannot be of the type 'int': it is a text"),
+    ],
+)
+def test_keywords_say_what_they_take(name: str, wrong: Any, expected: str) -> None:
+    given: dict[str, Any] = {name: wrong}
+    with pytest.raises(OptionError) as caught:
+        InferenceSession(adding(), **given)
+    assert str(caught.value).startswith(expected)
+
+
+def test_every_keyword_has_a_type() -> None:
+    assert {*KEYWORDS, "threads", "time_limit"} == set(KEYWORDS_OF_OURS)
