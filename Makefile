@@ -7,7 +7,22 @@ SHELL := /bin/bash
 .PHONY: help run test lint pytest fuzz filecheck format mlir-tools emulators browser node-tests-on-targets docs pictures dist clean distclean
 
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+, := ,
+
+# Installs the extras $(1): on a terminal, one line shows what pip is at; elsewhere, one line says what is installed.
+define INSTALL
+if [ -t 1 ]; then \
+    set -o pipefail; \
+    $(PIP) install --progress-bar off --editable '.[$(1)]' \
+        | while IFS= read -r line; do printf '\r\033[K%.79s' "$$line"; done || { echo; exit 1; }; \
+    printf '\r\033[K'; \
+else \
+    echo "Installing glow-mlir[$(1)] ..."; \
+    $(PIP) --quiet install --editable '.[$(1)]'; \
+fi
+endef
 
 # An environment knows its own path, and so does an editable install: a checkout that was copied or moved starts afresh.
 HERE := .venv/.created-$(shell pwd -P | cksum | cut -d ' ' -f 1)
@@ -61,7 +76,7 @@ pictures: $(FOR_TEST) ## Draw the pictures of the documentation: charts, and the
 	$(BIN)/python benchmarks/screenshots.py
 
 dist: $(FOR_TEST) ## Build wheel and source distribution into dist/
-	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
+	$(PIP) --quiet wheel --no-deps --no-build-isolation --wheel-dir dist .
 	$(BIN)/python -c "from setuptools.build_meta import build_sdist; build_sdist('dist')"
 
 clean: ## Remove what builds and checks leave behind
@@ -78,10 +93,10 @@ $(HERE):
 	@touch $@
 
 $(FOR_RUN): pyproject.toml $(HERE)
-	@$(PIP) install --editable '.[tools,examples]'
+	@$(call INSTALL,tools$(,)examples)
 	@touch $@
 
 $(FOR_TEST): pyproject.toml $(HERE)
 	@echo "Installing what the tests need (again whenever pyproject.toml changes) ..."
-	@$(PIP) install --editable '.[test]'
+	@$(call INSTALL,test)
 	@touch $@ $(FOR_RUN)

@@ -19,6 +19,7 @@ from glow_mlir.tools.run_arguments import (
     check_code_arguments,
     memory_options,
     model_options,
+    sizes_of_files,
 )
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def compiled(args: Namespace, models: dict[str, str], name: str) -> Bundle:
 
     progress.say("compiling")
     try:
-        with watching(progress.say):
+        with watching(progress.say), sizes_of_files():
             return bundle_of(models, name, options_of(args, models, tell), form, chosen_profiles(args, models))
     finally:
         progress.clear()

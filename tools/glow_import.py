@@ -13,7 +13,7 @@ from glow_mlir.support.file_kinds import ONNX, kind_of_file
 from glow_mlir.tools.command_line import EXIT_OK, TERMINAL_LIMIT, check_files, is_terminal, new_parser, run_tool
 from glow_mlir.tools.ladder_arguments import add_ladder_arguments, chosen_pipeline
 from glow_mlir.tools.progress import Progress
-from glow_mlir.tools.run_arguments import add_model_arguments, add_value_argument, model_options
+from glow_mlir.tools.run_arguments import add_model_arguments, add_value_argument, model_options, sizes_of_files
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -89,7 +89,8 @@ def imported(args: Namespace, progress: Progress) -> ModuleOp:
     progress.say(f"importing {args.model}")
     source = sys.stdin.buffer.read() if args.model == STDOUT else args.model
     values = {name: np.array(numbers) for name, numbers in args.value}
-    module = import_model(source, name=args.name, values=values, **model_options(args))
+    with sizes_of_files():
+        module = import_model(source, name=args.name, values=values, **model_options(args))
     progress.say(f"{args.model}: going to stage {args.stage}")
     Compilation(module, pipeline=pipeline, runner=PassRunner(verify_each=True)).run(args.stage)
     return module

@@ -258,7 +258,7 @@ def onnxruntime() -> Any:
         return import_module("onnxruntime")
     except ImportError as error:
         raise OptionError(
-            "onnxruntime is not installed", hint=f"pip install onnxruntime, or --check {REFERENCE_BACKEND}"
+            "onnxruntime is not installed", hint=f"pip install 'glow-mlir[check]', or --check {REFERENCE_BACKEND}"
         ) from error
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from shlex import quote
 from typing import Any
 
 from glow_mlir.dialects.packages import DEFAULT_BACKEND, REFERENCE_BACKEND
 from glow_mlir.errors import OptionError
+from glow_mlir.runtime.signature import MissingSizeError
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.tools.bounded_numbers import amount, byte_count, count, finite, milliseconds, natural, seconds
 from glow_mlir.tools.command_line import ArgumentGroup, check_written, new_parser, spelled, takes_stdout
@@ -186,6 +189,17 @@ def add_model_arguments(group: ArgumentGroup | argparse.ArgumentParser) -> None:
 def model_options(args: Namespace) -> dict[str, Any]:
     """The keywords of sessions that the options of `add_model_arguments` are."""
     return {"dimensions": dict(args.bind), "strict": args.strict}
+
+
+@contextmanager
+def sizes_of_files() -> Generator[None]:
+    """Say of a dimension without a size how it gets one, and why it is not taken to be 1 as for a run."""
+    try:
+        yield
+    except MissingSizeError as error:
+        given = f"--bind {quote(error.example)}, or a range as 1..8"
+        error.hint = f"{given}; it is not taken to be 1, since what is written keeps it"
+        raise
 
 
 def add_image_arguments(group: ArgumentGroup) -> None:

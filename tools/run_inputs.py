@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,7 @@ def free_sizes(arguments: Sequence[NodeArg], given: Mapping[str, np.ndarray]) ->
     free = {label: item.name for item in arguments for label in shape_of(item) or () if isinstance(label, str)}
     if unknown := {label: name for label, name in free.items() if label not in found}:
         listed = ", ".join(f"'{label}' of input '{name}'" for label, name in unknown.items())
-        hint = f"--bind {next(iter(unknown))}=SIZE, or an input in a file"
+        hint = f"--bind {quote(next(iter(unknown)))}=1, or an input in a file"
         warn(InputError(f"nothing says the size of {listed}: taken to be 1", hint=hint))
     return found | dict.fromkeys(unknown, 1)
 

@@ -137,15 +137,25 @@ def _arguments(items: Iterable[Mapping[str, Any]]) -> tuple[Argument, ...]:
     )
 
 
-def missing_sizes(free: Mapping[str, str]) -> UnsupportedError:
+class MissingSizeError(UnsupportedError):
+    """Free dimensions that have to have sizes; `example` gives one to the first of them."""
+
+    example = ""
+
+
+def missing_sizes(free: Mapping[str, str]) -> MissingSizeError:
     """The error for free dimensions that have to have sizes, each with an input that has it."""
     listed = ", ".join(f"'{label}' of input '{name}'" for label, name in free.items())
     plural = "dimensions have" if len(free) > 1 else "dimension has"
     label, name = next(iter(free.items()))
-    hint = f"bind it, for example {label}=1"
+    example = f"{label}=1"
+    hint = f"bind it, for example {example}"
     if label == rank_label(name):
-        hint = f"bind it, or the sizes of all axes, for example {name}.0=1 and {name}.1=3"
-    return UnsupportedError(f"{len(free)} {plural} no size: {listed}", hint=hint)
+        example = f"{name}.0=1"
+        hint = f"bind it, or the sizes of all axes, for example {example} and {name}.1=3"
+    error = MissingSizeError(f"{len(free)} {plural} no size: {listed}", hint=hint)
+    error.example = example
+    return error
 
 
 def sizes_in(arguments: Iterable[Argument], inputs: Mapping[str, np.ndarray]) -> dict[str, int]:

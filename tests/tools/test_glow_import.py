@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from checkout import ROOT
 from in_process import Finished, run_tool
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
@@ -14,6 +15,7 @@ from onnx.reference import ReferenceEvaluator
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import read_module
+from glow_mlir.tools import glow_compile
 from glow_mlir.tools.glow_import import main
 
 
@@ -97,7 +99,7 @@ def test_values_of_inputs_are_constants(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["m.onnx"], "m.onnx: error: 1 dimension has no size: 'N' of input 'x' (hint: bind it, for example N=1)"),
+        (["m.onnx"], "m.onnx: error: 1 dimension has no size: 'N' of input 'x' (hint: --bind N=1, or a range"),
         (
             ["m.onnx", "--bind", "N"],
             "glow-import: error: argument --bind: expected NAME=SIZE, NAME=LEAST..MOST or NAME=LEAST.., got 'N'",
@@ -132,3 +134,13 @@ def test_a_folder_without_a_name_is_told(path: str) -> None:
     finished = glow_import(path)
     assert finished.code == 1
     assert "error: cannot be read: Is a directory" in finished.stderr.decode()
+
+
+def test_a_file_says_why_no_free_size_is_taken_to_be_one(tmp_path: Path) -> None:
+    model = str(ROOT / "examples" / "digits.onnx")
+    for tool in (main, glow_compile.main):
+        found = run_tool(tool, [model], directory=tmp_path)
+        assert found.code == 1
+        expected = "(hint: --bind N=1, or a range as 1..8; it is not taken to be 1, since what is written keeps it)\n"
+        assert found.stderr.decode().endswith(expected)
+        assert not list(tmp_path.iterdir())

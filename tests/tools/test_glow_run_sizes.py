@@ -67,6 +67,6 @@ def test_sizes_that_nothing_says_are_those_of_other_inputs_or_one(tmp_path: Path
     assert b"float32[3, 3]" in result.stdout
     assert result.stderr.decode() == (
         "glow-run: warning: nothing says the size of 'M' of input 'x': taken to be 1 "
-        "(hint: --bind M=SIZE, or an input in a file)\n"
+        "(hint: --bind M=1, or an input in a file)\n"
     )
     assert b"float32[1, 3]" in finished(tmp_path, "concat.onnx").stdout
