@@ -5,8 +5,8 @@ a naive translation to C (`naive_c.py`) that a compiler optimizes with -O3: GCC 
     make emulators
     python benchmarks/bundles.py [--networks digits,mobilenet] [--targets cortex-m4,cortex-m7] [--against-c]
 
-QEMU's Cortex-M boards count instructions to 40 (`-icount`), traces of its other programs exactly (`traced.py`), and
-wasmtime counts operators. Each count is the same on every machine that runs this.
+QEMU's Cortex-M boards count instructions to a tick of their clock (`-icount`), traces of its other programs exactly
+(`traced.py`), and wasmtime counts operators. Each count is the same on every machine that runs this.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from embedded_models import compiled, inputs_of
-from emulators import MACHINES, Qemu
+from emulators import MACHINES, Qemu, machine_for
 from traced import executed_instructions, traced
 
 LOG = """\
@@ -49,3 +49,10 @@ def test_counts_by_a_trace_and_by_a_clock_are_the_same() -> None:
     assert by_clock
     assert by_trace
     assert abs(by_clock - by_trace) <= board.instructions_per_tick
+
+
+def test_boards_count_alike_whatever_their_clock() -> None:
+    artifact, inputs = compiled("encoder", "float", "cortex-m4").artifact, inputs_of("encoder")
+    counts = [machine_for(target).run(artifact, inputs).instructions for target in ("cortex-m7", "cortex-m55")]
+    assert all(counts)
+    assert abs((counts[0] or 0) - (counts[1] or 0)) <= 40

@@ -161,7 +161,7 @@ class Qemu(Machine):
     linker: tuple[str, ...] = ()
     gcc: tuple[str, ...] = ()
     """What tells GCC the same, whose library has what some objects require."""
-    instructions_per_tick: int = 0
+    instructions_per_tick: float = 0
 
     def missing(self) -> str:
         tool = "" if find_emulator(self.emulator) else f"'make emulators' for {self.emulator}"
@@ -181,7 +181,7 @@ class Qemu(Machine):
         status, ticks, stack = struct.unpack_from("<iII", data)
         begins = np.cumsum([12, *(array.nbytes for array in bound)])
         found = [data[begin:end] for begin, end in itertools.pairwise(begins.tolist())]
-        return Called(status, found, traced or self.instructions_per_tick * ticks or None, stack)
+        return Called(status, found, traced or round(self.instructions_per_tick * ticks) or None, stack)
 
     def emulate(self, folder: Path) -> int:
         """Run the program of a folder there; the executed instructions of the model, or 0 where nobody counts them."""
@@ -412,9 +412,21 @@ def _linux(processor: str, *arguments: str) -> Qemu:
 
 
 def cortex_m(
-    board: str, cpu: str, ram: int, stack_top: int, fpu: str = "auto", stack: int = 0x20000, room: int = 12 << 20
+    board: str,
+    cpu: str,
+    ram: int,
+    stack_top: int,
+    fpu: str = "auto",
+    stack: int = 0x20000,
+    room: int = 12 << 20,
+    *,
+    megahertz: int = 25,
 ) -> Qemu:
-    """A board of QEMU's that counts instructions, and reads files by semihosting; sizes are in bytes."""
+    """
+    A board of QEMU's that counts instructions, and reads files by semihosting; sizes are in bytes.
+
+    An instruction is a nanosecond, and the clock ticks as fast as that of the board.
+    """
     arguments = ("-M", board, "-nographic", "-monitor", "none", "-serial", "none", "-icount", "shift=0")
     places = {"RAM_BEGIN": ram, "STACK_TOP": stack_top, "STACK_BYTES": stack}
     hosting = ("-semihosting-config", "enable=on,target=native", "-kernel")
@@ -424,7 +436,7 @@ def cortex_m(
         ("-target", "thumb-freestanding-eabihf", f"-mcpu={cpu}", f"-DROOM={room}"),
         (*(f"--defsym={name}={value}" for name, value in places.items()), f"-T{PROGRAMS / 'cortex_m.ld'}"),
         ("-mthumb", f"-mcpu={cpu.replace('_', '-')}", f"-mfpu={fpu}", "-mfloat-abi=hard"),
-        instructions_per_tick=40,
+        instructions_per_tick=1000 / megahertz,
     )
 
 
@@ -448,7 +460,7 @@ MACHINES: Mapping[str, tuple[Machine, ...]] = {
         cortex_m("mps2-an500", "cortex_m7", 0x60000000, 0x20400000, "fpv5-sp-d16"),
         Unicorn("ARM_CORTEX_M7"),
     ),
-    "cortex-m55": (cortex_m("mps3-an547", "cortex_m55", 0x60000000, 0x20080000),),
+    "cortex-m55": (cortex_m("mps3-an547", "cortex_m55", 0x60000000, 0x20080000, megahertz=32),),
     "wasm32": (Wasm(),),
 }
 """Target → the machines that run its code, the best first."""

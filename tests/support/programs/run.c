@@ -3,7 +3,7 @@
 // Stands alone: Linux is called directly, and a Cortex-M asks its debugger (semihosting), so that one compiler without
 // any library builds it for all processors. run.in has numbers of 32 bits - bytes of constants and of activations, how
 // many bindings there are, and the bytes of each - and then constants and bindings, as they are.
-// run.out gets the status of the entry, how many ticks of 40 instructions it took where there is such a clock, how many
+// run.out gets the status of the entry, how many ticks of the board.s clock it took where there is one, how many
 // bytes of the stack, and then all bindings. Whoever traces this program finds the model between `main` and the return to
 // `call_model`.
 
