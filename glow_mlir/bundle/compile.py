@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard, cast
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 
+from glow_mlir.analysis.exchanged_codes import CodeParameters, exchanged_codes
 from glow_mlir.bundle.interface import BundleInterface, ObjectForm
-from glow_mlir.bundle.layout import BundleLayout
+from glow_mlir.bundle.layout import BindingKey, BundleLayout
 from glow_mlir.bundle.names import distinct
 from glow_mlir.bundle.report import MemoryReport
 from glow_mlir.codegen.build import build_artifact
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
 from glow_mlir.codegen.llvm import elf
-from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp, StorageOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, PlaceholderOp, StorageOp
 from glow_mlir.dialects.glow_low.memory import WeightOp, byte_size
 from glow_mlir.driver.compiler import STAGE, Compilation, stage_of
 from glow_mlir.driver.pipelines import ALLOCATED, LLVM
@@ -134,9 +135,17 @@ def _rename(function: Operation, names: Mapping[str, str]) -> None:
             op.properties[key] = new(attribute)
 
 
-def compile_bundle(compilation: Compilation, name: str, names: Sequence[str], form: ObjectForm) -> Bundle:
+def compile_bundle(
+    compilation: Compilation,
+    name: str,
+    names: Sequence[str],
+    form: ObjectForm,
+    codes: Mapping[BindingKey, CodeParameters],
+) -> Bundle:
     """
     Compile the module of a compilation, whose entries C knows by `names`, to a bundle of that name.
+
+    `codes` has what the integers that are exchanged stand for, as far as models say it.
 
     Raises `GlowError` for whatever is wrong with model, target and options.
     """
@@ -152,7 +161,7 @@ def compile_bundle(compilation: Compilation, name: str, names: Sequence[str], fo
     text = module_text(module, locations=True)
     name_functions(module, name, names)
     memories = {function.sym_name.data: function_memory(function) for function in low_functions(module)}
-    interface = BundleInterface(name, binding_types(module), form)
+    interface = BundleInterface(name, binding_types(module), codes, form)
 
     def made(_: object) -> Artifact:
         passes = (GlowLowToLlvmPass(pool=False, cancellable=False, instrument=form.instrumented),)
@@ -214,7 +223,7 @@ def name_functions(module: ModuleOp, bundle: str, names: Sequence[str]) -> None:
     packing = packing_functions(module)
     entries = [function for function in functions(module) if function.sym_name.data not in packing]
     for function, name in zip(entries, names, strict=True):
-        function.sym_name = StringAttr(f"{bundle}_{name}{ENTRY_SUFFIX}")
+        function.sym_name = StringAttr(call_symbol(bundle, name))
     made: dict[str, str] = {}
     for number, function in enumerate(function for function in functions(module) if function.sym_name.data in packing):
         made[function.sym_name.data] = f"{bundle}_pack_{number}{ENTRY_SUFFIX}"
@@ -224,7 +233,23 @@ def name_functions(module: ModuleOp, bundle: str, names: Sequence[str]) -> None:
             op.packed_by = SymbolRefAttr(made[op.packing_function])
 
 
-def binding_types(module: ModuleOp) -> dict[tuple[str, str, str], str]:
+def call_symbol(bundle: str, name: str) -> str:
+    """What the object calls an entry that C knows by a name."""
+    return f"{bundle}_{name}{ENTRY_SUFFIX}"
+
+
+def binding_codes(modules: Iterable[ModuleOp], bundle: str, names: Sequence[str]) -> dict[BindingKey, CodeParameters]:
+    """What the integers stand for that the entries of imported modules exchange; `names` are those of all, for C."""
+    entries = [function for module in modules for function in entries_of(module)]
+    return {
+        (call_symbol(bundle, name), *key): codes
+        for function, name in zip(entries, names, strict=True)
+        if isinstance(function, FuncOp)
+        for key, codes in exchanged_codes(function).items()
+    }
+
+
+def binding_types(module: ModuleOp) -> dict[BindingKey, str]:
     """The type of each binding as the module has it, by function, role and name."""
     return {
         (function.sym_name.data, op.role, op.public_name): str(op.type)

@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from glow_mlir.bundle.archive import archive
 from glow_mlir.bundle.compile import Bundle
 from glow_mlir.bundle.debug_header import debug_header
 from glow_mlir.bundle.header import header
+from glow_mlir.bundle.layout import Place
 from glow_mlir.bundle.linking import SUFFIXES, linked
 from glow_mlir.codegen.llvm.symbols import linker_names
 from glow_mlir.errors import OptionError
@@ -40,9 +42,7 @@ def manifest_text(bundle: Bundle) -> str:
             "call": entry.entry.name,
             "first_status": entry.first_status,
             "mutables": entry.mutables,
-            "places": [
-                asdict(place.binding) | {"field": place.field, "offset": place.offset} for place in entry.places
-            ],
+            "places": [_place_data(place) for place in entry.places],
         }
         for entry in layout.entries
     ]
@@ -58,6 +58,12 @@ def manifest_text(bundle: Bundle) -> str:
         "artifact": json.loads(manifest.to_json()),
     }
     return json.dumps(data, indent=1) + "\n"
+
+
+def _place_data(place: Place) -> dict[str, Any]:
+    """What the manifest has of an input, output or state; scale and zero point of codes, where it has such."""
+    codes = {} if place.codes is None else place.codes._asdict()
+    return asdict(place.binding) | {"field": place.field, "offset": place.offset} | codes
 
 
 def cmake_text(bundle: Bundle, library: str) -> str:

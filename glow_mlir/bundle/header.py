@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from glow_mlir.bundle.compile import Bundle
 from glow_mlir.bundle.interface import ARGUMENTS, ERRORS, STATUS
 from glow_mlir.bundle.layout import BundleLayout, EntryLayout, Place
@@ -23,6 +25,12 @@ def c_type(dtype: str) -> str:
         return _C_TYPES[dtype]
     kind = named_dtype(dtype)
     return f"{dtype}_t" if kind.kind in "iu" and dtype.endswith(("8", "16", "32", "64")) else "uint8_t"
+
+
+def c_float(number: float) -> str:
+    """A number of 32 bits in the fewest digits of C that give the same one."""
+    digits = str(np.float32(number))
+    return f"{digits if set(digits) & set('.e') else digits + '.0'}F"
 
 
 def header(bundle: Bundle) -> str:
@@ -109,6 +117,15 @@ def _entry(layout: EntryLayout) -> str:
             (f"{place.macro}_OFFSET", str(place.offset), _described(place)),
             (f"{place.macro}_SIZE", str(place.binding.nbytes), ""),
         ]
+        if place.codes is not None:
+            rows += [
+                (
+                    f"{place.macro}_SCALE",
+                    c_float(place.codes.scale),
+                    "an integer q stands for (q - ZERO_POINT) * SCALE",
+                ),
+                (f"{place.macro}_ZERO_POINT", f"({place.codes.zero_point})", ""),
+            ]
     for position, symbol in enumerate(layout.entry.symbols):
         name = f"{layout.macro}_SIZE_{position}"
         rows.append((name, str(position), f"sizes[{position}] is {symbol.name}, from {symbol.least} to {symbol.most}"))

@@ -19,8 +19,9 @@ from xdsl.dialects.builtin import BytesAttr, ModuleOp
 from xdsl.dialects.llvm import GlobalOp
 from xdsl.ir import Operation
 
+from glow_mlir.analysis.exchanged_codes import CodeParameters
 from glow_mlir.bundle.config import config_of
-from glow_mlir.bundle.layout import BundleLayout, EntryLayout, lay_out, seal, version_of
+from glow_mlir.bundle.layout import BindingKey, BundleLayout, EntryLayout, lay_out, seal, version_of
 from glow_mlir.bundle.stack import stack_bound
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
@@ -73,7 +74,8 @@ class BundleInterface:
     """Makes those functions, once it is known what the entries and constants are."""
 
     name: str
-    types: Mapping[tuple[str, str, str], str]
+    types: Mapping[BindingKey, str]
+    codes: Mapping[BindingKey, CodeParameters] = field(default_factory=dict[BindingKey, CodeParameters])
     form: ObjectForm = field(default_factory=ObjectForm)
     layout: BundleLayout | None = None
     version: int = 0
@@ -84,7 +86,7 @@ class BundleInterface:
     def complete(self, modules: Mapping[Target, ModuleOp], manifest: Manifest, region: np.ndarray) -> None:
         """Add the functions to the module, and the seal to the constants."""
         ((target, module),) = modules.items()
-        self.layout = lay_out(self.name, target, manifest, self.types)
+        self.layout = lay_out(self.name, target, manifest, self.types, self.codes)
         self.version = version_of(manifest, region)
         seal(region, self.version)
         add_functions(module, self.layout, self.version)

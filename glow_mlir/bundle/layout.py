@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from glow_mlir.analysis.exchanged_codes import CodeParameters
 from glow_mlir.bundle.debug_header import debug_header
 from glow_mlir.bundle.names import distinct, identifier, identifiers
 from glow_mlir.bundle.shared_types import TYPES
@@ -17,6 +18,9 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.artifact import Binding, Entry, Manifest
 from glow_mlir.runtime.bundle import ABI, ENTRY_SUFFIX, SEAL_BYTES
 from glow_mlir.transforms.allocate import rounded
+
+BindingKey = tuple[str, str, str]
+"""A binding: the symbol of its entry, its role and its name."""
 
 KEPT = ("state", "packed")
 """What lives from call to call."""
@@ -46,6 +50,8 @@ class Place:
     macro: str
     type: str
     offset: int
+    codes: CodeParameters | None = None
+    """What its integers stand for, where the model says it."""
 
 
 @dataclass(frozen=True)
@@ -119,11 +125,17 @@ def entry_names(bundle: str, wanted: Sequence[str]) -> list[str]:
     return found
 
 
-def lay_out(name: str, target: Target, manifest: Manifest, types: Mapping[tuple[str, str, str], str]) -> BundleLayout:
+def lay_out(
+    name: str,
+    target: Target,
+    manifest: Manifest,
+    types: Mapping[BindingKey, str],
+    codes: Mapping[BindingKey, CodeParameters],
+) -> BundleLayout:
     """
     The layout of a bundle of those entries.
 
-    `types` has the type of each binding in words, by the symbol of its entry, its role and its name.
+    `types` has the type of each binding in words, `codes` what the integers of some stand for.
     """
     entries = manifest.entries
     state: dict[str, int] = {}
@@ -148,7 +160,8 @@ def lay_out(name: str, target: Target, manifest: Manifest, types: Mapping[tuple[
             end += 0 if is_kept else rounded(binding.nbytes)
             own = distinct(f"{macro}_{binding.role}_{field}".upper(), macros.__contains__)
             macros.add(own)
-            places.append(Place(binding, field, own, types[entry.name, binding.role, binding.name], offset))
+            key = entry.name, binding.role, binding.name
+            places.append(Place(binding, field, own, types[key], offset, codes.get(key)))
         found.append(EntryLayout(short, symbol, macro, entry, tuple(places), end, first_status))
         first_status += len(entry.failures)
     return BundleLayout(name, target, tuple(found), manifest, state)

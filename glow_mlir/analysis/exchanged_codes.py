@@ -1,0 +1,79 @@
+"""What the integers of inputs and outputs stand for, where a graph itself says it: scale and zero point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.quantization import StorageCastOp
+from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
+from glow_mlir.dialects.quant import parameters_of
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.ir.entries import placeholders_of
+from glow_mlir.ir.traversal import own_operations
+
+_MOVES = ReshapeOp | TransposeOp
+"""Operators whose result has the elements of their operand, under the same type."""
+
+
+class CodeParameters(NamedTuple):
+    """A code stands for (code - `zero_point`) times `scale`."""
+
+    scale: float
+    zero_point: int
+
+
+def exchanged_codes(function: FuncOp) -> dict[tuple[str, str], CodeParameters]:
+    """
+    Role and name of each input and output of a graph whose integers are codes of one scale → the parameters of these.
+
+    An input is what it is read as, an output what it is made of, through operators that only move elements. One that
+    is read as codes of different scales has none.
+    """
+    placeholders = {op.sym_name.data: op for op in placeholders_of(function)}
+    found: dict[tuple[str, str], set[CodeParameters]] = {}
+    for op in own_operations(function):
+        if isinstance(op, GetOp):
+            _note(found, placeholders, op, "input", _read_as(op.results[0]))
+        elif isinstance(op, SaveOp):
+            _note(found, placeholders, op, "output", _made_of(op.input))
+    return {key: min(parameters) for key, parameters in found.items() if len(parameters) == 1}
+
+
+def _note(
+    found: dict[tuple[str, str], set[CodeParameters]],
+    placeholders: Mapping[str, PlaceholderOp],
+    op: GetOp | SaveOp,
+    role: str,
+    parameters: Iterable[CodeParameters],
+) -> None:
+    """Add what an access to storage says of it, if that has the role."""
+    placeholder = placeholders.get(op.storage_name)
+    if placeholder is not None and placeholder.role == role:
+        found.setdefault((role, placeholder.public_name), set()).update(parameters)
+
+
+def _read_as(value: SSAValue) -> Iterator[CodeParameters]:
+    """The parameters of the codes that integers are read as."""
+    for user in (use.operation for use in value.uses):
+        if isinstance(user, StorageCastOp):
+            yield from _parameters(user.result)
+        elif isinstance(user, _MOVES):
+            yield from _read_as(user.result)
+
+
+def _made_of(value: SSAValue) -> Iterator[CodeParameters]:
+    """The parameters of the codes that integers are made of."""
+    owner: Operation | None = value.owner if isinstance(value, OpResult) else None
+    if isinstance(owner, StorageCastOp | _MOVES):
+        yield from _parameters(owner.input)
+        yield from _made_of(owner.input) if isinstance(owner, _MOVES) else ()
+
+
+def _parameters(value: SSAValue) -> Iterator[CodeParameters]:
+    known = parameters_of(element_of(value))
+    if known is not None:
+        yield CodeParameters(*known)
