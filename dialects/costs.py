@@ -48,6 +48,10 @@ class Costs:
     """Phases of a transposed convolution that are convolutions of their own at most, where all have as many taps."""
     most_uneven_phases: int
     """The same where some have fewer taps, and one convolution for all would multiply by zeros."""
+    depth_codes: int
+    """Neighbouring codes that one instruction multiplies for a single sum: fewer cost as much."""
+    copied_code_operations: int
+    """Such instructions that copying a code to another place is worth."""
     channel_lanes: int
     """Channels that are computed at once, about: as many cost no more than one."""
 

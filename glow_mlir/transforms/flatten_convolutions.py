@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.backends.interface import costs_of
 from glow_mlir.dialects.costs import Costs
+from glow_mlir.dialects.element_types import byte_width, is_integer, storage_of
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.properties import integer
@@ -62,6 +63,51 @@ class FlattenConvolution(Pattern):
         rewriter.replace(op, ReshapeOp.make(result, shape=shape_of(op.result)))
 
 
+class DeepenConvolution(Pattern):
+    """What the taps along the lines of an image of few codes meet become channels, so that instructions have more."""
+
+    @rooted
+    def match_and_rewrite(self, op: ConvOp, rewriter: Rewriter, /) -> None:
+        target = rewriter.function.target
+        costs, window = costs_of(target), op.window()
+        codes = costs.depth_codes
+        if codes < 2 or not is_channels_last(op.layout) or may_be_empty(op.result) or integer(op.group) > 1:
+            return
+        if len(window.kernel) != IMAGE_AXES or window.kernel[0] == 1 or not _is_code_of_a_byte(op):
+            return
+        *_, filters = shape_of(op.result)
+        lines, pixels = shape_of(op.result)[1:-1]
+        width, channels = shape_of(op.input)[2:]
+        run = channels * window.kernel[1] if window.dilations[1] == 1 else channels
+        rest = window.kernel[1] * channels // run
+        taken, needed = window.kernel[0] * -(-run // codes), -(-window.kernel[0] * run // codes)
+        saved = (taken - needed) * rest * lines * pixels * filters
+        if saved <= costs.copied_code_operations * lines * width * channels * window.kernel[0]:
+            return
+        emit = rewriter.emit
+        images = _images(Convolution(op.input, op.filter, window), emit)
+        taps = emit(TransposeOp, op.filter, permutation=(0, 2, 1, 3))
+        taps = emit(ReshapeOp, taps, shape=(filters, 1, window.kernel[1], window.kernel[0] * channels))
+        deep = emit(
+            ConvOp,
+            emit(ConcatOp, images, axis=3),
+            taps,
+            op.bias,
+            strides=(1, window.strides[1]),
+            pads=(0, window.pads[1], 0, window.pads[3]),
+            dilations=(1, window.dilations[1]),
+            layout=op.layout,
+            to=op.to,
+        )
+        rewriter.replace(op, (), [deep])
+
+
+def _is_code_of_a_byte(op: ConvOp) -> bool:
+    """Whether a convolution is one of codes of 8 bits."""
+    element = storage_of(element_of(op.input))
+    return is_integer(element) and byte_width(element) == 1
+
+
 @dataclass(frozen=True)
 class FlattenConvolutionsPass(PatternPass):
     """
@@ -72,10 +118,13 @@ class FlattenConvolutionsPass(PatternPass):
     and the images that the taps along the first axis meet are channels behind each other, where the rest of the window
     is 3×3, in single steps. Channels are last; taps become channels only in one group, of f32, and not with the
     accuracy `strict`, which has no such algorithms.
+
+    Where instructions multiply many neighbouring codes at once (Helium's), taps along the lines of an image that has
+    few of them become channels as well: its sums are the same.
     """
 
     name = "flatten-convolutions"
-    WALKS = (Walk((FlattenConvolution(),)),)
+    WALKS = (Walk((FlattenConvolution(), DeepenConvolution())),)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 // RUN: glow-opt %s -p 'assign-target{target=avx2},flatten-convolutions' --split-input-file | filecheck %s
 // RUN: glow-opt %s -p 'assign-target{target=avx2},flatten-convolutions,flatten-convolutions' --split-input-file | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=cortex-m55},flatten-convolutions' --split-input-file | filecheck %s --check-prefix=HELIUM
 // RUN: glow-opt %s -p 'assign-target{target=avx2 accuracy=strict},flatten-convolutions' --split-input-file | filecheck %s --check-prefix=STRICT
 
 // One tap along the first axis: every second image is an example of the batch.
@@ -108,4 +109,34 @@ glow_high.func @stay(@image, @volume, @first, @w2, @few, @w3, @groups, @w1, @a, 
 glow_high.func @codes(%x: tensor<1x2x4x4x4x!quant.uniform<u8:f32, 0.5:7>>, %w: tensor<8x1x3x3x4xi8>) -> tensor<1x4x2x2x8xi32> {
   %y = glow_high.conv %x, %w {pads = [1, 0, 0, 1, 0, 0]} : tensor<1x4x2x2x8xi32>
   glow_high.return %y
+}
+
+// -----
+
+// Helium multiplies 16 neighbouring codes at once: the taps of an image of one channel become channels, but not those of
+// an image that has enough, nor where codes are multiplied one by one, or few filters read the copies.
+
+// HELIUM-LABEL: glow_high.func @codes(
+// HELIUM:         glow_high.pad
+// HELIUM-COUNT-10: glow_high.slice %{{.*}} : tensor<1x25x10x1x!quant.uniform<i8:f32, 0.5:3>>
+// HELIUM:         %[[T:.*]] = glow_high.transpose %f {permutation = [0, 2, 1, 3]} : tensor<64x4x10x1xi8>
+// HELIUM-NEXT:    %[[F:.*]] = glow_high.reshape %[[T]] {shape = [64, 1, 4, 10]} : tensor<64x1x4x10xi8>
+// HELIUM-NEXT:    %[[I:.*]] = glow_high.concat {{.*}} {axis = 3} : tensor<1x25x10x10x
+// HELIUM-NEXT:    glow_high.conv %[[I]], %[[F]] {strides = [1, 2], pads = [0, 1, 0, 1], dilations = [1, 1]} : tensor<1x25x5x64xi32>
+// CHECK-LABEL: glow_high.func @codes(
+// CHECK-NEXT:    glow_high.conv
+glow_high.func @codes(%x: tensor<1x49x10x1x!quant.uniform<i8:f32, 0.5:3>>, %f: tensor<64x10x4x1xi8>) -> tensor<1x25x5x64xi32> {
+  %y = glow_high.conv %x, %f {strides = [2, 2], pads = [4, 1, 5, 1]} : tensor<1x25x5x64xi32>
+  glow_high.return %y
+}
+
+// -----
+
+// HELIUM-LABEL: glow_high.func @enough(
+// HELIUM-NEXT:    glow_high.conv
+// HELIUM-NEXT:    glow_high.conv
+glow_high.func @enough(%x: tensor<1x25x5x16xi8>, %f: tensor<64x3x3x16xi8>, %plane: tensor<1x25x5x1xi8>, %few: tensor<1x3x3x1xi8>) -> (tensor<1x23x3x64xi32>, tensor<1x23x3x1xi32>) {
+  %y = glow_high.conv %x, %f : tensor<1x23x3x64xi32>
+  %z = glow_high.conv %plane, %few : tensor<1x23x3x1xi32>
+  glow_high.return %y, %z
 }
