@@ -207,6 +207,20 @@ def _max_pool(op: Operation, values: Sequence[SSAValue]) -> str:
     )
 
 
+def _sum_pool(op: Operation, values: Sequence[SSAValue]) -> str:
+    """Of windows without padding, as whole images are."""
+    y, x = values
+    _, height, width, channels = shape_of(y)
+    line, zero = shape_of(x)[2], zero_point_of(element_of(x))
+    (rows, columns), (down, right) = ints(op.properties["kernel_shape"]), ints(op.properties["strides"]) or (1, 1)
+    place = f"a[((h * {down} + r) * {line} + w * {right} + k) * {channels} + i]"
+    return (
+        f"  {loops((height, width, channels), 'hwi')} {{\n    {ctype(y)} s = 0;\n"
+        f"    {loops((rows, columns), 'rk')} s += {place} - ({zero});\n"
+        f"    y[(h * {width} + w) * {channels} + i] = s;\n  }}\n"
+    )
+
+
 def _reduce(op: Operation, values: Sequence[SSAValue]) -> str:
     y, x = values
     channels = shape_of(x)[-1]
@@ -379,6 +393,7 @@ LAYERS: dict[str, Callable[[Operation, Sequence[SSAValue]], str]] = {
     "reduce_sum": _reduce,
     "softmax": _softmax,
     "splat": _splat,
+    "sum_pool": _sum_pool,
     "transpose": _transpose,
 }
 """Instruction → its loops, in C; the others compute each element by itself."""

@@ -12,7 +12,16 @@ from xdsl.ir import Attribute
 from xdsl.irdl import AttrConstraint, IntConstraint, VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.element_types import is_bool, is_element, is_float, is_integer, is_scalar, storage_of, ui8
+from glow_mlir.dialects.element_types import (
+    byte_width,
+    is_bool,
+    is_element,
+    is_float,
+    is_integer,
+    is_scalar,
+    storage_of,
+    ui8,
+)
 from glow_mlir.dialects.shapes import MOST_AXES, element_of, rank_of
 
 
@@ -30,6 +39,10 @@ def _is_factor(element: Attribute) -> bool:
 
 def _is_code(element: Attribute) -> bool:
     return is_integer(storage_of(element))
+
+
+def _is_narrow_code(element: Attribute) -> bool:
+    return _is_code(element) and byte_width(element) <= 2
 
 
 def _is(wanted: Attribute) -> Callable[[Attribute], bool]:
@@ -89,6 +102,7 @@ INTEGERS = TensorConstraint("integers", is_integer)
 BOOLS = TensorConstraint("truth values", is_bool)
 INDICES = TensorConstraint("i32 or i64", _is_index)
 CODES = TensorConstraint("quantized elements and integers", _is_code)
+NARROW_CODES = TensorConstraint("quantized elements and integers of 8 or 16 bits", _is_narrow_code)
 I32 = TensorConstraint("i32", _is(i32))
 UI8 = TensorConstraint("ui8", _is(ui8))
 F32 = TensorConstraint("f32", _is(f32))

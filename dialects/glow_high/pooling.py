@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType, i64
+from xdsl.dialects.builtin import TensorType, i32, i64
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, ZERO, Range
 from glow_mlir.dialects.glow_high.samples import Samples, windowed_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
 from glow_mlir.dialects.glow_high.windowed import Windowed
-from glow_mlir.dialects.operand_types import FLOATS, NUMBERS, TENSOR
+from glow_mlir.dialects.operand_types import FLOATS, NARROW_CODES, NUMBERS, TENSOR
 from glow_mlir.dialects.properties import (
     flag,
     flag_prop,
@@ -27,6 +27,7 @@ from glow_mlir.dialects.properties import (
     optional_ints_prop,
     text_prop,
 )
+from glow_mlir.dialects.quant import is_per_axis
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, sizes_of, tensor
 from glow_mlir.dialects.windows import (
     CHANNELS_LAST,
@@ -177,6 +178,31 @@ class AvgPoolOp(Pool):
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0].join(ZERO).sign()
+
+
+@irdl_op_definition
+class SumPoolOp(Pool):
+    """
+    The sum of each window of codes of 8 or 16 bits, that is of integers less a zero point, in i32, where it may wrap.
+
+    Padding adds nothing.
+
+    ```mlir
+    %s = glow_high.sum_pool %codes {kernel_shape = [25, 5]} : tensor<1x1x1x64xi32>
+    ```
+    """
+
+    name = "glow_high.sum_pool"
+
+    input = operand_def(NARROW_CODES.from_rank(3))
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        (summed,) = Pool.infer_types(self)
+        require(not is_per_axis(element_of(self.input)), f"sums of {element_of(self.input)} have no scale")
+        return (tensor(sizes_of(summed), i32),)
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return ANY
 
 
 @irdl_op_definition

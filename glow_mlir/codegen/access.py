@@ -27,12 +27,18 @@ def computed(element: Attribute) -> Attribute:
     return i8 if is_bool(element) else signless(element)
 
 
-def load_as(b: Builder, operand: Operand, type_: Attribute, offset: Index, stride: int, lanes: int) -> Value:
-    """`lanes` elements of `type_` from an element offset on; one element for all lanes where `stride` is 0."""
+def load_as(
+    b: Builder, operand: Operand, type_: Attribute, offset: Index, stride: int, lanes: int, mask: Value | None = None
+) -> Value:
+    """
+    `lanes` elements of `type_` from an element offset on; one element for all lanes where `stride` is 0.
+
+    Those outside `mask` are not read.
+    """
     address = operand.pointer.at(offset, type_)
     if stride == 0 and lanes > 1:
         return b.splat(address.load(type_), lanes)
-    return address.load(vector(type_, lanes))
+    return address.load(vector(type_, lanes)) if mask is None else b.load_masked(address, vector(type_, lanes), mask)
 
 
 def load_raw(b: Builder, operand: Operand, offset: Index, stride: int, lanes: int) -> Value:
@@ -40,19 +46,23 @@ def load_raw(b: Builder, operand: Operand, offset: Index, stride: int, lanes: in
     return load_as(b, operand, raw(operand.element), offset, stride, lanes)
 
 
-def load(b: Builder, operand: Operand, offset: Index, stride: int, lanes: int) -> Value:
+def load(b: Builder, operand: Operand, offset: Index, stride: int, lanes: int, mask: Value | None = None) -> Value:
     """`lanes` elements in the type that kernels compute in, see `load_as`."""
     element = operand.element
     in_memory = i8 if is_bool(element) else signless(element)
-    value = load_as(b, operand, in_memory, offset, stride, lanes)
+    value = load_as(b, operand, in_memory, offset, stride, lanes, mask)
     return widen(b, value) if is_half(element) else value
 
 
-def store(b: Builder, operand: Operand, offset: Index, value: Value) -> None:
-    """Write a value of the type that kernels compute in to neighbouring elements."""
+def store(b: Builder, operand: Operand, offset: Index, value: Value, mask: Value | None = None) -> None:
+    """Write a value of the type that kernels compute in to neighbouring elements, those that are in `mask`."""
     element = operand.element
     in_memory = i8 if is_bool(element) else signless(element)
-    operand.pointer.at(offset, in_memory).store(narrow(b, value, element) if is_half(element) else value)
+    stored, address = narrow(b, value, element) if is_half(element) else value, operand.pointer.at(offset, in_memory)
+    if mask is None:
+        address.store(stored)
+    else:
+        b.store_masked(stored, address, mask)
 
 
 def read_index(b: Builder, operand: Operand, offset: Index) -> Value:

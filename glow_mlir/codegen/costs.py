@@ -94,6 +94,8 @@ class KernelCosts(Costs):
     # Pools.
     unrolled_taps: int
     """Scalars of a window up to which there is code for each; more than one where comparing floats is slow."""
+    unrolled_summands: int
+    """Codes of a window up to which there is code for each."""
 
     # Winograd's and Strassen's algorithms.
     winograd_tiles: int

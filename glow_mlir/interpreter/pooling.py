@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 
-from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, MaxPoolWithIndicesOp, Pool
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, MaxPoolWithIndicesOp, Pool, SumPoolOp
 from glow_mlir.dialects.properties import flag, integer
+from glow_mlir.dialects.quant import zero_point_of
+from glow_mlir.dialects.shapes import element_of
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.interpreter.convolution import channels_last, windows_of
 from glow_mlir.ir.registry import semantics
@@ -73,6 +75,14 @@ def avg_pool(op: AvgPoolOp, x: np.ndarray) -> np.ndarray:
 
 def _spatial(op: Pool, x: np.ndarray) -> tuple[int, ...]:
     return x.shape[1:-1] if is_channels_last(op.layout) else x.shape[2:]
+
+
+@semantics(SumPoolOp)
+def sum_pool(op: SumPoolOp, x: np.ndarray) -> np.ndarray:
+    """The sum of integers less the zero point, which wraps in 32 bits."""
+    codes = x.astype(np.int64) - zero_point_of(element_of(op.input))
+    patches, axes = _patches(op, codes, 0)
+    return _restored(op, patches.sum(axis=axes)).astype(np.int32)
 
 
 @semantics(LpPoolOp)

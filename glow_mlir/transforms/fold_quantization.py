@@ -25,7 +25,7 @@ from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.transforms.blockwise_products import GatherBlocks, MultiplyBlocks
 from glow_mlir.transforms.code_tables import TabulateCodes
 from glow_mlir.transforms.codes import codes_of, known_codes, product_of_scales, reshaped_scale
-from glow_mlir.transforms.mean_codes import AverageCodes, MeanOfCodes
+from glow_mlir.transforms.mean_codes import AverageCodes, MeanOfCodes, SumImages
 from glow_mlir.transforms.moved_codes import MoveCodes, QuantizeMoved
 from glow_mlir.transforms.rescaled_codes import RescaleCodes
 
@@ -145,6 +145,7 @@ class FoldQuantizationPass(PatternPass):
                 GatherBlocks(),
                 AverageCodes(),
                 MeanOfCodes(),
+                SumImages(),
                 QuantizeMoved(),
                 TabulateCodes(),
                 RescaleCodes(),

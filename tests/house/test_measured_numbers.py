@@ -40,6 +40,7 @@ FORM = {
     "HIDDEN",
     "IMAGE_AXES",
     "LARGEST",
+    "LEAST_IMAGE_RANK",
     "LONGEST_PRIME",
     "LONGEST_PRODUCT",
     "LONGEST_SUM",
@@ -58,6 +59,7 @@ FORM = {
 
 KERNELS = {
     "builder/amx": {"MOST_ROWS", "ROW_BYTES", "_BYTES_FROM", "_PALETTE", "_ROWS_FROM"},
+    "builder/arm": {"WORD_BYTES"},
     "builder/atomics": {"PAUSES"},
     "builder/lanes": {"_NARROW"},
     "builder/memory": {"_HALF", "_PREFETCH_LEVELS"},
@@ -75,6 +77,7 @@ KERNELS = {
     "kernels/micro_tiles": {"TOGETHER", "_LEFT", "_RIGHT"},
     "kernels/pack_cells": {"_ONES"},
     "kernels/resize": {"LARGEST_TABLE", "MOST_UNROLLED"},
+    "kernels/sum_pool": {"MOST_SUMMANDS"},
     "llvm/coff": {"_EXTERNAL", "_STATIC"},
     "llvm/elf": {"_FLAGS", "_IN_MEMORY", "_LOCAL", "_SYMBOL_TABLE", "_UNDEFINED"},
     "llvm/emit": {"VISIBILITIES"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.bodies import epilogue_of
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, linear, nest, nest_steps, vector_loop
-from glow_mlir.codegen.builder.partition import ALL
+from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
@@ -106,6 +107,12 @@ def runs_over_channels(op: Pool) -> bool:
 
 Combine = Callable[[Value, Value], Value]
 
+Reduce = Callable[..., None]
+"""Computes a vector of channels of a pixel: from which on, how many lanes it has, and the mask of those there are."""
+
+Visit = Callable[[Index, Sequence[Value]], Sequence[Value]]
+"""What accumulators are behind a place of the input."""
+
 
 @dataclass(frozen=True)
 class Elements:
@@ -117,30 +124,55 @@ class Elements:
     """Elements of the input from one tap to the next along each axis."""
     offset: Index
     lanes: int
+    mask: Value | None = None
+    """The lanes that there are; all where it is `None`."""
 
     def folded(self, take: Combine, total: Value) -> Value:
         """The elements taken into an accumulator, those of the first axis outermost."""
-        return self._folded(take, total, 0, self.offset)
+        axes = range(len(self.taps))
+        (result,) = self.walked(lambda place, totals: [take(totals[0], self.load(place))], [total], axes, self.offset)
+        return result
 
-    def _folded(self, take: Combine, total: Value, axis: int, offset: Index) -> Value:
-        if axis == len(self.taps):
-            return take(total, self._load(offset))
-        taps = self.taps[axis]
-        with self.call.b.loop(taps.first, taps.last, 1, carried=[total]) as loop:
-            place = moved_by(offset, loop.index, self.steps[axis])
-            loop.set(self._folded(take, loop.values[0], axis + 1, place))
-        return loop.results[0]
+    def walked(
+        self, visit: Visit, totals: Sequence[Value], axes: range, offset: Index, unrolled: int = 0
+    ) -> Sequence[Value]:
+        """
+        The places of the taps along some axes, from an offset of the input on, taken into accumulators.
+
+        Up to `unrolled` of them, there is code for each.
+        """
+        if (places := self._few(axes, unrolled)) is not None:
+            for place in places:
+                totals = visit(moved_by(offset, place, 1), totals)
+            return totals
+        if not axes:
+            return visit(offset, totals)
+        taps = self.taps[axes[0]]
+        with self.call.b.loop(taps.first, taps.last, 1, carried=totals) as loop:
+            place = moved_by(offset, loop.index, self.steps[axes[0]])
+            loop.set(*self.walked(visit, loop.values, axes[1:], place, unrolled))
+        return loop.results
 
     def loaded(self) -> list[Value] | None:
         """The elements where they are so few that there is code for each; `None` for others."""
-        ranges = [range(t.first, t.last) for t in self.taps if isinstance(t.first, int) and isinstance(t.last, int)]
-        count = math.prod(map(len, ranges))
-        if len(ranges) < len(self.taps) or not 1 < count <= kernel_costs(self.call.target).unrolled_taps:
-            return None
-        return [self._load(moved_by(self.offset, linear(place, self.steps), 1)) for place in itertools.product(*ranges)]
+        places = self._few(range(len(self.taps)), kernel_costs(self.call.target).unrolled_taps)
+        return None if places is None else [self.load(moved_by(self.offset, place, 1)) for place in places]
 
-    def _load(self, offset: Index) -> Value:
-        return load(self.call.b, self.call.one("input"), offset, 1, self.lanes)
+    def _few(self, axes: range, most: int) -> list[int] | None:
+        """How far the taps along some axes are behind the first, if there are several, up to `most`; else `None`."""
+        ranges: list[range] = []
+        for taps in (self.taps[axis] for axis in axes):
+            if not isinstance(taps.first, int) or not isinstance(taps.last, int):
+                return None
+            ranges.append(range(taps.first, taps.last))
+        if not 1 < math.prod(map(len, ranges)) <= most:
+            return None
+        steps = [self.steps[axis] for axis in axes]
+        return [sum(map(operator.mul, place, steps)) for place in itertools.product(*ranges)]
+
+    def load(self, offset: Index) -> Value:
+        """The element at a place, or the vector of those of all windows."""
+        return load(self.call.b, self.call.one("input"), offset, 1, self.lanes, self.mask)
 
 
 class PoolKernel(Kernel):
@@ -151,6 +183,8 @@ class PoolKernel(Kernel):
     AXES = ("lines",)
     EPILOGUE = True
     RUN_TIME_SIZES = True
+    MASKED_REST: ClassVar[bool] = False
+    """Whether channels that fill no vector are lanes of one, instead of several shorter vectors."""
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not self.OPERATOR or (self.FLOATS_ONLY and not is_float(element_of(op.operands[0]))):
@@ -163,6 +197,10 @@ class PoolKernel(Kernel):
         """What an accumulator starts from."""
         return 0.0
 
+    def width(self, target: Target, element: Attribute, steps: tuple[int, int]) -> int:
+        """Lanes of an innermost loop whose operands move by `steps`: enough to hide the latency of an addition."""
+        return lanes_for(target, computed(element), steps, kernel_costs(target).independent_vectors)
+
     @abstractmethod
     def take(self, call: KernelCall, total: Value, x: Value) -> Value:
         """The accumulator with one more element."""
@@ -171,12 +209,18 @@ class PoolKernel(Kernel):
         """The accumulator behind a window."""
         return elements.folded(lambda total, x: self.take(call, total, x), start)
 
+    def totals(self, call: KernelCall, elements: Elements) -> Sequence[Value]:
+        """The accumulators behind a window: one of all lanes, or one for each."""
+        type_ = vector(computed(call.one("input").element), elements.lanes)
+        start = call.b.constant(self.initial(call.one("input").element), type_)
+        return [self.total(call, elements, start)]
+
     def finish(self, call: KernelCall, total: Value, count: Value | None) -> Value:
         """The result from the accumulator and the number of elements."""
         return total
 
     def count(self, call: KernelCall, window: Window, sizes: Shape, taps: Sequence[Taps]) -> Value | None:
-        """The number of elements that a mean divides by."""
+        """The number of elements, where the result depends on it."""
         return None
 
     def emit(self, call: KernelCall) -> None:
@@ -194,13 +238,8 @@ class PoolKernel(Kernel):
         before, after = (Image.of(value, is_channels_last(pool.layout)) for value in (pool.input, pool.result))
         if runs_along_rows(before, after, pool.window()):
             return {"lines": math.prod(after.sizes) // max(1, after.sizes[-2])}
-        width = _width(target, computed(element_of(pool.input)), (before.strides[-1], after.strides[-1]))
+        width = self.width(target, element_of(pool.input), (before.strides[-1], after.strides[-1]))
         return {"lines": nest_steps((math.prod(after.sizes[:-1]), after.sizes[-1]), width)}
-
-
-def _width(target: Target, element: Attribute, steps: tuple[int, int]) -> int:
-    """Lanes of an innermost loop whose operands move by `steps`: enough to hide the latency of an addition."""
-    return lanes_for(target, element, steps, kernel_costs(target).independent_vectors)
 
 
 @dataclass(frozen=True)
@@ -220,7 +259,7 @@ class PoolEmission:
 
     def width(self, steps: tuple[int, int]) -> int:
         """Lanes of the innermost loop, whose operands move by `steps`."""
-        return _width(self.call.target, computed(self.call.one("input").element), steps)
+        return self.kernel.width(self.call.target, self.call.one("input").element, steps)
 
     def pixels(self) -> None:
         """One pixel at a time, vectors over its channels."""
@@ -230,13 +269,30 @@ class PoolEmission:
             batch, *outputs = indices
             taps = [self.taps(axis, output) for axis, output in enumerate(outputs)]
             reduce = self.reduction(batch, taps)
-            vector_loop(self.call.b, self.after.sizes[-1], self.width(steps), reduce, channels)
+            self.channels(self.width(steps), reduce, channels)
 
         share = self.call.share("lines")
         by_pixels = math.prod(self.after.sizes[:-1]) >= share.parts
         channels = ALL if by_pixels else share
         extents = (self.images, *self.after.sizes[1:-1])
         nest(self.call.b, extents, pixel, share if by_pixels else ALL)
+
+    def channels(self, width: int, reduce: Reduce, share: Partition) -> None:
+        """Vectors over the channels of a pixel, of which the share has some."""
+        b, size = self.call.b, self.after.sizes[-1]
+        rest = size % max(1, width // kernel_costs(self.call.target).independent_vectors)
+        if not self.kernel.MASKED_REST or not self.call.target.vector_bits or rest.bit_count() < 2:
+            vector_loop(b, size, width, reduce, share, self.rest)
+            return
+        vectors = -(-size // width)
+        vector_loop(b, size - rest, width, reduce, share)
+        with b.loop(*share.within(vectors, vectors - 1, 1)):
+            reduce(size - rest, 1 << rest.bit_length(), b.mask(rest, 1 << rest.bit_length()))
+
+    @property
+    def rest(self) -> int | None:
+        """Lanes of what a vector is too long for, as `vector_loop` takes them: scalars, where a machine has no more."""
+        return None if self.call.target.vector_bits else 1
 
     def rows(self) -> None:
         """One channel of one row at a time, vectors over the pixels whose windows do not reach beyond the row."""
@@ -260,7 +316,7 @@ class PoolEmission:
 
             if first > 0:
                 clipped(0, first)
-            vector_loop(b, last - first, self.width((1, 1)), whole)
+            vector_loop(b, last - first, self.width((1, 1)), whole, rest=self.rest)
             if last < count:
                 clipped(last, count)
 
@@ -271,30 +327,34 @@ class PoolEmission:
         bounds = (0, self.before.sizes[axis + 1])
         return Taps.within(self.call.b, self.window, axis, output, self.after.sizes[axis + 1], bounds)
 
-    def reduction(self, batch: Index, taps: Sequence[Taps]) -> Callable[[Index, int], None]:
-        """Reduces the windows behind `taps`: a function of a channel and of how many lanes there are."""
-        b, source, result = self.call.b, self.call.one("input"), self.call.result
+    def reduction(self, batch: Index, taps: Sequence[Taps]) -> Reduce:
+        """Reduces the windows behind `taps`: a function of a channel, how many lanes there are, and their mask."""
         count = self.kernel.count(self.call, self.window, self.before.sizes[1:-1], taps)
         base = linear([batch, *(t.origin for t in taps)], self.before.strides[:-1])
         between = [pitch * size for pitch, size in zip(self.before.strides[1:], self.window.dilations, strict=False)]
         pixel = [batch, *(t.output for t in taps)]
         into = linear(pixel, self.after.strides[:-1])
-        epilogue, planes = epilogue_of(self.call)
 
-        def reduce(channel: Index, lanes: int) -> None:
-            start = b.constant(self.kernel.initial(source.element), vector(computed(source.element), lanes))
+        def reduce(channel: Index, lanes: int, mask: Value | None = None) -> None:
             first = moved_by(base, channel, self.before.strides[-1])
-            total = self.kernel.total(self.call, Elements(self.call, taps, tuple(between), first, lanes), start)
-            place = moved_by(into, channel, self.after.strides[-1])
-            value = self.kernel.finish(self.call, total, count)
-            if epilogue is None:
-                store(b, result, place, value)
-                return
-            places = [moved_by(linear(pixel, p.strides[:-1]), channel, p.strides[-1]) for p in planes]
-            steps = [1, *(plane.strides[-1] for plane in planes)]
-            epilogue.store(b, result.pointer, planes, [place, *places], steps, value)
+            totals = self.kernel.totals(self.call, Elements(self.call, taps, tuple(between), first, lanes, mask))
+            for lane, total in enumerate(totals):
+                place = channel if lane == 0 else channel + lane
+                value = self.kernel.finish(self.call, total, count)
+                self.store(value, moved_by(into, place, self.after.strides[-1]), pixel, place, mask)
 
         return reduce
+
+    def store(self, value: Value, offset: Index, pixel: Sequence[Index], channel: Index, mask: Value | None) -> None:
+        """Store a vector of results of a pixel, from a channel on, or pass it through the epilogue."""
+        b, result = self.call.b, self.call.result
+        epilogue, planes = epilogue_of(self.call)
+        if epilogue is None:
+            store(b, result, offset, value, mask)
+            return
+        places = [moved_by(linear(pixel, p.strides[:-1]), channel, p.strides[-1]) for p in planes]
+        steps = [1, *(plane.strides[-1] for plane in planes)]
+        epilogue.store(b, result.pointer, planes, [offset, *places], steps, value, mask)
 
 
 @kernel("max-pool")

@@ -108,23 +108,26 @@ glow_high.func @same(%x: tensor<4x!quant.uniform<i8:f32, 0.5:3>>) -> (tensor<4x!
 
 // -----
 
-// Means are sums of codes: over axes, and of windows as products with ones.
+// Means are sums of codes: over axes, of windows, and of whole images, which are windows too.
 
 // CHECK-LABEL: glow_high.func @means(
-// CHECK:         %[[W:.*]] = glow_high.cast %{{.*}} {to = i32} : tensor<1x4x4x8xi32>
-// CHECK-NEXT:    %[[S:.*]] = glow_high.reduce_sum %[[W]] {axes = [1, 2]} : tensor<1x1x1x8xi32>
-// CHECK-NEXT:    %[[T:.*]] = glow_high.storage_cast %[[S]] {to = !quant.uniform<i32:f32, 0.03125:48>}
+// CHECK:         %[[I:.*]] = glow_high.storage_cast %x {to = i8}
+// CHECK-NEXT:    %[[S:.*]] = glow_high.sum_pool %[[I]] {kernel_shape = [4, 4]} : tensor<1x1x1x8xi32>
+// CHECK:         %[[T:.*]] = glow_high.storage_cast %{{.*}} {to = !quant.uniform<i32:f32, 0.03125:48>}
 // CHECK:         %[[A:.*]] = glow_high.rescale %[[T]], %{{.*}} {to = !quant.uniform<i8:f32, 0.5:3>}
-// CHECK:         %[[P:.*]] = glow_high.conv %x, %{{.*}} {group = 8, strides = [1, 1], pads = [0, 0, 0, 0], dilations = [1, 1]} : tensor<1x3x3x8xi32>
+// CHECK:         %[[P:.*]] = glow_high.sum_pool %x {kernel_shape = [2, 2], strides = [1, 1], pads = [0, 0, 0, 0], dilations = [1, 1]} : tensor<1x3x3x8xi32>
 // CHECK:         %[[B:.*]] = glow_high.rescale %[[P]], %{{.*}} {to = !quant.uniform<i8:f32, 0.5:3>}
-// CHECK-NEXT:    glow_high.return %[[A]], %[[B]]
-glow_high.func @means(%x: tensor<1x4x4x8x!quant.uniform<i8:f32, 0.5:3>>) -> (tensor<1x1x1x8x!quant.uniform<i8:f32, 0.5:3>>, tensor<1x3x3x8x!quant.uniform<i8:f32, 0.5:3>>) {
+// CHECK:         %[[W:.*]] = glow_high.cast %{{.*}} {to = i32} : tensor<1x4x4x8xi32>
+// CHECK-NEXT:    %[[R:.*]] = glow_high.reduce_sum %[[W]] {axes = [2, 3]} : tensor<1x4x1x1xi32>
+glow_high.func @means(%x: tensor<1x4x4x8x!quant.uniform<i8:f32, 0.5:3>>) -> (tensor<1x1x1x8x!quant.uniform<i8:f32, 0.5:3>>, tensor<1x3x3x8x!quant.uniform<i8:f32, 0.5:3>>, tensor<1x4x1x1x!quant.uniform<i8:f32, 0.5:3>>) {
   %0 = glow_high.dequantize %x : tensor<1x4x4x8xf32>
   %1 = glow_high.reduce_mean %0 {axes = [1, 2]} : tensor<1x1x1x8xf32>
   %2 = glow_high.quantize %1 {to = !quant.uniform<i8:f32, 0.5:3>} : tensor<1x1x1x8x!quant.uniform<i8:f32, 0.5:3>>
   %3 = glow_high.avg_pool %0 {kernel_shape = [2, 2]} : tensor<1x3x3x8xf32>
   %4 = glow_high.quantize %3 {to = !quant.uniform<i8:f32, 0.5:3>} : tensor<1x3x3x8x!quant.uniform<i8:f32, 0.5:3>>
-  glow_high.return %2, %4
+  %5 = glow_high.reduce_mean %0 {axes = [2, 3]} : tensor<1x4x1x1xf32>
+  %6 = glow_high.quantize %5 {to = !quant.uniform<i8:f32, 0.5:3>} : tensor<1x4x1x1x!quant.uniform<i8:f32, 0.5:3>>
+  glow_high.return %2, %4, %6
 }
 
 // -----

@@ -17,6 +17,8 @@ glow_high.func @pools(%image: tensor<1x9x9x4xf32>, %first: tensor<1x4x9x9xf32>, 
   %avg_pool = glow_high.avg_pool %image {kernel_shape = [2, 2], strides = [2, 2]} : tensor<1x4x4x4xf32>
   // CHECK-NEXT: %avg_pool_1 = glow_high.avg_pool %image {kernel_shape = [3, 3], pads = [1, 1, 1, 1], count_include_pad = true} : tensor<1x9x9x4xf32>
   %avg_pool_1 = glow_high.avg_pool %image {kernel_shape = [3, 3], pads = [1, 1, 1, 1], count_include_pad = true} : tensor<1x9x9x4xf32>
+  // CHECK-NEXT: %sum_pool = glow_high.sum_pool %bytes {kernel_shape = [2, 2], strides = [2, 2]} : tensor<1x4x4x4xi32>
+  %sum_pool = glow_high.sum_pool %bytes {kernel_shape = [2, 2], strides = [2, 2]} : tensor<1x4x4x4xi32>
   // CHECK-NEXT: %lp_pool = glow_high.lp_pool %image {kernel_shape = [2, 2]} : tensor<1x8x8x4xf32>
   %lp_pool = glow_high.lp_pool %image {kernel_shape = [2, 2]} : tensor<1x8x8x4xf32>
   // CHECK-NEXT: %lp_pool_1 = glow_high.lp_pool %image {kernel_shape = [2, 2], p = 1} : tensor<1x8x8x4xf32>

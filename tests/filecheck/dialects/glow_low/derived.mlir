@@ -253,13 +253,16 @@ glow_low.func @linear_others(@in %a: memref<5x2x3xf32>, @in %b: memref<3x4xf32>,
 }
 
 // CHECK-LABEL: glow_low.func @pooling_pools(
-glow_low.func @pooling_pools(@in %image: memref<1x9x9x4xf32>) {
+glow_low.func @pooling_pools(@in %image: memref<1x9x9x4xf32>, @in %bytes: memref<1x9x9x4xui8>) {
   %out = glow_low.alloc : memref<1x8x8x4xf32>
   // CHECK: glow_low.max_pool @out %out, @in %image {kernel_shape = [2, 2]}
   glow_low.max_pool @out %out, @in %image {kernel_shape = [2, 2]}
   %out1 = glow_low.alloc : memref<1x4x4x4xf32>
   // CHECK: glow_low.avg_pool @out %out1, @in %image {kernel_shape = [2, 2], strides = [2, 2]}
   glow_low.avg_pool @out %out1, @in %image {kernel_shape = [2, 2], strides = [2, 2]}
+  %out2 = glow_low.alloc : memref<1x8x8x4xi32>
+  // CHECK: glow_low.sum_pool @out %out2, @in %bytes {kernel_shape = [2, 2]}
+  glow_low.sum_pool @out %out2, @in %bytes {kernel_shape = [2, 2]}
   // CHECK: glow_low.lp_pool @out %out, @in %image {kernel_shape = [2, 2]}
   glow_low.lp_pool @out %out, @in %image {kernel_shape = [2, 2]}
 }

@@ -1,0 +1,105 @@
+"""The kernel of sums of windows of codes: vectors of 16 bits, or such sums side by side in a register of the core."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.access import lanes_for
+from glow_mlir.codegen.builder import arm
+from glow_mlir.codegen.builder.types import i8, i16, i32, vector
+from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.pooling import Elements, PoolKernel, Taps, Visit
+from glow_mlir.codegen.selection.kernel import KernelCall
+from glow_mlir.codegen.selection.tables import kernel
+from glow_mlir.dialects.element_types import byte_width, is_unsigned, storage_of
+from glow_mlir.dialects.glow_high.pooling import SumPoolOp
+from glow_mlir.dialects.quant import zero_point_of
+from glow_mlir.dialects.shapes import Shape
+from glow_mlir.dialects.target import Target
+from glow_mlir.dialects.windows import Window
+
+MOST_SUMMANDS = 256
+"""How many codes of 8 bits, of either sign, a sum of 16 bits of that sign holds."""
+
+
+@kernel("sum-pool")
+class SumPoolKernel(PoolKernel):
+    """
+    The sum of each window of codes.
+
+    Codes of 8 bits are summed in 16, so that a register holds twice as many sums, as far as their number lets them, and
+    these sums in 32 bits. An Arm core without vectors has such sums side by side in words.
+    """
+
+    name = "sum-pool"
+    OPERATOR = SumPoolOp
+    FLOATS_ONLY = False
+    MASKED_REST = True
+
+    def width(self, target: Target, element: Attribute, steps: tuple[int, int]) -> int:
+        if byte_width(element) == 1 and steps == (1, 1) and arm.sums_bytes(target):
+            return arm.WORD_BYTES
+        summand = i16 if byte_width(element) == 1 else i32
+        return lanes_for(target, summand, steps, kernel_costs(target).independent_vectors)
+
+    def take(self, call: KernelCall, total: Value, x: Value) -> Value:
+        return total + call.b.cast(x, total.info.element, signed=_is_signed(call))
+
+    def totals(self, call: KernelCall, elements: Elements) -> Sequence[Value]:
+        b, source, lanes = call.b, call.one("input"), elements.lanes
+        if byte_width(source.element) > 1:
+            return [elements.folded(lambda total, x: self.take(call, total, x), b.constant(0, vector(i32, lanes)))]
+        if not call.target.vector_bits and lanes == arm.WORD_BYTES:
+
+            def visit_word(place: Index, sums: Sequence[Value]) -> Sequence[Value]:
+                return arm.add_bytes(b, sums, source.pointer.at(place, i8).load(i32, align=1), _is_signed(call))
+
+            none = [b.constant(0, i32)] * 2
+            return _summed(call, elements, none, visit_word, lambda sums: arm.halves(b, sums, _is_signed(call)))
+
+        def visit(place: Index, sums: Sequence[Value]) -> Sequence[Value]:
+            return [self.take(call, sums[0], elements.load(place))]
+
+        none = [b.constant(0, vector(i16, lanes))]
+        return _summed(call, elements, none, visit, lambda sums: [b.cast(sums[0], i32, signed=_is_signed(call))])
+
+    def finish(self, call: KernelCall, total: Value, count: Value | None) -> Value:
+        return total if count is None else total - count * zero_point_of(call.one("input").element)
+
+    def count(self, call: KernelCall, window: Window, sizes: Shape, taps: Sequence[Taps]) -> Value | None:
+        if not zero_point_of(call.one("input").element):
+            return None
+        total = call.b.index(1)
+        for t in taps:
+            total = total * t.count(call.b)
+        return call.b.cast(total, i32)
+
+
+def _is_signed(call: KernelCall) -> bool:
+    return not is_unsigned(storage_of(call.one("input").element))
+
+
+def _summed(
+    call: KernelCall,
+    elements: Elements,
+    none: Sequence[Value],
+    visit: Visit,
+    widen: Callable[[Sequence[Value]], Sequence[Value]],
+) -> Sequence[Value]:
+    """Sums of 32 bits of the narrow sums over as many of the inner axes as these have room for."""
+    most = kernel_costs(call.target).unrolled_summands
+    kernel, axes = cast(SumPoolOp, call.op).window().kernel, range(len(elements.taps))
+    split = next(axis for axis in range(len(axes) + 1) if math.prod(kernel[axis:]) <= MOST_SUMMANDS)
+    if split == 0:
+        return widen(elements.walked(visit, none, axes, elements.offset, most))
+
+    def further(place: Index, totals: Sequence[Value]) -> Sequence[Value]:
+        sums = widen(elements.walked(visit, none, axes[split:], place, most))
+        return [total + sum_ for total, sum_ in zip(totals, sums, strict=True)]
+
+    return elements.walked(further, widen(none), axes[:split], elements.offset)
