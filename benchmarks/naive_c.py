@@ -212,7 +212,8 @@ def _sum_pool(op: Operation, values: Sequence[SSAValue]) -> str:
     y, x = values
     _, height, width, channels = shape_of(y)
     line, zero = shape_of(x)[2], zero_point_of(element_of(x))
-    (rows, columns), (down, right) = ints(op.properties["kernel_shape"]), ints(op.properties["strides"]) or (1, 1)
+    (rows, columns), strides = ints(op.properties["kernel_shape"]), op.properties.get("strides")
+    down, right = (1, 1) if strides is None else ints(strides)
     place = f"a[((h * {down} + r) * {line} + w * {right} + k) * {channels} + i]"
     return (
         f"  {loops((height, width, channels), 'hwi')} {{\n    {ctype(y)} s = 0;\n"

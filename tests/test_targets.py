@@ -230,7 +230,14 @@ glow_high.func @main(%x: tensor<2x8xf32>, %scale: tensor<8xf32>) -> tensor<2x8xf
 
 
 @pytest.mark.parametrize(
-    ("target", "required"), [("cortex-m0plus", {"__aeabi_fadd", "__aeabi_fmul"}), ("cortex-m4", set[str]())]
+    ("target", "required"),
+    [
+        ("cortex-m0plus", {"__aeabi_fadd", "__aeabi_fmul"}),
+        ("cortex-m3", {"__aeabi_fadd", "__aeabi_fmul"}),
+        ("cortex-m4", set[str]()),
+        ("cortex-m33", set[str]()),
+        ("cortex-m85", set[str]()),
+    ],
 )
 def test_floats_that_a_processor_lacks_are_required_of_a_library(target: str, required: set[str]) -> None:
     module = parse_module(NORMALIZATION, new_context(), "normalization.mlir")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard, cast
@@ -9,7 +10,7 @@ from typing import TypeGuard, cast
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 
-from glow_mlir.analysis.exchanged_codes import CodeParameters, exchanged_codes
+from glow_mlir.bundle.exchanged_codes import CodeParameters, exchanged_codes
 from glow_mlir.bundle.interface import BundleInterface, ObjectForm
 from glow_mlir.bundle.layout import BindingKey, BundleLayout
 from glow_mlir.bundle.names import distinct
@@ -17,19 +18,25 @@ from glow_mlir.bundle.report import MemoryReport
 from glow_mlir.codegen.build import build_artifact
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
 from glow_mlir.codegen.llvm import elf
+from glow_mlir.codegen.selection.tables import TABLES
+from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, PlaceholderOp, StorageOp
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import WeightOp, byte_size
+from glow_mlir.dialects.shapes import element_of
 from glow_mlir.driver.compiler import STAGE, Compilation, stage_of
 from glow_mlir.driver.pipelines import ALLOCATED, LLVM
 from glow_mlir.errors import OptionError, OutOfMemoryError
 from glow_mlir.ir.entries import entries_of, packing_functions, placeholders_of
-from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.locations import location_names
+from glow_mlir.ir.registry import kernels_of
 from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.text import module_text
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.pictures.memory import function_memory
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.bundle import ENTRY_SUFFIX
+from glow_mlir.support.short_names import short_names
 
 
 @dataclass(frozen=True)
@@ -157,7 +164,7 @@ def compile_bundle(
     if len(targets) != 1:
         raise OptionError("the functions of a bundle are for one target", hint="leave the target to --target")
     module = compilation.run(ALLOCATED.name)
-    weights = largest_constants(module)
+    weights, saved = largest_constants(module), expanded_bytes(module)
     text = module_text(module, locations=True)
     name_functions(module, name, names)
     memories = {function.sym_name.data: function_memory(function) for function in low_functions(module)}
@@ -172,7 +179,7 @@ def compile_bundle(
     assert layout is not None
     code = code_bytes(artifact.code[0]) - (artifact.constants.nbytes if form.constants else 0)
     entries = {entry.name: memories[entry.entry.name] for entry in layout.entries}
-    report = MemoryReport.of(layout, code, interface.stack, entries)
+    report = MemoryReport.of(layout, code, interface.stack, entries, saved)
     return Bundle(artifact, layout, interface.version, text, form, report, weights)
 
 
@@ -181,15 +188,43 @@ _NAMED = 3
 
 
 def largest_constants(module: ModuleOp) -> list[str]:
-    """The constants of an allocated module that take most, in words."""
+    """The constants of an allocated module that take most, in words, by short names of the nodes that they are of."""
+    weights = [op for function in low_functions(module) for op in own_operations(function) if _is_constant(op)]
+    short = short_names(name for op in weights for name in location_names(op.location))
     sizes = {
-        op.storage_name: (byte_size(op.result), location_name(op.location) or op.storage_name)
-        for function in low_functions(module)
-        for op in own_operations(function)
-        if _is_constant(op)
+        op.storage_name: (
+            byte_size(op.result),
+            "+".join(short[name] for name in location_names(op.location)) or op.storage_name,
+        )
+        for op in weights
     }
     largest = sorted(sizes.values(), reverse=True)[:_NAMED]
     return [f"'{name}' of {size:,}" for size, name in largest]
+
+
+def expanded_bytes(module: ModuleOp) -> int:
+    """
+    How much larger constants of an allocated module are in forms that save steps than they are in themselves.
+
+    Kernels with such forms are not taken where little code and memory are wanted.
+    """
+    found: dict[str, int] = {}
+    for function in low_functions(module):
+        for op in own_operations(function):
+            if not isinstance(op, DerivedInstruction) or op.packing is None or _is_lean(op):
+                continue
+            for name in op.packing.data:
+                value = getattr(op, name)
+                if _is_constant(weight := value.owner):
+                    plain = math.prod(op.plain_shape(name)) * byte_width(element_of(value))
+                    found[weight.storage_name] = byte_size(value) - plain
+    return sum(found.values())
+
+
+def _is_lean(op: DerivedInstruction) -> bool:
+    """Whether the kernel of an instruction is taken as well where little code and memory are wanted."""
+    maker = kernels_of(TABLES).get(getattr(op.properties.get("kernel"), "data", ""))
+    return maker is None or maker().LEAN
 
 
 def _is_constant(op: Operation) -> TypeGuard[WeightOp]:

@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import BytesAttr, ModuleOp
 from xdsl.dialects.llvm import GlobalOp
 from xdsl.ir import Operation
 
-from glow_mlir.analysis.exchanged_codes import CodeParameters
 from glow_mlir.bundle.config import config_of
+from glow_mlir.bundle.exchanged_codes import CodeParameters
 from glow_mlir.bundle.layout import BindingKey, BundleLayout, EntryLayout, lay_out, seal, version_of
 from glow_mlir.bundle.stack import stack_bound
 from glow_mlir.codegen.builder.builder import Builder

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from glow_mlir.analysis.exchanged_codes import CodeParameters
 from glow_mlir.bundle.debug_header import debug_header
+from glow_mlir.bundle.exchanged_codes import CodeParameters
 from glow_mlir.bundle.names import distinct, identifier, identifiers
 from glow_mlir.bundle.shared_types import TYPES
 from glow_mlir.dialects.target import Target

@@ -10,6 +10,10 @@ from typing import Any
 from glow_mlir.bundle.layout import BundleLayout
 from glow_mlir.pictures.memory import Buffer, Memory
 from glow_mlir.pictures.page import Page, Shown
+from glow_mlir.support.short_names import short_names
+
+WORTH_SAYING = 0.1
+"""The share of flash from which on the text says that it can be saved."""
 
 _MOST_BUFFERS = 12
 """How many buffers the text has of each entry."""
@@ -27,9 +31,11 @@ class MemoryReport:
     activations: int
     stack: int
     entries: Mapping[str, Memory]
+    expanded: int = 0
+    """By how much constants are larger than they are in themselves, in forms that save steps."""
 
     @staticmethod
-    def of(layout: BundleLayout, code: int, stack: int, memories: Mapping[str, Memory]) -> MemoryReport:
+    def of(layout: BundleLayout, code: int, stack: int, memories: Mapping[str, Memory], expanded: int) -> MemoryReport:
         """The report on a laid out bundle, whose code takes so many bytes, by what each entry has in its arena."""
         target = layout.target
         return MemoryReport(
@@ -41,6 +47,7 @@ class MemoryReport:
             layout.activations,
             stack,
             memories,
+            expanded,
         )
 
     @property
@@ -68,7 +75,12 @@ class MemoryReport:
         return {
             "name": self.name,
             "target": self.target,
-            "flash": {"total": self.flash, "code": self.code, "constants": self.constants},
+            "flash": {
+                "total": self.flash,
+                "code": self.code,
+                "constants": self.constants,
+                "constants_expanded": self.expanded,
+            },
             "ram": {
                 "total": self.ram,
                 "activations": self.activations,
@@ -95,6 +107,8 @@ class MemoryReport:
             f"RAM   {self.ram:>12,}   activations {self.activations:,}, inputs, outputs and state {self.mutables:,}, "
             f"stack at most {self.stack:,}",
         ]
+        if self.expanded > self.flash * WORTH_SAYING:
+            lines.append(f"--optimize size saves {self.expanded:,} of flash: filters are larger in forms for few steps")
         for name, memory in self.entries.items():
             lines += ["", f"{name}: activations {memory.size:,}, no arena is smaller than {memory.bound:,}"]
             lines += _buffer_lines(memory)
@@ -104,18 +118,19 @@ class MemoryReport:
 def _buffer_lines(memory: Memory) -> list[str]:
     """The largest buffers of an entry, with their places and lives."""
     largest = sorted(memory.buffers, key=lambda buffer: -buffer.size)
+    short = short_names(name for buffer in memory.buffers for name in buffer.origins)
     lines = [f"  {'offset':>10} {'bytes':>10}  instructions  buffer"]
     for buffer in largest[:_MOST_BUFFERS]:
         life = f"{buffer.begin}..{max(buffer.begin, buffer.end - 1)}"
-        lines.append(f"  {buffer.offset:>10,} {buffer.size:>10,}  {life:12}  {_described(buffer)}")
+        lines.append(f"  {buffer.offset:>10,} {buffer.size:>10,}  {life:12}  {_described(buffer, short)}")
     if len(largest) > _MOST_BUFFERS:
         lines.append(f"  and {len(largest) - _MOST_BUFFERS} smaller ones")
     return lines
 
 
-def _described(buffer: Buffer) -> str:
-    """What a buffer is: what writes it, its shape, and the nodes it comes from."""
-    nodes = f" of {', '.join(buffer.origins)}" if buffer.origins else ""
+def _described(buffer: Buffer, short: Mapping[str, str]) -> str:
+    """What a buffer is: what writes it, its shape, and the nodes it comes from, by their short names."""
+    nodes = f" of {', '.join(short[name] for name in buffer.origins)}" if buffer.origins else ""
     return f"{buffer.kind} {buffer.shape}{nodes}"
 
 

@@ -84,6 +84,33 @@ def test_size_mode_has_less_code() -> None:
     assert sizes[1] < 0.75 * sizes[0]
 
 
+def test_the_report_says_what_size_mode_saves() -> None:
+    """Filters in Winograd's domain are larger; the number is that by which the constants differ."""
+
+    def report(target: str) -> MemoryReport:
+        return bundle_of({"": convolutions()}, "a", CompileOptions("cpu", target=target)).report
+
+    fast, small = report("cortex-m4"), report("cortex-m4,optimize=size")
+    saved = fast.constants - small.constants
+    assert saved > fast.flash // 10
+    assert f"--optimize size saves {saved:,} of flash" in fast.text()
+    assert fast.data()["flash"]["constants_expanded"] == saved
+    assert "--optimize size" not in small.text()
+
+
+def test_long_names_are_cut_to_what_tells_them_apart() -> None:
+    model = convolutions()
+    for number, node in enumerate(model.graph.node):
+        node.name = f"/network/features/block_of_many_layers/stage_{number}/branch/inner/convolution"
+    bundle = bundle_of({"": model}, "a", CompileOptions("cpu", target="cortex-m4"))
+    text = bundle.report.text()
+    assert "/network/features" not in text
+    assert "stage_1" in text
+    assert not any("/network/features" in name for name in bundle.largest)
+    buffers = bundle.report.data()["entries"]["run"]["buffers"]
+    assert any("/network/features/block_of_many_layers/stage_1/" in name for b in buffers for name in b["nodes"])
+
+
 @pytest.mark.parametrize(
     ("limits", "error"),
     [

@@ -421,6 +421,8 @@ def cortex_m(
     room: int = 12 << 20,
     *,
     megahertz: int = 25,
+    code: int = 0,
+    float_abi: str = "hard",
 ) -> Qemu:
     """
     A board of QEMU's that counts instructions, and reads files by semihosting; sizes are in bytes.
@@ -428,17 +430,19 @@ def cortex_m(
     An instruction is a nanosecond, and the clock ticks as fast as that of the board.
     """
     arguments = ("-M", board, "-nographic", "-monitor", "none", "-serial", "none", "-icount", "shift=0")
-    places = {"RAM_BEGIN": ram, "STACK_TOP": stack_top, "STACK_BYTES": stack}
+    places = {"CODE_BEGIN": code, "RAM_BEGIN": ram, "STACK_TOP": stack_top, "STACK_BYTES": stack}
     hosting = ("-semihosting-config", "enable=on,target=native", "-kernel")
     return Qemu(
         "qemu-system-arm",
         arguments + hosting,
-        ("-target", "thumb-freestanding-eabihf", f"-mcpu={cpu}", f"-DROOM={room}"),
+        ("-target", f"thumb-freestanding-eabi{'hf' if float_abi == 'hard' else ''}", f"-mcpu={cpu}", f"-DROOM={room}"),
         (*(f"--defsym={name}={value}" for name, value in places.items()), f"-T{PROGRAMS / 'cortex_m.ld'}"),
-        ("-mthumb", f"-mcpu={cpu.replace('_', '-')}", f"-mfpu={fpu}", "-mfloat-abi=hard"),
+        ("-mthumb", f"-mcpu={cpu.replace('_', '-')}", f"-mfpu={fpu}", f"-mfloat-abi={float_abi}"),
         instructions_per_tick=1000 / megahertz,
     )
 
+
+_HELIUM = cortex_m("mps3-an547", "cortex_m55", 0x60000000, 0x20080000, megahertz=32)
 
 _AARCH64 = (Unicorn("ARM64_MAX"), _linux("aarch64"))
 
@@ -452,6 +456,7 @@ MACHINES: Mapping[str, tuple[Machine, ...]] = {
     "riscv64": (_linux("riscv64"),),
     "rvv-128": (_linux("riscv64", "-cpu", "rv64,v=true,vlen=128"),),
     "rvv-256": (_linux("riscv64", "-cpu", "rv64,v=true,vlen=256"),),
+    "cortex-m3": (cortex_m("mps2-an385", "cortex_m3", 0x21000000, 0x20400000, float_abi="soft"),),
     "cortex-m4": (
         cortex_m("mps2-an386", "cortex_m4", 0x21000000, 0x20400000, "fpv4-sp-d16"),
         Unicorn("ARM_CORTEX_M4"),
@@ -460,7 +465,10 @@ MACHINES: Mapping[str, tuple[Machine, ...]] = {
         cortex_m("mps2-an500", "cortex_m7", 0x60000000, 0x20400000, "fpv5-sp-d16"),
         Unicorn("ARM_CORTEX_M7"),
     ),
-    "cortex-m55": (cortex_m("mps3-an547", "cortex_m55", 0x60000000, 0x20080000, megahertz=32),),
+    "cortex-m33": (cortex_m("mps2-an505", "cortex_m33", 0x80000000, 0x38200000, megahertz=20, code=0x10000000),),
+    "cortex-m55": (_HELIUM,),
+    # QEMU has none, and a Cortex-M55 has its instructions.
+    "cortex-m85": (_HELIUM,),
     "wasm32": (Wasm(),),
 }
 """Target → the machines that run its code, the best first."""

@@ -40,6 +40,18 @@ _HARD_FLOAT = replace(_SMALL, triple="thumbv7em-unknown-none-eabihf", vector_reg
 """A microcontroller with an FPU of 32 registers for floats of 32 bits; one without 64 calls a library for these."""
 
 
+_SOFT_FLOAT = replace(_SMALL, triple="thumbv6m-unknown-none-eabi", vector_registers=4, float_abi="soft")
+"""A microcontroller without an FPU, whose floats a library computes."""
+
+_HELIUM = replace(
+    _HARD_FLOAT,
+    triple="thumbv8.1m.main-unknown-none-eabihf",
+    features="+dsp,+fp-armv8d16,+fp64,+mve.fp",
+    vector_bits=128,
+    vector_registers=8,
+)
+"""A microcontroller with vectors of 128 bits and floats of 64."""
+
 _CODE_MODELS = {"aarch64": ("small", "large")}
 """Family → its code models, where not all are."""
 
@@ -82,9 +94,10 @@ MACHINES: Mapping[str, Machine] = {
         "RV32GC",
         replace(_SMALL, triple="riscv32-unknown-none-elf", cpu="generic-rv32", features=_GC, vector_registers=32),
     ),
-    "cortex-m0plus": Machine(
-        "Cortex-M0+, whose floats a library computes",
-        replace(_SMALL, triple="thumbv6m-unknown-none-eabi", cpu="cortex-m0plus", vector_registers=4, float_abi="soft"),
+    "cortex-m0plus": Machine("Cortex-M0+, whose floats a library computes", replace(_SOFT_FLOAT, cpu="cortex-m0plus")),
+    "cortex-m3": Machine(
+        "Cortex-M3, whose floats a library computes",
+        replace(_SOFT_FLOAT, triple="thumbv7m-unknown-none-eabi", cpu="cortex-m3"),
     ),
     "cortex-m4": Machine(
         "Cortex-M4 with floats of 32 bits", replace(_HARD_FLOAT, cpu="cortex-m4", features="+dsp,+vfp4d16sp")
@@ -93,17 +106,17 @@ MACHINES: Mapping[str, Machine] = {
         "Cortex-M7 with floats of 32 bits",
         replace(_HARD_FLOAT, cpu="cortex-m7", features="+dsp,+fp-armv8d16sp,-fp64"),
     ),
-    "cortex-m55": Machine(
-        "Cortex-M55 with Helium for floats",
+    "cortex-m33": Machine(
+        "Cortex-M33 with DSP and floats of 32 bits",
         replace(
             _HARD_FLOAT,
-            triple="thumbv8.1m.main-unknown-none-eabihf",
-            cpu="cortex-m55",
-            features="+dsp,+fp-armv8d16,+fp64,+mve.fp",
-            vector_bits=128,
-            vector_registers=8,
+            triple="thumbv8m.main-unknown-none-eabihf",
+            cpu="cortex-m33",
+            features="+dsp,+fp-armv8d16sp,-fp64",
         ),
     ),
+    "cortex-m55": Machine("Cortex-M55 with Helium for floats", replace(_HELIUM, cpu="cortex-m55")),
+    "cortex-m85": Machine("Cortex-M85 with Helium for floats", replace(_HELIUM, cpu="cortex-m85")),
     "wasm32": Machine(
         "WebAssembly with vectors",
         replace(
