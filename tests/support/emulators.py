@@ -107,8 +107,13 @@ def zig(*arguments: str | Path) -> None:
 
 
 def contents(entry: Entry, inputs: Arrays) -> list[np.ndarray]:
-    """The bytes of all bindings of an entry, before it is called: inputs as they are, zeros for what it writes."""
-    return [_content(binding, inputs) for binding in entry.bindings]
+    """
+    The bytes of all bindings of an entry, before it is called: inputs as they are, zeros for what it writes.
+
+    Behind them is the word by which a call may be ended, where the entry reads one.
+    """
+    word = [np.zeros(4, np.uint8)] if entry.cancellable else []
+    return [_content(binding, inputs) for binding in entry.bindings] + word
 
 
 def _content(binding: Binding, inputs: Arrays) -> np.ndarray:
@@ -121,7 +126,7 @@ def outputs_of(entry: Entry, found: Sequence[bytes]) -> dict[str, np.ndarray]:
     """The arrays of the outputs among all bindings."""
     return {
         binding.name: np.frombuffer(data, named_dtype(binding.dtype)).reshape(binding.shape)
-        for binding, data in zip(entry.bindings, found, strict=True)
+        for binding, data in zip(entry.bindings, found, strict=False)
         if binding.role == "output"
     }
 
