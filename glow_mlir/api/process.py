@@ -19,7 +19,7 @@ def get_build_info() -> str:
     from glow_mlir.api.model_compiler import compiler_versions
     from glow_mlir.runtime.host import llvm_triple
 
-    return f"{compiler_versions()}; {llvm_triple()}"
+    return f"Build Info: {compiler_versions()}; {llvm_triple()}"
 
 
 def has_collective_ops() -> bool:

@@ -68,3 +68,7 @@ def test_telemetry_allocators_and_pools_are_told_of() -> None:
     ):
         with pytest.raises(OptionError):
             refused()
+
+
+def test_build_info_begins_as_programs_expect_it() -> None:
+    assert glow_mlir.get_build_info().startswith("Build Info: glow-mlir ")
