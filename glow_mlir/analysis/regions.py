@@ -29,6 +29,16 @@ class Region:
         """Whether there are no elements."""
         return self.end <= self.offset
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether all elements from the first to the last are in it, as far as its axes show that."""
+        reach = 1
+        for size, stride in reversed(self.axes):
+            if stride != reach:
+                return False
+            reach *= size
+        return reach == self.end - self.offset
+
 
 def region_of(value: SSAValue | Attribute) -> Region:
     """

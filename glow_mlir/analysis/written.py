@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -24,6 +25,8 @@ class WrittenElements:
     """Those of which every element is written."""
     _regions: dict[SSAValue, dict[Region, None]] = field(default_factory=dict[SSAValue, dict[Region, None]])
     """The regions that are known to be written, the last one last."""
+    _spans: dict[SSAValue, list[tuple[int, int]]] = field(default_factory=dict[SSAValue, list[tuple[int, int]]])
+    """What regions without gaps cover together: the first element of each span, and the one behind it, in order."""
     _masks: dict[SSAValue, np.ndarray] = field(default_factory=dict[SSAValue, np.ndarray])
     """For each element whether it is written, of those where no region that was compared says so."""
 
@@ -47,7 +50,7 @@ class WrittenElements:
             return False
         if region in regions or any(region_covers(other, region) for other in islice(reversed(regions), MOST_COMPARED)):
             return True
-        if not self._is_marked(root, region):
+        if not self._is_spanned(root, region) and not self._is_marked(root, region):
             return False
         self._append(root, region)
         return True
@@ -59,7 +62,8 @@ class WrittenElements:
     def copy(self) -> WrittenElements:
         """The same elements, to which others can be added."""
         regions = {root: dict(found) for root, found in self._regions.items()}
-        return WrittenElements(set(self._whole), regions)
+        spans = {root: list(found) for root, found in self._spans.items()}
+        return WrittenElements(set(self._whole), regions, spans)
 
     def meet(self, other: WrittenElements) -> WrittenElements:
         """What is written in both."""
@@ -79,6 +83,23 @@ class WrittenElements:
         regions = self._regions.setdefault(root, {})
         regions.pop(region, None)
         regions[region] = None
+        if region.is_dense:
+            self._join(self._spans.setdefault(root, []), region.offset, region.end)
+
+    @staticmethod
+    def _join(spans: list[tuple[int, int]], begin: int, end: int) -> None:
+        """Add a span to others, which it joins where they touch."""
+        first = bisect_left(spans, begin, key=lambda span: span[1])
+        last = bisect_right(spans, end, key=lambda span: span[0])
+        if first < last:
+            begin, end = min(begin, spans[first][0]), max(end, spans[last - 1][1])
+        spans[first:last] = [(begin, end)]
+
+    def _is_spanned(self, root: SSAValue, region: Region) -> bool:
+        """Whether a region lies between two elements with nothing but written ones between them."""
+        spans = self._spans.get(root, [])
+        place = bisect_right(spans, region.offset, key=lambda span: span[0]) - 1
+        return place >= 0 and region.end <= spans[place][1]
 
     def _is_marked(self, root: SSAValue, region: Region) -> bool:
         mask = self._masks.get(root)

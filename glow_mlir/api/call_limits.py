@@ -6,8 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 
 from glow_mlir.api.run_options import RunOptions
-from glow_mlir.support.cancellation import Cancellation, cancelled_by
-from glow_mlir.support.watchdog import watchdog
+from glow_mlir.support.cancellation import Cancellation
+from glow_mlir.support.watchdog import time_limited
 
 
 @contextmanager
@@ -19,13 +19,6 @@ def cancellable(options: RunOptions | None, time_limit: float) -> Generator[None
     """
     call = Cancellation()
     seconds = (0.0 if options is None else options.time_limit) or time_limit
-    with cancelled_by(call), nullcontext() if options is None else options.ending(call):
-        if not seconds:
+    with nullcontext() if options is None else options.ending(call):
+        with time_limited(call, seconds, "call", "time_limit"):
             yield
-            return
-        dog = watchdog()
-        dog.limit(call, seconds)
-        try:
-            yield
-        finally:
-            dog.forget(call)

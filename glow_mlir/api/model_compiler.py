@@ -23,7 +23,9 @@ from glow_mlir.runtime.pool_layout import MOST_THREADS
 from glow_mlir.runtime.signature import Signature
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.runtime.specializations import Assumptions, Loaded, SpecializationLimits, Specializations
+from glow_mlir.support.cancellation import Cancellation, current_cancellation
 from glow_mlir.support.symbols import Dimension, told_by
+from glow_mlir.support.watchdog import time_limited
 
 if TYPE_CHECKING:
     from glow_mlir.backends.interface import Room
@@ -92,9 +94,11 @@ class ModelCompiler:
     A stored artifact is loaded without the compiler, and a stored template is known without opening the model.
     """
 
-    def __init__(self, model: Any, options: CompileOptions, use_cache: bool) -> None:
+    def __init__(self, model: Any, options: CompileOptions, use_cache: bool, time_limit: float = 0.0) -> None:
+        """`time_limit` says how many seconds one compilation may take; 0 for any time."""
         self._model = model
         self._options = options
+        self._time_limit = time_limit
         self._loader = loader_of(options.backend) if use_cache else None
         self._cache = ArtifactCache()
         self._templates = JsonCache("templates")
@@ -280,7 +284,19 @@ class ModelCompiler:
         return self._options.threads or MOST_THREADS
 
     def _compiled(self, model: Any, assumptions: Assumptions, room: Room | None = None) -> tuple[Any, dict[str, float]]:
-        """What the backend makes of a model, with constants in what `room` gives, and the seconds of each stage."""
+        """
+        What the backend makes of a model, with constants in what `room` gives, and the seconds of each stage.
+
+        Raises `TimeLimitError` where that takes too long.
+        """
+        own = Cancellation(current_cancellation())
+        with time_limited(own, self._time_limit, "compilation", "compile_time_limit"):
+            return self._compiled_in_time(model, assumptions, room)
+
+    def _compiled_in_time(
+        self, model: Any, assumptions: Assumptions, room: Room | None
+    ) -> tuple[Any, dict[str, float]]:
+        """`_compiled`, which ends where the current cancellation says so."""
         from glow_mlir.backends.interface import get_backend
 
         start = time.perf_counter()

@@ -80,7 +80,8 @@ class InferenceSession(EntrySession):
     A child of `os.fork` has the state of that moment, perhaps of half a call that another thread was in. A call that
     takes longer than `time_limit` seconds, for which `RunOptions.terminate` is set, or that Ctrl-C interrupts in the
     main thread, ends where a loop would begin its next trip, and raises `TimeLimitError`, `CancelledError` or
-    `KeyboardInterrupt`; state then has what was written to it before that (docs/api.md).
+    `KeyboardInterrupt`; state then has what was written to it before that (docs/api.md). A compilation that takes
+    longer than `compile_time_limit` seconds raises `TimeLimitError`.
 
     `sess_options`, `providers` and `provider_options` are those of onnxruntime (docs/api.md says what becomes of each);
     what they say and the keywords say, too, has to agree. Copies and pickles are made of model, options and state: a
@@ -119,6 +120,7 @@ class InferenceSession(EntrySession):
         limits: SpecializationLimits | None = None,
         strict: bool = False,
         time_limit: float | None = None,
+        compile_time_limit: float | None = None,
     ) -> None:
         start = time.monotonic_ns()
         # All of the above, under their names: who copies the session gives them again.
@@ -151,6 +153,7 @@ class InferenceSession(EntrySession):
         configuration: str | os.PathLike[str] | None,
         limits: SpecializationLimits | None,
         time_limit: float | None,
+        compile_time_limit: float | None,
         **options: Any,
     ) -> None:
         """Load the model, or compile it, with keywords as the constructor takes them."""
@@ -167,7 +170,8 @@ class InferenceSession(EntrySession):
             "weights": options["weights"] or FULL_PRECISION,
         }
         self._options = CompileOptions(**told).configured(None if configuration is None else Path(configuration))
-        compiler = ModelCompiler(self._model, self._options, cache)
+        limit = given_seconds("compile_time_limit", compile_time_limit)
+        compiler = ModelCompiler(self._model, self._options, cache, limit)
         found = compiler.open()
         executable, self._seconds = compiler.executable(found, limits or SpecializationLimits())
         super().__init__(executable, {name: name for name in executable.names}, executable.chosen(entry))

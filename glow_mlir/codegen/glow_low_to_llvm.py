@@ -46,6 +46,7 @@ from glow_mlir.ir.locations import place_of
 from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.traversal import Scope, operations, own_operations
 from glow_mlir.runtime.artifact import CANCELLED, WRONG_VECTORS
+from glow_mlir.support.cancellation import check_cancellation
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,7 @@ class FunctionEmission:
     def run(self) -> None:
         """Emit the entry and the functions of its instructions."""
         for op in operations(self.function):
+            check_cancellation()
             if isinstance(op, Instruction) and op.NEEDS_KERNEL:
                 self.callees[op] = self._tasks(op) if partitions_of(op) else self._kernel_function(op)
         cut = [op for op, callee in self.callees.items() if not isinstance(callee, str)]

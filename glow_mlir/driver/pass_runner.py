@@ -21,6 +21,7 @@ from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.text import one_line, verify_module
 from glow_mlir.support.blame import failing_library, foreign_place, library_of, place_of_class
+from glow_mlir.support.cancellation import check_cancellation
 
 
 @dataclass
@@ -76,6 +77,7 @@ class PassRun:
             raise self._explained(item, error) from error
 
     def _apply(self, item: ModulePass) -> None:
+        check_cancellation()
         runner = self.runner
         for observer in runner.observers:
             observer.before(item, self.module)

@@ -30,6 +30,7 @@ from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import erase_dead, functions
 from glow_mlir.ir.traversal import operations
+from glow_mlir.support.cancellation import check_cancellation
 
 Kinds = tuple[type[Operation], ...]
 Root = TypeVar("Root", bound=Operation)
@@ -122,6 +123,7 @@ class Walk:
         rewriter = Rewriter(function, storage, map(type, ops))
         is_changed = False
         while pending:
+            check_cancellation()
             op = pending.pop()
             for pattern in by_kind[type(op)]:
                 if op.parent is None:

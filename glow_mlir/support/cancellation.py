@@ -1,8 +1,8 @@
 """
-The end of a call before it is done: it was told to end, its time is up, or Ctrl-C interrupted it.
+The end of a call or compilation before it is done: it was told to end, its time is up, or Ctrl-C interrupted it.
 
 Whoever computes looks at the cancellation of its call where that costs nothing: loops at the beginning of each trip,
-in machine code by one load.
+in machine code by one load; compilations at each operator.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from glow_mlir.errors import CancelledError
 class Cancellation:
     """Whether one call is to end before it is done; `word`, which machine code reads, is not 0 from then on."""
 
-    __slots__ = ("_error", "word")
+    __slots__ = ("_around", "_error", "word")
 
-    def __init__(self) -> None:
+    def __init__(self, around: Cancellation | None = None) -> None:
+        """`around` ends what it is part of, where that looks with `check`."""
         self.word = ctypes.c_int32(0)
         self._error: CancelledError | None = None
+        self._around = around
 
     @property
     def address(self) -> int:
@@ -36,7 +38,9 @@ class Cancellation:
         self.word.value = 1
 
     def check(self) -> None:
-        """Raise the error where the call is to end."""
+        """Raise the error where the call, or what it is part of, is to end."""
+        if self._around is not None:
+            self._around.check()
         if self._error is not None:
             raise self._error
 

@@ -17,10 +17,12 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import TracebackType
 
 from glow_mlir.errors import CancelledError, TimeLimitError
-from glow_mlir.support.cancellation import Cancellation
+from glow_mlir.support.cancellation import Cancellation, cancelled_by
 
 _SURE = 1.0
 """For how many seconds it is taken for sure that signals come here, since they did."""
@@ -77,9 +79,8 @@ class Watchdog:
         self._reader.close()
         self._writer.close()
 
-    def limit(self, cancellation: Cancellation, seconds: float) -> None:
-        """End a call when `seconds` have passed, if it has not ended by then."""
-        error = TimeLimitError(f"the call took longer than its limit of {seconds:g} seconds", hint="time_limit=…")
+    def limit(self, cancellation: Cancellation, seconds: float, error: TimeLimitError) -> None:
+        """End a call by an error when `seconds` have passed, if it has not ended by then."""
         item = (time.monotonic() + seconds, next(self._order), cancellation, error)
         with self._lock:
             heapq.heappush(self._deadlines, item)
@@ -148,6 +149,26 @@ if hasattr(os, "register_at_fork"):
 def watchdog() -> Watchdog:
     """The watchdog of this process; raises `RuntimeError` where the system starts no thread for it."""
     return _WATCHDOGS.found or _WATCHDOGS.started()
+
+
+@contextmanager
+def time_limited(cancellation: Cancellation, seconds: float, what: str, keyword: str) -> Generator[None]:
+    """
+    Let what is done inside the `with` statement end as `cancellation` says, and where it takes longer than `seconds`.
+
+    0 seconds are no limit. `what` and `keyword` say in the error what took longer, and which option limits it.
+    """
+    with cancelled_by(cancellation):
+        if not seconds:
+            yield
+            return
+        reason = f"the {what} took longer than its limit of {seconds:g} seconds"
+        dog = watchdog()
+        dog.limit(cancellation, seconds, TimeLimitError(reason, hint=f"{keyword}=…"))
+        try:
+            yield
+        finally:
+            dog.forget(cancellation)
 
 
 class Interruptible:

@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseDequantizeOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
-from glow_mlir.dialects.glow_high.storage import SplatOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, SplatOp
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import bytes_of, element_of, has_one_element
 from glow_mlir.errors import ExecutionError
@@ -27,8 +27,29 @@ from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 
+MOST_GROWTH = 8
+"""How often the bytes of all constants large results may have: some operators follow one another on weights."""
+
 LARGEST_SPLATS = 1 << 28
 """Bytes of splats from which on nothing is computed on them: they are small only as long as they are one number."""
+
+
+@dataclass
+class Growth:
+    """How many bytes of large results a run of the pass may still make; constants that double each time end there."""
+
+    total: int
+    left: int | None = None
+
+    def allows(self, size: int, storage: Storage) -> bool:
+        """Whether there may be as many bytes more, which are counted then."""
+        if self.left is None:
+            held = sum(bytes_of(op.type) for op in storage.by_name.values() if isinstance(op, ConstantOp))
+            self.left = max(self.total, MOST_GROWTH * held)
+        if size > self.left:
+            return False
+        self.left -= size
+        return True
 
 
 class FoldMovedConstant(Pattern):
@@ -47,6 +68,8 @@ class FoldConstantOperands(Pattern):
 
     limit: int
     """Bytes of a result up to which it may be larger than the operands together."""
+    growth: Growth
+    """What larger results may take together."""
     codes: bool = False
     """Whether codes become the wider numbers that they stand for."""
 
@@ -54,12 +77,16 @@ class FoldConstantOperands(Pattern):
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
         if isinstance(op, SplatOp) or has_run_time_sizes(op) or is_typing(op) or (not self.codes and is_expansion(op)):
             return
-        available = sum(map(bytes_of, op.operands))
+        # An operand that is read twice is there once.
+        available = sum(map(bytes_of, set(op.operands)))
         splats = sum(bytes_of(value) for value in op.operands if isinstance(value.owner, SplatOp))
         if splats > LARGEST_SPLATS or any(bytes_of(result) > max(self.limit, available) for result in op.results):
             return
         operands = grouped_arrays(op, rewriter.storage)
         if operands is None:
+            return
+        large = sum(size for size in map(bytes_of, op.results) if size > self.limit)
+        if large and not self.growth.allows(large, rewriter.storage):
             return
         try:
             results = apply_semantics(op, operands)
@@ -75,16 +102,18 @@ class FoldConstantsPass(PatternPass):
 
     A result larger than `limit` bytes folds only where it is no larger than its operands together, so that an expanded
     constant does not bloat the weights. Codes stay codes, unless they are as wide as the numbers that they stand for,
-    or `codes` is given.
+    or `codes` is given. Results that are larger than `limit` have `total` bytes together at most, or eight times those
+    that constants had before; what is left over is computed by each inference.
     """
 
     name = "fold-constants"
 
     limit: int = 1 << 20
     codes: bool = False
+    total: int = 1 << 32
 
     def walks(self) -> tuple[Walk, ...]:
-        return (Walk((FoldMovedConstant(), FoldConstantOperands(self.limit, self.codes))),)
+        return (Walk((FoldMovedConstant(), FoldConstantOperands(self.limit, Growth(self.total), self.codes))),)
 
 
 def is_expansion(op: HighOp) -> bool:

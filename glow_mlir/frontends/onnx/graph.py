@@ -19,7 +19,7 @@ from glow_mlir.constants.storage import Storage, constant_op
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import MOST_AXES, element_of, largest_shape, size_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import MOST_AXES, bytes_of, element_of, largest_shape, size_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import RunTimeSizeError, smallest
 from glow_mlir.errors import InputValuesError, LargeInputError, ModelError, UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.doubts import Doubts
@@ -41,10 +41,17 @@ from glow_mlir.frontends.onnx.types import (
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 from glow_mlir.ir.value_names import value_name
+from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.symbols import Dimension, Symbol, symbols_of
 
 MOST_ELEMENTS = 1 << 40
 """Elements of a value at most: no memory has room for more, and numbers of bytes stay far below the limits of types."""
+
+MOST_OPERATORS = 1 << 20
+"""Operators of a graph at most: more take hours to compile, and loops in loops that are unrolled can be any number."""
+
+MOST_FOLDED = 1 << 31
+"""Bytes at most of a value that is computed to know it, for shapes that follow from constants."""
 
 MOST_READ = 256
 """
@@ -90,6 +97,8 @@ class GraphImporter:
     """What the model says wrongly, and is imported in spite of."""
     symbols: set[str] = field(default_factory=set[str])
     """The names of symbols in sizes."""
+    inserted: int = 0
+    """How many operators there are, in regions too."""
     has_bounds: bool = False
     """Whether dimensions of inputs have bounds; what else is known at run time only, data decides."""
     block: Block = field(init=False)
@@ -128,8 +137,14 @@ class GraphImporter:
         """
         Append an op to the block; its results take their names from the location.
 
-        Raises `UnsupportedError` for results of more than `MOST_ELEMENTS` or `MOST_AXES`.
+        Raises `UnsupportedError` for results of more than `MOST_ELEMENTS` or `MOST_AXES`, and for more operators than
+        `MOST_OPERATORS`; `CancelledError` where the import is to end.
         """
+        check_cancellation()
+        self.inserted += 1
+        if self.inserted > MOST_OPERATORS:
+            hint = "loops whose shapes change from trip to trip are unrolled: give them fewer trips"
+            raise UnsupportedError(f"the graph becomes more than {MOST_OPERATORS} operators", hint=hint)
         for result in op.results:
             if negative := [size for size in sizes_of(result) if smallest(size) < 0 and not isinstance(size, int)]:
                 hint = "give bounds for which it is not, or sizes"
@@ -225,6 +240,9 @@ class GraphImporter:
             return None
         if has_run_time_sizes(owner):
             return None
+        if (size := sum(map(bytes_of, owner.results))) > MOST_FOLDED:
+            reason = f"a constant that has to be known takes {size} bytes, more than {MOST_FOLDED}"
+            raise UnsupportedError(reason, hint="compute shapes of small constants")
         operands = group_like(owner, (self.folded[item] for item in owner.operands))
         return apply_semantics(owner, operands)[list(owner.results).index(value)]  # pyright: ignore[reportArgumentType]
 
