@@ -81,7 +81,7 @@ KEYWORDS: Mapping[str, Kind] = {
     ),
     "strict": _FLAG,
 }
-"""Keyword → what it may be. `threads`, `time_limit`, and what is onnxruntime's, are looked at where they are read."""
+"""Keyword → what it may be. `threads`, limits of time, and what is onnxruntime's, are looked at where they are read."""
 
 
 def check_keywords(given: Mapping[str, Any]) -> None:

@@ -53,4 +53,4 @@ def test_keywords_say_what_they_take(name: str, wrong: Any, expected: str) -> No
 
 
 def test_every_keyword_has_a_type() -> None:
-    assert {*KEYWORDS, "threads", "time_limit"} == set(KEYWORDS_OF_OURS)
+    assert {*KEYWORDS, "threads", "time_limit", "compile_time_limit"} == set(KEYWORDS_OF_OURS)
