@@ -241,6 +241,11 @@ class Target:
         """Whether x86 intrinsics may be used."""
         return self.architecture == "x86_64"
 
+    @property
+    def is_cortex_m(self) -> bool:
+        """Whether it is a microcontroller of Arm's: their instructions are Thumb's, and there is no Linux."""
+        return self.architecture.startswith("thumb") and "linux" not in self.triple
+
     @cached_property
     def enabled(self) -> frozenset[str]:
         """The features that are on."""

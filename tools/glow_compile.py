@@ -37,6 +37,7 @@ DESCRIPTION = (
 )
 EXAMPLES = """
 glow-compile model.onnx --target cortex-m4 -o firmware
+glow-compile model.onnx --target cortex-m4 --package zephyr -o model
 glow-compile one=model.onnx eight=model8.onnx --name vision --target neon -o bundle
 glow-compile model.onnx --load-profile model.profile.json --constants object -o bundle
 glow-compile a=a.onnx b=b.onnx --load-profile a=a.profile.json --load-profile b=b.profile.json
@@ -66,14 +67,21 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     files.add_argument(
         "--constants",
         choices=("file", "object"),
-        default="file",
-        help="where constants are: in files of their own, or in the object, in its section that is only read",
+        help="where constants are: in files of their own, or in the object, in its section that is only read (default: "
+        "file, and object in packages for microcontrollers)",
     )
     files.add_argument(
         "--emit",
         choices=("object", "archive", "shared", "wasm"),
         default="object",
         help="what to write beside the object: an archive, or a library by whatever linker there is",
+    )
+    files.add_argument(
+        "--package",
+        choices=("cmake", "zephyr", "arduino"),
+        default="cmake",
+        help="what to write for the build of the program: a package for CMake (default), a module of Zephyr, or a "
+        "library of Arduino",
     )
     files.add_argument(
         "--api",
@@ -164,16 +172,16 @@ def write_files(args: Namespace, bundle: Bundle, folder: Path, models: Iterable[
     profiles = (entry_and_file(text)[1] for text in args.load_profile or ())
     read = [Path(file) for file in (*models, *profiles, args.load_configuration) if file is not None]
     if args.report is None:
-        write_bundle(bundle, folder, args.emit, read)
+        write_bundle(bundle, folder, args.emit, read, package=args.package)
         return
     report = Path(args.report)
     text = bundle.report.json() if report.suffix == ".json" else bundle.report.html()
     if report.resolve().parent == folder.resolve():
-        write_bundle(bundle, folder, args.emit, read, {report.name: text})
+        write_bundle(bundle, folder, args.emit, read, {report.name: text}, args.package)
         return
     with replaced(report) as file:
         file.write(text.encode())
-        write_bundle(bundle, folder, args.emit, read)
+        write_bundle(bundle, folder, args.emit, read, package=args.package)
 
 
 def compiled(args: Namespace, models: dict[str, str], name: str) -> Bundle:
@@ -181,7 +189,7 @@ def compiled(args: Namespace, models: dict[str, str], name: str) -> Bundle:
     from glow_mlir.api.bundles import bundle_of
     from glow_mlir.bundle.interface import ObjectForm
 
-    form = ObjectForm(args.constants == "object", args.api == "dynamic", args.instrument)
+    form = ObjectForm(has_constants(args), args.api == "dynamic", args.instrument)
     progress = Progress()
 
     def tell(stage: Stage, module: ModuleOp, seconds: float) -> None:
@@ -193,6 +201,16 @@ def compiled(args: Namespace, models: dict[str, str], name: str) -> Bundle:
             return bundle_of(models, name, options_of(args, models, tell), form, chosen_profiles(args, models))
     finally:
         progress.clear()
+
+
+def has_constants(args: Namespace) -> bool:
+    """Whether the object has the constants; raises `OptionError` where the package has no room for files of them."""
+    from glow_mlir.bundle.packages import PACKAGES
+
+    needed = PACKAGES[args.package].has_constants
+    if needed and args.constants == "file":
+        raise OptionError(f"--package {args.package} has the constants in the object", hint="--constants object")
+    return needed or args.constants == "object"
 
 
 def options_of(args: Namespace, models: dict[str, str], observer: Observer) -> CompileOptions:

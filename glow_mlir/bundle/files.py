@@ -14,11 +14,13 @@ from glow_mlir.bundle.debug_header import debug_header
 from glow_mlir.bundle.header import header
 from glow_mlir.bundle.layout import Place
 from glow_mlir.bundle.linking import SUFFIXES, linked
+from glow_mlir.bundle.packages import DEFAULT, PACKAGES
 from glow_mlir.codegen.llvm.symbols import linker_names
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.bundle import ABI, MANIFEST_SUFFIX, OBJECT_SUFFIX, WEIGHTS_SUFFIX
 from glow_mlir.runtime.cache import artifact_digests
 from glow_mlir.support.files import placed_files
+from glow_mlir.support.json_text import parsed_json
 
 ROW = 24
 """Bytes in a line of the weights as text."""
@@ -30,7 +32,7 @@ def weights_text(data: bytes) -> str:
     return ",\n".join(",".join(map(str, row)) for row in rows) + "\n"
 
 
-def manifest_text(bundle: Bundle) -> str:
+def manifest_text(bundle: Bundle, package: str) -> str:
     """The manifest of the artifact, as the cache has it, and beside it what C calls what, and where it is."""
     layout, artifact = bundle.layout, bundle.artifact
     digests = artifact_digests(artifact.code, artifact.constants, artifact.manifest)
@@ -50,6 +52,7 @@ def manifest_text(bundle: Bundle) -> str:
         "abi": ABI,
         "name": bundle.name,
         "version": bundle.version,
+        "package": package,
         "constants": layout.constants,
         "mutables": layout.mutables,
         "activations": layout.activations,
@@ -66,25 +69,6 @@ def _place_data(place: Place) -> dict[str, Any]:
     return asdict(place.binding) | {"field": place.field, "offset": place.offset} | codes
 
 
-def cmake_text(bundle: Bundle, library: str) -> str:
-    """The package file of CMake: an imported target `NAME::NAME`, and `NAME_WEIGHTS`, the file of the constants."""
-    name, kind = bundle.name, Path(library).suffix
-    if kind == OBJECT_SUFFIX:
-        form, place = "OBJECT", "IMPORTED_OBJECTS"
-    else:
-        form, place = ("STATIC" if kind == ".a" else "SHARED"), "IMPORTED_LOCATION"
-    return f"""\
-# find_package({name} REQUIRED PATHS …), then target_link_libraries(program PRIVATE {name}::{name}).
-if(NOT TARGET {name}::{name})
-  add_library({name}::{name} {form} IMPORTED)
-  set_target_properties({name}::{name} PROPERTIES
-    {place} "${{CMAKE_CURRENT_LIST_DIR}}/{library}"
-    INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}}")
-endif()
-set({name}_WEIGHTS "${{CMAKE_CURRENT_LIST_DIR}}/{name}{WEIGHTS_SUFFIX}")
-"""
-
-
 _ENDS = (
     OBJECT_SUFFIX,
     *SUFFIXES.values(),
@@ -94,7 +78,6 @@ _ENDS = (
     ".mlir",
     WEIGHTS_SUFFIX,
     ".weights.txt",
-    "-config.cmake",
 )
 """What is behind its name in the names of the files of a bundle, whichever of them it has."""
 
@@ -105,36 +88,61 @@ def write_bundle(
     emit: str = "object",
     read: Iterable[Path] = (),
     others: Mapping[str, str] | None = None,
+    package: str = DEFAULT,
 ) -> None:
     """
     Write the files of a bundle into a folder, which is made, and take away those of an earlier one of that name.
 
-    `emit` is `object`, or what to make of it as well; `others` has the texts of more files by name. Raises
-    `OptionError` where that is impossible, and where the bundle would replace a file that was `read` for it; then
-    nothing has changed.
+    `emit` is `object`, or what to make of it as well; `others` has the texts of more files by name; `package` is one of
+    `PACKAGES`. Raises `OptionError` where that is impossible, and where the bundle would replace a file that was `read`
+    for it, or that is of no earlier one; then nothing has changed.
     """
     name, artifact = bundle.name, bundle.artifact
-    files = {f"{name}{end}" for end in _ENDS}
-    if taken := files & (others or {}).keys():
+    library = f"{name}{SUFFIXES.get(emit, OBJECT_SUFFIX)}"
+    form, earlier = PACKAGES[package], _earlier(folder, name)
+    packaged = form.contents(bundle, library)
+    if taken := {*_own(name), *packaged} & (others or {}).keys():
         raise OptionError("is a file of the bundle itself", file=str(folder / taken.pop()), hint="another name")
-    has_earlier = (folder / f"{name}{MANIFEST_SUFFIX}").exists() and (folder / f"{name}.h").exists()
-    with placed_files(folder, read, files if has_earlier else ()) as place:
+    if taken := {path for path in form.shared - earlier if (folder / path).exists()}:
+        reason = f"would be replaced, and is of no bundle '{name}'"
+        raise OptionError(reason, file=str(folder / min(taken)), hint="a folder for each package")
+    with placed_files(folder, read, earlier) as place:
         _write_library(bundle, place, emit)
-        library = f"{name}{SUFFIXES.get(emit, OBJECT_SUFFIX)}"
         (place / f"{name}.h").write_text(header(bundle))
         if bundle.form.instrumented:
             (place / f"{name}.debug.h").write_text(debug_header(name))
-        (place / f"{name}{MANIFEST_SUFFIX}").write_text(manifest_text(bundle))
+        (place / f"{name}{MANIFEST_SUFFIX}").write_text(manifest_text(bundle, package))
         (place / f"{name}.mlir").write_text(bundle.text, encoding="utf-8")
-        if emit != "wasm":
-            (place / f"{name}-config.cmake").write_text(cmake_text(bundle, library))
         # With the constants in the object, only a program that runs bundles from files reads these.
         data = artifact.constants.tobytes()
         (place / f"{name}{WEIGHTS_SUFFIX}").write_bytes(data)
         if not bundle.form.constants:
             (place / f"{name}.weights.txt").write_text(weights_text(data))
+        for path, content in packaged.items():
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
+            (place / path).write_bytes(content)
         for other, text in (others or {}).items():
             (place / other).write_text(text, encoding="utf-8")
+
+
+def _own(name: str) -> set[str]:
+    """What the files of a bundle of that name may be called."""
+    return {f"{name}{end}" for end in _ENDS}
+
+
+def _earlier(folder: Path, name: str) -> set[str]:
+    """The paths of the files of the bundle of that name that is in a folder, if there is one."""
+    if not (folder / f"{name}.h").exists():
+        return set()
+    try:
+        data = parsed_json((folder / f"{name}{MANIFEST_SUFFIX}").read_text(encoding="utf-8"))
+        form = PACKAGES[data.get("package", DEFAULT)]
+    except FileNotFoundError:
+        return set()
+    except (OSError, ValueError, TypeError, AttributeError, LookupError):
+        return _own(name)
+    found = {str(path.relative_to(folder)) for pattern in form.patterns(name) for path in folder.glob(pattern)}
+    return _own(name) | found
 
 
 def _write_library(bundle: Bundle, place: Path, emit: str) -> None:

@@ -69,8 +69,9 @@ def placed_files(folder: Path, read: Iterable[Path] = (), obsolete: Collection[s
     """
     Give a folder to write into, whose files take their places in `folder`, which is made, once all are complete.
 
-    Files of other names stay there, but `obsolete` ones. Raises `OptionError` where that is impossible, or where a file
-    that was `read` would be replaced; then `folder` is as it was.
+    The files may lie in folders of their own. Those of other paths stay there, but `obsolete` ones. Raises
+    `OptionError` where that is impossible, or where a file that was `read` would be replaced; then `folder` is as it
+    was.
     """
     try:
         whole = folder.resolve()
@@ -82,7 +83,7 @@ def placed_files(folder: Path, read: Iterable[Path] = (), obsolete: Collection[s
             (new := aside / "new").mkdir()
             (old := aside / "old").mkdir()
             yield new
-            for name in sorted({*obsolete, *(file.name for file in new.iterdir())}):
+            for name in sorted({*obsolete, *_paths(new)}):
                 if (whole / name).exists() and any((whole / name).samefile(path) for path in read if path.exists()):
                     raise OptionError(
                         "would replace what it is made of", file=str(folder / name), hint="another folder"
@@ -97,23 +98,55 @@ def placed_files(folder: Path, read: Iterable[Path] = (), obsolete: Collection[s
         raise OptionError(f"cannot be written: {error.strerror or error}", file=str(folder)) from error
 
 
+def _paths(folder: Path) -> list[str]:
+    """The files below a folder, by their paths in it."""
+    return [str(file.relative_to(folder)) for file in folder.rglob("*") if not file.is_dir()]
+
+
 def _exchange(new: Path, old: Path, folder: Path, obsolete: Collection[str]) -> None:
     """Move the files in `new` to `folder`, and those that they replace, and obsolete ones, to `old`: all or none."""
     moved: list[str] = []
-    names = [file.name for file in new.iterdir()]
+    made: list[Path] = []
+    names = _paths(new)
     try:
         for name in (*names, *(name for name in obsolete if name not in names)):
             if (folder / name).is_dir():
                 raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
             moved.append(name)
             if os.path.lexists(folder / name):
+                _made_folders((old / name).parent)
                 (folder / name).replace(old / name)
             if name in names:
+                made += _made_folders((folder / name).parent)
                 (new / name).replace(folder / name)
     except BaseException:
         for name in moved:
-            if os.path.lexists(old / name):
-                (old / name).replace(folder / name)
-            elif not os.path.lexists(new / name) and name in names:
-                (folder / name).unlink(missing_ok=True)
+            _put_back(name, new, old, folder, name in names)
+        for parent in reversed(made):
+            parent.rmdir()
         raise
+    for name in obsolete:
+        _remove_empty((folder / name).parent, folder)
+
+
+def _put_back(name: str, new: Path, old: Path, folder: Path, is_new: bool) -> None:
+    """Undo what was done for a file of `folder`, which `is_new` or obsolete."""
+    if os.path.lexists(old / name):
+        (old / name).replace(folder / name)
+    elif is_new and not os.path.lexists(new / name):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _made_folders(folder: Path) -> list[Path]:
+    """Make a folder, and those that it lies in; those that were not there."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()][::-1]
+    for path in missing:
+        path.mkdir()
+    return missing
+
+
+def _remove_empty(folder: Path, root: Path) -> None:
+    """Remove a folder below the root, and those that it lies in, as far as nothing is in them."""
+    while folder != root and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent

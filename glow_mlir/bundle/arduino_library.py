@@ -1,0 +1,147 @@
+"""
+A bundle as a library of Arduino, precompiled.
+
+https://docs.arduino.cc/arduino-cli/library-specification has fields and folders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from glow_mlir.bundle.compile import Bundle
+from glow_mlir.bundle.debug_header import debug_header
+from glow_mlir.bundle.header import c_type, header
+from glow_mlir.bundle.layout import EntryLayout, Place
+from glow_mlir.bundle.package_form import PackageForm, archived
+from glow_mlir.errors import OptionError
+
+SKETCH = "examples/Run/Run.ino"
+"""The example, which Arduino's menu shows below the name of the library."""
+
+_PRINTED = {"float": "static_cast<double>({}), 6", "double": "{}, 6"}
+"""Type of C → how `Serial` prints it; integers are printed as `long`."""
+
+
+def properties(bundle: Bundle, _: str) -> str:
+    """What Arduino knows of the library."""
+    name, report = bundle.name, bundle.report
+    memory = report.mutables + report.activations
+    fields = {
+        "name": name,
+        "version": f"1.0.0+{bundle.version:08x}",
+        "author": "glow-compile",
+        "maintainer": "glow-compile",
+        "sentence": f"The model '{name}', compiled for {bundle.layout.target.cpu}.",
+        "paragraph": f"It takes {report.flash} bytes of flash, {memory} of RAM, and at most {report.stack} of stack.",
+        "category": "Data Processing",
+        "url": "https://arxiv.org/abs/1805.00907",
+        "architectures": "*",
+        "includes": f"{name}.h",
+        "precompiled": "true",
+        "ldflags": f"-l{name}",
+    }
+    return "".join(f"{field}={value}\n" for field, value in fields.items())
+
+
+def keywords(bundle: Bundle, _: str) -> str:
+    """The names that Arduino's editor colours: types, functions and constants."""
+    layout = bundle.layout
+    macros = [f"{layout.macro}_{own}" for own in ("ALIGNMENT", "ARGUMENTS", "OK", "MUTABLES_SIZE", "ACTIVATIONS_SIZE")]
+    found = {
+        "KEYWORD1": ["glow_arguments", *(f"{entry.symbol}_buffers" for entry in layout.entries)],
+        "KEYWORD2": [
+            *(symbol for entry in layout.entries for symbol in (entry.symbol, f"{entry.symbol}_direct")),
+            f"{layout.name}_error_text",
+            *([f"{layout.name}_initialize"] if layout.state else []),
+        ],
+        "LITERAL1": [*macros, *(f"{place.macro}_OFFSET" for entry in layout.entries for place in entry.places)],
+    }
+    return "".join(f"{name}\t{kind}\n" for kind, names in found.items() for name in names)
+
+
+def sketch(bundle: Bundle, _: str) -> str:
+    """A program that calls the first entry, on zeros in the place of measurements, and prints its outputs."""
+    layout, entry = bundle.layout, bundle.layout.entries[0]
+    name, macro = layout.name, layout.macro
+    arguments = f"static glow_arguments arguments = {macro}_ARGUMENTS({name}_constants, mutables, activations);"
+    lines = [
+        f"// Calls the model '{name}' once a second, on inputs of zeros, and prints its outputs.",
+        f"#include <{name}.h>",
+        "",
+        f"static uint8_t mutables[{macro}_MUTABLES_SIZE] __attribute__((aligned({macro}_ALIGNMENT)));",
+        f"static uint8_t activations[{macro}_ACTIVATIONS_SIZE] __attribute__((aligned({macro}_ALIGNMENT)));",
+        arguments,
+        *_sizes(entry),
+        "",
+        "void setup() {",
+        "  Serial.begin(115200);",
+        *(["  arguments.sizes = sizes;"] if entry.entry.symbols else []),
+        *([f"  {name}_initialize(&arguments);"] if layout.state else []),
+        "}",
+        "",
+        "void loop() {",
+        *(line for place in entry.places if place.binding.role == "input" for line in _written(place)),
+        f"  const int32_t status = {entry.symbol}(&arguments);",
+        f"  if (status != {macro}_OK) {{",
+        f"    Serial.println({name}_error_text(status));",
+        "    return;",
+        "  }",
+        *(line for place in entry.places if place.binding.role == "output" for line in _printed(place)),
+        "  delay(1000);",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _sizes(entry: EntryLayout) -> Iterator[str]:
+    """The sizes that are known at run time only: the largest, for which there is room."""
+    if symbols := entry.entry.symbols:
+        yield f"static int64_t sizes[] = {{{', '.join(str(symbol.most) for symbol in symbols)}}};"
+
+
+def _written(place: Place) -> Iterator[str]:
+    """What gives an input its elements."""
+    kind, variable = c_type(place.binding.dtype), _variable(place)
+    yield f"  {kind} *const {variable} = reinterpret_cast<{kind} *>(mutables + {place.macro}_OFFSET);"
+    yield f"  for (size_t at = 0; at < {place.macro}_SIZE / sizeof({kind}); ++at) {{"
+    yield f"    {variable}[at] = 0;"
+    yield "  }"
+
+
+def _printed(place: Place) -> Iterator[str]:
+    """What prints the elements of an output; those that C has no type for as the bits that they are."""
+    kind, variable = c_type(place.binding.dtype), _variable(place)
+    text = _PRINTED.get(kind, "static_cast<long>({})").format(f"{variable}[at]")
+    yield f"  const {kind} *const {variable} ="
+    yield f"      reinterpret_cast<const {kind} *>(mutables + {place.macro}_OFFSET);"
+    yield f"  for (size_t at = 0; at < {place.macro}_SIZE / sizeof({kind}); ++at) {{"
+    yield f"    Serial.println({text});"
+    yield "  }"
+
+
+def _variable(place: Place) -> str:
+    """What the sketch calls an input or output, apart from its own variables and Arduino's macros."""
+    return f"{place.binding.role}_{place.field}"
+
+
+def check(bundle: Bundle) -> None:
+    """Raise `OptionError` for a processor that Arduino's boards do not have."""
+    target = bundle.layout.target
+    if not target.is_cortex_m:
+        reason = f"a library of Arduino is for a processor by its name, not for {target.triple}"
+        raise OptionError(reason, hint="--target cortex-m4, …, or --package cmake")
+
+
+ARDUINO = PackageForm(
+    {
+        "library.properties": properties,
+        "keywords.txt": keywords,
+        "src/{name}.h": lambda bundle, _: header(bundle),
+        "src/{name}.debug.h": lambda bundle, _: debug_header(bundle.name) if bundle.form.instrumented else None,
+        "src/{cpu}/lib{name}.a": archived,
+        SKETCH: sketch,
+    },
+    has_constants=True,
+    check=check,
+)
+"""A folder in Arduino's folder `libraries`; its folder `{cpu}` is the board's `build.mcu`."""
