@@ -95,6 +95,12 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         help="call what the arguments say before and after each instruction; a second header writes what these compute",
     )
     files.add_argument(
+        "--reuse-inputs",
+        action="store_true",
+        help="keep inputs and outputs in the activations, where others take their memory once they are not needed: "
+        "a call overwrites its inputs",
+    )
+    files.add_argument(
         "--report",
         type=report_file,
         metavar="FILE.json|FILE.html",
@@ -106,6 +112,9 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     add_quantization_arguments(parser.add_argument_group("quantization"), of_several=True)
     args = parser.parse_args(arguments)
     check_code_arguments(args)
+    if args.reuse_inputs and args.api == "dynamic":
+        reason = "a bundle that describes itself has inputs and outputs in the mutables"
+        raise OptionError(reason, hint="--api static with --reuse-inputs")
     return args
 
 
@@ -232,6 +241,7 @@ def options_of(args: Namespace, models: dict[str, str], observer: Observer) -> C
         precision=args.precision or FULL_PRECISION,
         keep_precision=tuple(args.keep_precision_for_nodes or ()),
         weights=args.weights or FULL_PRECISION,
+        reuse_inputs=args.reuse_inputs,
     )
     return options.configured(None if args.load_configuration is None else Path(args.load_configuration))
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
+    DenseArrayBase,
     DictionaryAttr,
     FlatSymbolRefAttrConstr,
     FloatAttr,
@@ -21,6 +22,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
     UnitAttr,
+    i64,
 )
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, Operation, SSAValue, Use
@@ -201,7 +203,8 @@ class FuncOp(FunctionOp):
     A function of `glow_low`: declarations of weights, then instructions.
 
     When allocated, it says the bytes of its `activations` and of the `constants` that it reaches, and
-    `activations_bound`, fewer than which no placement of its activations takes.
+    `activations_bound`, fewer than which no placement of its activations takes. `binding_offsets` has, for each
+    binding, where the activations have room for it while it is needed, or -1: callers may bind it there.
 
     ```mlir
     glow_low.func @main(@x, @y) {
@@ -219,6 +222,7 @@ class FuncOp(FunctionOp):
     activations = opt_prop_def(base(IntegerAttr))
     activations_bound = opt_prop_def(base(IntegerAttr))
     constants = opt_prop_def(base(IntegerAttr))
+    binding_offsets = opt_prop_def(DenseArrayBase.constr(i64))
 
     def holds(self, op: Operation) -> bool:
         return isinstance(op, WeightOp | AllocOp | AddressOp | QualifiedOp)

@@ -10,8 +10,9 @@ from itertools import accumulate
 
 from xdsl.ir import Operation
 
-from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, byte_size
-from glow_mlir.ir.traversal import Span, spans
+from glow_mlir.analysis.accesses import each_user
+from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, byte_size
+from glow_mlir.ir.traversal import Span, own_operations, spans, within
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,43 @@ def lifetimes(function: FuncOp) -> list[Lifetime]:
     ]
 
 
+@dataclass(frozen=True)
+class BindingLifetime:
+    """When the content of an input or output is needed, as that of an allocation; `binding` is its position."""
+
+    binding: int
+    weight: WeightOp | None
+    begin: int
+    end: int
+    size: int
+
+
+Life = Lifetime | BindingLifetime
+"""When memory is needed: that of an allocation, or of an input or output."""
+
+
+def binding_lifetimes(function: FuncOp, exchanged: Mapping[int, int]) -> list[BindingLifetime]:
+    """
+    When inputs and outputs are needed: an input until the last instruction that reads it has run, an output from the
+    first one that writes it. `exchanged` has their bytes by their positions among the bindings.
+
+    What a branch or loop uses is needed as long as that runs.
+    """
+    found = spans(function)
+    weights = {op.storage_name: op for op in own_operations(function) if isinstance(op, WeightOp)}
+    end = _end_of_block(next(iter(weights.values())), found) if weights else 1
+    lives: list[BindingLifetime] = []
+    for position, size in exchanged.items():
+        weight = weights.get(function.binding_names[position])
+        users = [] if weight is None else [within(function.block, op) for op in each_user(weight.result)]
+        used = [found[op] for op in users if op is not None]
+        is_input = weight is None or weight.mutable is None
+        first = 0 if is_input else min((span.begin for span in used), default=end - 1)
+        last = max((span.end for span in used), default=1) if is_input else end
+        lives.append(BindingLifetime(position, weight, first, last, size))
+    return lives
+
+
 def _end_of_block(op: Operation, found: Mapping[Operation, Span]) -> int:
     """The position behind the block that an operation is in."""
     block = op.parent
@@ -60,12 +98,12 @@ def live_bytes(function: FuncOp, ops: Iterable[Operation], alignment: int = 1) -
     return {op: totals[positions[at - 1]] if (at := bisect_right(positions, found[op].begin)) else 0 for op in ops}
 
 
-def peak(lives: list[Lifetime], alignment: int = 1) -> int:
+def peak(lives: Iterable[Life], alignment: int = 1) -> int:
     """The largest sum of sizes that are live at once, each rounded up to `alignment`: no arena can be smaller."""
     return max(_totals(lives, alignment).values(), default=0)
 
 
-def _totals(lives: Iterable[Lifetime], alignment: int) -> dict[int, int]:
+def _totals(lives: Iterable[Life], alignment: int) -> dict[int, int]:
     """Position where something begins or ends to live → the bytes that are live from there on, in order."""
     changes: Counter[int] = Counter()
     for life in lives:

@@ -57,6 +57,8 @@ class CompileOptions:
     keep_precision: tuple[str, ...] = ()
     weights: str = FULL_PRECISION
     strict: bool = False
+    reuse_inputs: bool = False
+    """Whether inputs and outputs of a bundle have places among its activations."""
 
     def configured(self, path: Path | None) -> CompileOptions:
         """
@@ -90,7 +92,7 @@ class CompileOptions:
             f"{self.tune} {usable_cores() if self.tune and self.threads != 1 else ''}",
             f"{self.pipeline or ''} {sorted(set(self.disable))}",
             f"{self.quantize and self.quantize.pass_options()} {self.precision} {self.keep_precision}",
-            f"{self.weights} {self.strict}",
+            f"{self.weights} {self.strict} {self.reuse_inputs}",
             f"{sys.byteorder}",
         )
 
@@ -100,7 +102,6 @@ class CompileOptions:
 
         Raises `OptionError` for a module that is behind these, and for a precision that there is not.
         """
-        from glow_mlir.backends.interface import get_backend
         from glow_mlir.driver.compiler import stage_of
         from glow_mlir.driver.pipelines import IMPORTED, converting, quantizing, quantizing_weights
 
@@ -109,12 +110,18 @@ class CompileOptions:
         if (stage := stage_of(module)) not in ("", IMPORTED.name):
             what = "converted" if self.precision != FULL_PRECISION else "quantized"
             raise OptionError(f"a module at stage '{stage}' cannot be {what}", hint="give it as it was imported")
-        whole = self.pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
+        whole = self._whole(self.pipeline)
         if self.quantize is not None:
             whole = quantizing(whole, self.quantize.pass_options())
         if self.weights != FULL_PRECISION:
             whole = quantizing_weights(whole, self.weights, self.keep_precision)
         return whole if self.precision == FULL_PRECISION else converting(whole, self.precision, self.keep_precision)
+
+    def _whole(self, pipeline: Pipeline | None) -> Pipeline:
+        """A pipeline, or in the place of none that of the backend."""
+        from glow_mlir.backends.interface import get_backend
+
+        return pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
 
     def compilation(self, module: ModuleOp, as_given: bool = False) -> Compilation:
         """
@@ -122,10 +129,13 @@ class CompileOptions:
 
         Raises `OptionError` as `rewriting` does, and for options that contradict each other.
         """
-        from glow_mlir.driver.compiler import Compilation
+        from glow_mlir.driver.compiler import Compilation, stage_of
         from glow_mlir.driver.pass_runner import PassRunner
+        from glow_mlir.driver.pipelines import exchanging
 
         pipeline = self.rewriting(module)
+        if self.reuse_inputs:
+            pipeline = exchanging(self._whole(pipeline), stage_of(module))
         return Compilation(
             module,
             self.backend,

@@ -66,7 +66,7 @@ def manifest_text(bundle: Bundle, package: str) -> str:
 def _place_data(place: Place) -> dict[str, Any]:
     """What the manifest has of an input, output or state; scale and zero point of codes, where it has such."""
     codes = {} if place.codes is None else place.codes._asdict()
-    return asdict(place.binding) | {"field": place.field, "offset": place.offset} | codes
+    return asdict(place.binding) | {"field": place.field, "region": place.region, "offset": place.offset} | codes
 
 
 _ENDS = (

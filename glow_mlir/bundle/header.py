@@ -130,9 +130,10 @@ def _entry(layout: EntryLayout) -> str:
         name = f"{layout.macro}_SIZE_{position}"
         rows.append((name, str(position), f"sizes[{position}] is {symbol.name}, from {symbol.least} to {symbol.most}"))
     symbol = layout.symbol
+    regions = dict.fromkeys(place.region for place in layout.places)
     return "\n".join(
         [
-            f"/* ---- {layout.name}: places in the mutables */\n",
+            f"/* ---- {layout.name}: places in the {' and '.join(regions) or 'mutables'} */\n",
             _defines(rows),
             f"/* A pointer for each input, output and state of {symbol}_direct, aligned to its elements. */",
             f"typedef struct {symbol}_buffers {{",
@@ -167,7 +168,8 @@ def _described(place: Place) -> str:
     shape = ", ".join(map(str, binding.declared))
     count = math.prod(binding.shape)
     room = f", room for {count} elements" if binding.sizes else ""
-    return f"{binding.role} '{binding.name}': {binding.dtype}[{shape}]{room}, {place.type}"
+    where = ", in the activations" if place.is_reused else ""
+    return f"{binding.role} '{binding.name}': {binding.dtype}[{shape}]{room}, {place.type}{where}"
 
 
 def _shared_functions(layout: BundleLayout) -> str:

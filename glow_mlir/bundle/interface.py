@@ -165,8 +165,9 @@ class _Emission:
             mutables = _field(given, "mutables")
             if layout.mutables:
                 check_region(b, mutables)
-            offsets = [place.offset for place in layout.places]
-            bindings = self._bindings(b, entry, mutables, offsets, given)
+            regions = {"mutables": mutables, "activations": _field(given, "activations")}
+            places = [regions[place.region].at(place.offset, i8) for place in layout.places]
+            bindings = self._bindings(b, entry, places, given)
             b.give_back(self._status(b, layout, self._run(b, entry, given, bindings)))
 
     def _direct(self, layout: EntryLayout) -> None:
@@ -195,8 +196,8 @@ class _Emission:
                     found = zero if value.offset < 0 else constants.at(at + value.offset, i8).load(i8)
                     mutables.at(at + offsets[value.name], i8).store(found)
             for entry in manifest.packing:
-                places = [offsets[binding.name] for binding in entry.bindings]
-                self._run(b, entry, given, self._bindings(b, entry, mutables, places, given))
+                places = [mutables.at(offsets[binding.name], i8) for binding in entry.bindings]
+                self._run(b, entry, given, self._bindings(b, entry, places, given))
             b.give_back(b.constant(STATUS["OK"], i32))
 
     def _error_text(self) -> None:
@@ -223,9 +224,9 @@ class _Emission:
         with b.when(status.ne(0)):
             b.give_back(status)
 
-    def _bindings(self, b: Builder, entry: Entry, mutables: Value, offsets: Sequence[int], given: Value) -> Value:
-        """The array of pointers that an entry takes, on the stack."""
-        pointers = [mutables.at(offset, i8) for offset in offsets]
+    def _bindings(self, b: Builder, entry: Entry, places: Sequence[Value], given: Value) -> Value:
+        """The array of pointers that an entry takes, on the stack; those of inputs, outputs and state are `places`."""
+        pointers = list(places)
         if entry.symbols:
             sizes = _field(given, "sizes")
             refuse(b, sizes, "ARGUMENTS")

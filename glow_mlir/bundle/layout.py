@@ -42,7 +42,7 @@ _FORMS = ("", ENTRY_SUFFIX, "_direct", "_buffers")
 class Place:
     """
     An input, output or state of an entry: its name in C, what the names of its macros begin with, its type in words,
-    and its offset in the mutables.
+    and its offset in the mutables, or in the activations where it `is_reused`.
     """
 
     binding: Binding
@@ -52,6 +52,16 @@ class Place:
     offset: int
     codes: CodeParameters | None = None
     """What its integers stand for, where the model says it."""
+
+    @property
+    def is_reused(self) -> bool:
+        """Whether activations have its memory before or after it is needed."""
+        return self.binding.activations_offset >= 0
+
+    @property
+    def region(self) -> str:
+        """The region that it is in."""
+        return "activations" if self.is_reused else "mutables"
 
 
 @dataclass(frozen=True)
@@ -155,9 +165,11 @@ def lay_out(
         places: list[Place] = []
         end = begin
         for binding, field in zip(entry.bindings, _fields(entry), strict=True):
-            is_kept = binding.role in KEPT
-            offset = state[binding.name] if is_kept else end
-            end += 0 if is_kept else rounded(binding.nbytes)
+            offset = binding.activations_offset
+            if binding.role in KEPT:
+                offset = state[binding.name]
+            elif offset < 0:
+                offset, end = end, end + rounded(binding.nbytes)
             own = distinct(f"{macro}_{binding.role}_{field}".upper(), macros.__contains__)
             macros.add(own)
             key = entry.name, binding.role, binding.name

@@ -41,7 +41,7 @@ from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.text import verify_module
 from glow_mlir.ir.traversal import operations, own_operations
-from glow_mlir.runtime.artifact import Artifact, Entry, Failure, Manifest, StateValue, Step
+from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure, Manifest, StateValue, Step
 from glow_mlir.runtime.machine_code import aligned
 from glow_mlir.runtime.shared_constants import is_shared
 from glow_mlir.support.collector import without_collector
@@ -57,7 +57,7 @@ def build_entry(function: FuncOp, profile: bool, code: int, emission: GlowLowToL
     target = function.target
     return Entry(
         name=function.sym_name.data,
-        bindings=bound_layouts(function),
+        bindings=placed_layouts(function),
         activations=_size(function, "activations"),
         activations_bound=_size(function, "activations_bound"),
         target=str_of(target),
@@ -74,6 +74,15 @@ def build_entry(function: FuncOp, profile: bool, code: int, emission: GlowLowToL
         failures=tuple(Failure(failure_of(op), location_name(op.location)) for op in failing(function)),
         writes=_written_state(function),
     )
+
+
+def placed_layouts(function: FuncOp) -> tuple[Binding, ...]:
+    """Inputs, outputs and state of a function, with the places that some have among its activations."""
+    layouts = bound_layouts(function)
+    if function.binding_offsets is None:
+        return layouts
+    offsets = function.binding_offsets.get_values()
+    return tuple(replace(layout, activations_offset=offset) for layout, offset in zip(layouts, offsets, strict=True))
 
 
 def _written_state(function: FuncOp) -> tuple[str, ...]:

@@ -446,6 +446,18 @@ def quantizing_weights(pipeline: Pipeline, to: str, keep: tuple[str, ...] = ()) 
     return pipeline.after("merge-matmuls", spec, stage=OPTIMIZED.name)
 
 
+def exchanging(pipeline: Pipeline, stage: str) -> Pipeline:
+    """
+    A pipeline that gives inputs and outputs places among the activations, for a module at a stage.
+
+    Raises `OptionError` for one whose buffers have places already.
+    """
+    if stage in (ALLOCATED.name, LLVM):
+        reason = f"a module at stage '{stage}' has places for inputs and outputs already"
+        raise OptionError(reason, hint="give it at an earlier stage")
+    return pipeline.replace("allocate", configured("allocate", exchanged=True), stage=ALLOCATED.name)
+
+
 def memory_pipeline(backend: str, target: str | None = None) -> Pipeline:
     """From a graph to instructions with kernels and places in memory, which every compiling backend shares."""
     stages = (LOWERED, SCHEDULED, INSTRUCTIONS, STACKED, SELECTED, ALLOCATED)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, SSAValue
 
 from glow_mlir.analysis.cost import bytes_moved
+from glow_mlir.analysis.liveness import binding_lifetimes
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction, Qualifier
 from glow_mlir.dialects.glow_low.control_flow import RegionOp
@@ -22,10 +24,12 @@ from glow_mlir.dialects.glow_low.memory import (
     root_of,
 )
 from glow_mlir.dialects.shapes import element_of
+from glow_mlir.ir.entries import placeholders_of
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import inner_blocks, operations
 from glow_mlir.pictures.graph import ENTRY, codes_details, family_of, function_label, kind_of, shape_text
+from glow_mlir.transforms.allocate import exchanged_bytes
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,10 @@ def function_memory(function: FuncOp) -> Memory:
     lives: dict[SSAValue, tuple[int, int]] = {}
     writers: dict[SSAValue, Instruction] = {}
     depths: dict[Block, int] = {function.block: 0}
+    ahead: list[int] = []
+    """How many steps there are in front of each operation."""
     for op in operations(function):
+        ahead.append(len(steps))
         block = op.parent_block()
         depth = 0 if block is None else depths[block]
         depths.update((inner, depth + 1) for inner in inner_blocks(op))
@@ -116,11 +123,30 @@ def function_memory(function: FuncOp) -> Memory:
         buffer_of(value, writers.get(value), begin, len(steps) if end < 0 else end)
         for value, (begin, end) in lives.items()
     ]
+    buffers += bound_buffers(function, [*ahead, len(steps)])
     names = ("activations", "activations_bound", "constants")
     size, bound, constants = (_number(function.properties.get(name)) for name in names)
     return Memory(
         function_label(function), size, bound, constants, peak_of(buffers, len(steps)), tuple(buffers), tuple(steps)
     )
+
+
+def bound_buffers(function: FuncOp, ahead: Sequence[int]) -> list[Buffer]:
+    """The inputs and outputs that have places among the activations; `ahead` has the steps before each operation."""
+    if function.binding_offsets is None:
+        return []
+    offsets, placeholders = function.binding_offsets.get_values(), list(placeholders_of(function))
+    sizes = {at: size for at, size in exchanged_bytes(function).items() if offsets[at] != -1}
+    found: list[Buffer] = []
+    for life in binding_lifetimes(function, sizes):
+        op = placeholders[life.binding]
+        begin, end = (ahead[min(at, len(ahead) - 1)] for at in (life.begin, life.end))
+        value = None if life.weight is None else life.weight.result
+        shape, notes = ("", ()) if value is None else (shape_text(value), codes_details([value]))
+        found.append(
+            Buffer(op.public_name, op.role, op.role, (), shape, offsets[life.binding], life.size, begin, end, (), notes)
+        )
+    return found
 
 
 def _number(attribute: object) -> int:

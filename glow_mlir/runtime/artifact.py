@@ -38,6 +38,8 @@ class Binding:
     sizes: Sizes = ()
     extends: str = ""
     """The input with which this output begins; both may be in the same memory."""
+    activations_offset: int = -1
+    """Where the activations have room for it as long as it is needed; -1 where they have none."""
 
     @property
     def declared(self) -> Sizes:

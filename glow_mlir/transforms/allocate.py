@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.passes import ModulePass
 
-from glow_mlir.analysis.liveness import Lifetime, lifetimes, peak
+from glow_mlir.analysis.liveness import Life, Lifetime, binding_lifetimes, lifetimes, peak
 from glow_mlir.analysis.placement import Request, place
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width
-from glow_mlir.dialects.glow_high.storage import ConstantOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp
 from glow_mlir.dialects.glow_low.memory import AllocOp, FuncOp, WeightOp, byte_size
 from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.errors import OutOfMemoryError
@@ -35,7 +36,8 @@ class AllocatePass(ModulePass):
 
     Several orders of placement are tried and improved, the smallest result is kept. All offsets are multiples of 64
     bytes, and those of constants that several executables may share, multiples of a page. The function keeps the sizes
-    as `activations`, `activations_bound` (no arena can be smaller) and `constants`.
+    as `activations`, `activations_bound` (no arena can be smaller) and `constants`. With `exchanged`, inputs and
+    outputs have places among the activations too, in `binding_offsets`, as long as they are needed.
 
     Raises `OutOfMemoryError` where these, and what the function is bound to, exceed the `ram_bytes` of its target, and
     for a region that pointers of the target cannot span.
@@ -43,10 +45,16 @@ class AllocatePass(ModulePass):
 
     name = "allocate"
 
+    exchanged: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         storage, constants = Storage(op), Constants()
-        for function in low_functions(op):
-            allocate_activations(function)
+        placed = {
+            function: allocate_activations(function, exchanged_bytes(function) if self.exchanged else {})
+            for function in low_functions(op)
+        }
+        for function, lives in placed.items():
+            check_limit(function, lives)
             allocate_storage(function, storage, constants)
             check_span(function)
 
@@ -56,17 +64,43 @@ def rounded(size: int, alignment: int = ALIGNMENT) -> int:
     return -(-size // alignment) * alignment
 
 
-def allocate_activations(function: FuncOp) -> None:
-    """Set the offsets of the allocations of one function."""
-    lives = lifetimes(function)
+def exchanged_bytes(function: FuncOp) -> dict[int, int]:
+    """Position among the bindings → the bytes of the input or output that is there."""
+    return {
+        position: _bytes_of(op)
+        for position, op in enumerate(placeholders_of(function))
+        if op.role in {"input", "output"}
+    }
+
+
+def allocate_activations(function: FuncOp, exchanged: Mapping[int, int]) -> Sequence[Life]:
+    """
+    Set the offsets of the allocations of one function, and of those bindings, by their positions and sizes.
+
+    Returns the lives of all of them.
+    """
+    lives: list[Life] = [*lifetimes(function), *binding_lifetimes(function, exchanged)]
     offsets = place([Request(life.begin, life.end, rounded(life.size)) for life in lives])
+    places = [-1] * len(function.binding_names)
     for life, offset in zip(lives, offsets, strict=True):
-        life.allocation.offset = IntegerAttr(offset, i64)
+        if isinstance(life, Lifetime):
+            life.allocation.offset = IntegerAttr(offset, i64)
+        else:
+            places[life.binding] = offset
+    if exchanged:
+        function.binding_offsets = DenseArrayBase.from_list(i64, places)
     size = max((offset + rounded(life.size) for life, offset in zip(lives, offsets, strict=True)), default=0)
     function.activations = IntegerAttr(size, i64)
     statistics.count("buffers placed", len(lives))
     statistics.count("bytes of activations", size)
     function.activations_bound = IntegerAttr(peak(lives, ALIGNMENT), i64)
+    return lives
+
+
+def check_limit(function: FuncOp, lives: Sequence[Life]) -> None:
+    """Raise `OutOfMemoryError` where the activations of a function are larger than the limit of its target allows."""
+    assert function.activations is not None
+    size = function.activations.value.data
     if function.assigned is not None and function.target.ram_bytes and size > room_of(function):
         raise _beyond_limit(function, lives, size)
 
@@ -85,13 +119,18 @@ def bound_bytes(function: FuncOp) -> int:
             continue
         exchanged = 0
         for op in placeholders_of(other):
-            size = rounded(prod(largest_shape(op.tensor_type)) * byte_width(op.tensor_type.element_type))
+            size = rounded(_bytes_of(op))
             if op.role in {"input", "output"}:
-                exchanged += size
+                exchanged += 0 if other.binding_offsets is not None else size
             else:
                 state[op.sym_name.data] = size
         largest = max(largest, exchanged)
     return largest + sum(state.values())
+
+
+def _bytes_of(op: PlaceholderOp) -> int:
+    """The bytes of an input, output or state, the most where symbols decide."""
+    return prod(largest_shape(op.tensor_type)) * byte_width(op.tensor_type.element_type)
 
 
 def room_of(function: FuncOp) -> int:
@@ -124,19 +163,20 @@ def check_span(function: FuncOp) -> None:
             )
 
 
-def _beyond_limit(function: FuncOp, lives: list[Lifetime], size: int) -> OutOfMemoryError:
+def _beyond_limit(function: FuncOp, lives: Sequence[Life], size: int) -> OutOfMemoryError:
     """The error for activations that the limit has no room for."""
     bound, limit = bound_bytes(function), function.target.ram_bytes
     # Where most lives, the buffer that was declared last is that of the instruction.
     largest = max(lives, key=lambda at: sum(rounded(life.size) for life in lives if life.begin <= at.begin < life.end))
+    declared = largest.allocation if isinstance(largest, Lifetime) else largest.weight or function
     needed = f"{size:,} bytes of activations beside {bound:,} of inputs, outputs and state"
     hint = "what takes most is here: smaller inputs, codes of 8 bits, or fewer channels"
     if bound >= limit:
         hint = "smaller inputs and outputs, or of fewer bits"
     return OutOfMemoryError(
         f"@{function.sym_name.data} takes {needed}, {size + bound - limit:,} more than its limit of {limit:,}",
-        file=place_of(largest.allocation),
-        node=location_name(largest.allocation.location),
+        file=place_of(declared),
+        node=location_name(declared.location),
         hint=hint,
     )
 

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from glow_mlir.analysis.liveness import Lifetime, lifetimes
+from glow_mlir.analysis.liveness import BindingLifetime, Life, Lifetime, binding_lifetimes, lifetimes
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, byte_size
 from glow_mlir.dialects.shapes import MOST_BYTES
 from glow_mlir.ir.checks import CheckFailed, require_at
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
-from glow_mlir.transforms.allocate import ALIGNMENT, rounded
+from glow_mlir.transforms.allocate import ALIGNMENT, exchanged_bytes, rounded
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,43 @@ def check_activations(function: FuncOp) -> None:
     size = _size(function, "activations")
     bound = _number(function, function.activations_bound, "no bound of its activations")
     require_at(function, 0 <= bound <= size, f"no {size} bytes of activations can be bounded by {bound}")
-    lives = lifetimes(function)
-    placed = [(life, _number(life.allocation, life.allocation.offset, "no offset")) for life in lives]
+    placed: list[tuple[Life, int]] = [
+        (life, _number(life.allocation, life.allocation.offset, "no offset")) for life in lifetimes(function)
+    ]
+    placed += placed_bindings(function)
     for life, offset in placed:
-        require_at(life.allocation, offset % ALIGNMENT == 0, f"offset {offset} is misaligned")
+        at = _declaration(function, life)
+        require_at(at, offset % ALIGNMENT == 0, f"offset {offset} is misaligned")
         inside = 0 <= offset and offset + life.size <= size
-        require_at(life.allocation, inside, f"offset {offset} is outside the {size} bytes of activations")
+        require_at(at, inside, f"offset {offset} is outside the {size} bytes of activations")
     _check_use(function, "activations", size, max((offset + life.size for life, offset in placed), default=0))
-    live: list[tuple[Lifetime, int]] = []
+    live: list[tuple[Life, int]] = []
     for life, offset in sorted(placed, key=lambda item: item[0].begin):
         live = [(other, start) for other, start in live if other.end > life.begin]
         for other, start in live:
             apart = offset + life.size <= start or start + other.size <= offset or not life.size or not other.size
-            require_at(life.allocation, apart, f"offset {offset} overlaps an allocation at offset {start} that is live")
+            reason = f"offset {offset} overlaps an allocation at offset {start} that is live"
+            require_at(_declaration(function, life), apart, reason)
         live.append((life, offset))
+
+
+def placed_bindings(function: FuncOp) -> list[tuple[BindingLifetime, int]]:
+    """The inputs and outputs that have places among the activations, with these."""
+    if function.binding_offsets is None:
+        return []
+    offsets = function.binding_offsets.get_values()
+    require_at(function, len(offsets) == len(function.binding_names), "there is not one offset for each binding")
+    own = exchanged_bytes(function)
+    for position, offset in enumerate(offsets):
+        reason = f"binding {position} is state, which lives on between calls"
+        require_at(function, offset == -1 or position in own, reason)
+    lives = binding_lifetimes(function, {position: size for position, size in own.items() if offsets[position] != -1})
+    return [(life, offsets[life.binding]) for life in lives]
+
+
+def _declaration(function: FuncOp, life: Life) -> Operation:
+    """Where the buffer with that life is declared."""
+    return life.allocation if isinstance(life, Lifetime) else life.weight or function
 
 
 def check_weights(function: FuncOp) -> None:

@@ -18,6 +18,7 @@ from xdsl.parser import Parser
 from xdsl.traits import SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.backends.interface import get_backend
 from glow_mlir.codegen.build import build_region, constants_of
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.host import detect_host
@@ -32,6 +33,7 @@ from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.driver.pass_runner import PassRunner
+from glow_mlir.driver.pipelines import exchanging
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import functions
@@ -143,10 +145,13 @@ class Program:
     activations: int
     packing: Mapping[str, Program] = field(default_factory=dict[str, "Program"])
     """Name of packed state → the function that makes it."""
+    places: Sequence[int] = ()
+    """For each binding, where it is in the activations, or -1; empty where all have memory of their own."""
 
     def run(self, inputs: Mapping[str, np.ndarray], parallel: object = None) -> dict[str, np.ndarray]:
         """
-        Call the function; returns what it may write, by name. Checks that guards and inputs survive.
+        Call the function; returns what it may write, by name. Checks that guards survive, and inputs outside the
+        activations.
 
         `parallel` is a `glow_parallel` as ctypes pass it, by default none.
         """
@@ -154,23 +159,24 @@ class Program:
         buffers = [
             Guarded.of(shape, dtype, shift=int(name not in self.packing)) for name, shape, dtype, _ in self.bindings
         ]
+        arena = Guarded.of((self.activations,), np.dtype(np.uint8), shift=0)
+        arena.array.fill(0xFF)
+        buffers = [arena.part(*item) for item in zip(buffers, self.places or [-1] * len(buffers), strict=True)]
         for (name, _, _, _), buffer in zip(self.bindings, buffers, strict=True):
             if name in inputs:
                 buffer.array[...] = inputs[name]
-        arena = Guarded.of((self.activations,), np.dtype(np.uint8), shift=0)
-        arena.array.fill(0xFF)
         goes_on = ctypes.c_int32(0)  # Read by loops.
         addresses = [*(buffer.array.ctypes.data for buffer in buffers), ctypes.addressof(goes_on)]
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
         entry = self.library.function(self.name, [ctypes.c_void_p] * 4, ctypes.c_int32)
         assert entry(self.constants.ctypes.data, pointers, arena.array.ctypes.data, parallel) == 0
-        for buffer in (*buffers, arena):
+        for buffer in (*(buffer for buffer in buffers if buffer.whole is not arena.whole), arena):
             buffer.check()
         results: dict[str, np.ndarray] = {}
         for (name, _, _, writes), buffer in zip(self.bindings, buffers, strict=True):
             if writes:
                 results[name] = buffer.array
-            else:
+            elif buffer.whole is not arena.whole:
                 assert buffer.array.tobytes() == inputs[name].tobytes(), f"the input {name} was written"
         return results
 
@@ -191,6 +197,13 @@ class Guarded:
         start = GUARD + -(whole.ctypes.data + GUARD) % 64 + shift * dtype.itemsize
         return Guarded(whole, whole[start : start + size].view(dtype).reshape(shape), start)
 
+    def part(self, other: Guarded, offset: int) -> Guarded:
+        """An array in the place of another, at an offset in bytes in this one; the other where that is -1."""
+        if offset < 0:
+            return other
+        inside = self.array[offset : offset + other.array.nbytes]
+        return Guarded(self.whole, inside.view(other.array.dtype).reshape(other.array.shape), self.start)
+
     def check(self) -> None:
         """Fail where something was written in front of or behind the array."""
         assert (self.whole[: self.start] == _GUARD_BYTE).all(), "something was written in front of a buffer"
@@ -199,22 +212,28 @@ class Guarded:
         )
 
 
-def compile_module(module: ModuleOp, target: str = "host", threads: int = 1, *, verify_each: bool = True) -> Program:
+def compile_module(
+    module: ModuleOp, target: str = "host", threads: int = 1, *, verify_each: bool = True, exchanged: bool = False
+) -> Program:
     """
     Take a module down the ladder, in place, from the stage it is at, and load the only function it has.
 
     It is compiled for `target`, unless it says another one itself. `verify_each` says whether it has to be valid behind
-    each pass.
+    each pass, `exchanged` that inputs and outputs have places among the activations.
     """
     (graph,) = functions(module)
     is_said = graph.assigned is not None
     verified = PassRunner(verify_each=verify_each)
-    compilation = Compilation(module, target=None if is_said else target, runner=verified, threads=threads)
+    given: dict[str, Any] = {"target": None if is_said else target}
+    if exchanged:
+        given = {"pipeline": exchanging(get_backend("cpu").pipeline(given["target"]), "")}
+    compilation = Compilation(module, runner=verified, threads=threads, **given)
     compilation.run(until="allocated")
     compiled = [op for op in module.body.block.ops if isinstance(op, LowFuncOp)]
     machine = compiled[0].target
     constants = build_region(constants_of(compiled, Storage(module)))
     described = [(op.sym_name.data, _bindings(module, op), op.properties["activations"]) for op in compiled]
+    places = {op.sym_name.data: op.binding_offsets.get_values() for op in compiled if op.binding_offsets is not None}
     # LLVM verifies its own module; verifying it in xDSL as well takes as long as everything else.
     verified.verify_each = False
     compilation.run()
@@ -224,7 +243,8 @@ def compile_module(module: ModuleOp, target: str = "host", threads: int = 1, *, 
     for name, bindings, activations in reversed(described):  # What packs state is behind what reads it.
         assert isinstance(activations, IntegerAttr)
         used = {bound: packing[bound] for bound, _, _, writes in bindings if bound in packing and not writes}
-        programs.append(Program(library, name, constants, bindings, activations.value.data, used))
+        own = places.get(name, ())
+        programs.append(Program(library, name, constants, bindings, activations.value.data, used, own))
         packing |= {bound: programs[-1] for bound, _, _, writes in bindings if writes}
     return programs[-1]
 

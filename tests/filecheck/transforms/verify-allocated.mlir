@@ -164,3 +164,42 @@ glow_low.func @constants_outside() attributes {activations = 0, activations_boun
   // expected-error@+1 {{offset 64 is outside the 64 bytes of constants}}
   %c = glow_low.weight @c {region = "constants", offset = 64} : memref<4xf32>
 }
+
+// -----
+
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_low.func @bindings_overlap(@x, @y) attributes {activations = 64, activations_bound = 0, constants = 0, binding_offsets = [0, 0]} {
+  %x = glow_low.weight @x {region = "bindings", offset = 0} : memref<4xf32>
+  // expected-error@+1 {{offset 0 overlaps an allocation at offset 0 that is live}}
+  %y = glow_low.weight @y {mutable, region = "bindings", offset = 1} : memref<4xf32>
+  glow_low.neg @out %y, @in %x
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4xf32> {input}
+glow_high.placeholder @y : tensor<4xf32> {output}
+glow_low.func @binding_outside(@x, @y) attributes {activations = 64, activations_bound = 0, constants = 0, binding_offsets = [0, 64]} {
+  %x = glow_low.weight @x {region = "bindings", offset = 0} : memref<4xf32>
+  // expected-error@+1 {{offset 64 is outside the 64 bytes of activations}}
+  %y = glow_low.weight @y {mutable, region = "bindings", offset = 1} : memref<4xf32>
+  glow_low.neg @out %y, @in %x
+}
+
+// -----
+
+glow_high.placeholder @s : tensor<4xf32> {state}
+// expected-error@+1 {{binding 0 is state, which lives on between calls}}
+glow_low.func @state_in_activations(@s) attributes {activations = 64, activations_bound = 0, constants = 0, binding_offsets = [0]} {
+  %s = glow_low.weight @s {mutable, region = "bindings", offset = 0} : memref<4xf32>
+  glow_low.fill @out %s {value = 0.0}
+}
+
+// -----
+
+glow_high.placeholder @x : tensor<4xf32> {input}
+// expected-error@+1 {{there is not one offset for each binding}}
+glow_low.func @too_many(@x) attributes {activations = 0, activations_bound = 0, constants = 0, binding_offsets = [0, 0]} {
+  %x = glow_low.weight @x {region = "bindings", offset = 0} : memref<4xf32>
+}
