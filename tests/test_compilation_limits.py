@@ -129,3 +129,12 @@ def test_locations_are_merged_without_comparing_all(monkeypatch: pytest.MonkeyPa
     merged: LocationAttr = fuse_locations([*names, *names])
     assert len(location_names(merged)) == len(names)
     assert len(compared) < 10 * len(names)
+
+
+def test_a_compilation_that_ended_leaves_nothing_in_the_cache() -> None:
+    made = chain(301)
+    with pytest.raises(TimeLimitError):
+        InferenceSession(made, compile_time_limit=0.01)
+    session = InferenceSession(made)
+    assert session.compile_seconds
+    assert session.run(None, {"x": np.ones(4, np.float32)})[0].shape == (4,)

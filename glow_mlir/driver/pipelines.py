@@ -20,7 +20,7 @@ from xdsl.utils.arg_spec import parse_pipeline as parse_specs
 from xdsl.utils.exceptions import ArgSpecParseError
 
 from glow_mlir.driver.nested_pipelines import flattened
-from glow_mlir.errors import OptionError
+from glow_mlir.errors import GlowError, OptionError
 from glow_mlir.ir.universe import OWN_PASSES
 
 ASSIGN = "assign-target"
@@ -272,6 +272,8 @@ def passes_of(specs: Sequence[ArgSpec], text: str = "") -> tuple[ModulePass, ...
                 near = get_close_matches(spec.name, known, n=1)
                 raise ValueError("; ".join([f"there is no pass '{spec.name}'", *(f"is it '{name}'?" for name in near)]))
             found.append(known[spec.name]().from_spec(spec))
+        except GlowError:  # Some are errors of values, too, and say themselves what is wrong.
+            raise
         except (ValueError, TypeError) as error:
             reason = f"pass pipeline '{text or spec}': {error}"
             raise OptionError(reason, hint="glow-opt --list-passes lists them") from error

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.errors import InputError, ModelError, OptionError
+from glow_mlir.errors import GlowError, InputError, ModelError, OptionError
 from glow_mlir.quantization.histogram import BINS, LEAST_BINS, Histogram
 from glow_mlir.support.activity import warn
 from glow_mlir.support.files import replaced
@@ -94,6 +94,8 @@ def read_profile(path: Path) -> Profile:
         if not isinstance(bins, int) or bins < LEAST_BINS:
             raise ValueError("a profile has bins")
         found = {str(name): Histogram.from_json(value, bins) for name, value in data["values"].items()}
+    except GlowError:
+        raise
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:

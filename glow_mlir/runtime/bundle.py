@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from glow_mlir.errors import InputError
+from glow_mlir.errors import GlowError, InputError
 from glow_mlir.runtime.artifact import Artifact, Manifest
 from glow_mlir.runtime.cache import artifact_digests
 from glow_mlir.support.json_text import parsed_json
@@ -48,6 +48,8 @@ def read_bundle(folder: Path, name: str | None = None) -> tuple[str, dict[str, s
         weights = folder / f"{name}{WEIGHTS_SUFFIX}"
         # An empty file cannot be mapped; it is that of no bundle.
         constants = np.memmap(weights, np.uint8, "r") if weights.stat().st_size else np.zeros(0, np.uint8)
+    except GlowError:
+        raise
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=str(error.filename or path)) from error
     except (ValueError, KeyError, TypeError) as error:

@@ -12,7 +12,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.sizes import fitting_hint
-from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.functions import (
     contradiction,
@@ -131,6 +131,8 @@ class Scope:
             raise ModelError(f"{proto.op_type}: its results do not fit into memory", node=name, hint=hint) from error
         except VerifyException as error:
             raise ModelError(f"{proto.op_type}: {error}", node=name) from error
+        except GlowError:  # Some are errors of values, too.
+            raise
         except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise self._explained(proto, domain, name, error) from error
         if results is None:
