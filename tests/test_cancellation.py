@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
+import select
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,8 @@ from glow_mlir import InferenceSession, RunOptions
 from glow_mlir.errors import CancelledError, ExecutionError, OptionError, TimeLimitError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
+from glow_mlir.support.cancellation import Cancellation
+from glow_mlir.support.watchdog import Watchdog
 
 FOREVER = 1 << 60
 """More trips than there is time for."""
@@ -176,6 +181,23 @@ def test_terminate_leaves_other_calls(counted: InferenceSession) -> None:
     assert "limit of 0.3 seconds" in told[1]
 
 
+@pytest.mark.parametrize("copied", [copy, deepcopy, lambda options: pickle.loads(pickle.dumps(options))])
+def test_copies_of_options_terminate_calls_of_their_own(
+    counted: InferenceSession, copied: Callable[[RunOptions], RunOptions]
+) -> None:
+    first, copies = limited(0.3), list[RunOptions]()
+
+    def terminate_copy() -> None:
+        copies.append(copied(first))
+        copies[0].terminate = True
+
+    told = in_calls(counted, [first], terminate_copy)
+    assert "limit of 0.3 seconds" in told[0]
+    assert copies[0].time_limit == 0.3
+    with pytest.raises(CancelledError, match="terminate is set"):
+        counted.run(None, feed(3), copies[0])
+
+
 def test_bound_calls_end(counted: InferenceSession) -> None:
     binding = counted.io_binding()
     binding.bind_cpu_input("n", np.array(FOREVER))
@@ -276,3 +298,60 @@ def test_asyncio_keeps_its_signals(counted: InferenceSession) -> None:
     if threading.current_thread() is not threading.main_thread():
         pytest.skip("only the main thread hears signals")
     assert asyncio.run(program()) == 1
+
+
+@pytest.fixture
+def foreign_descriptor() -> Generator[tuple[int, int]]:
+    """A pipe that hears signals, and what reads it; the handler of SIGUSR1 does nothing."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before, handler = signal.set_wakeup_fd(writer), signal.signal(signal.SIGUSR1, lambda *_: None)
+    yield reader, writer
+    signal.set_wakeup_fd(before)
+    signal.signal(signal.SIGUSR1, handler)
+    os.close(reader)
+
+
+def test_signals_at_the_end_of_a_call_reach_whoever_had_the_descriptor(foreign_descriptor: tuple[int, int]) -> None:
+    reader, writer = foreign_descriptor
+    dog, interval = Watchdog(), sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(5)  # The other thread gets to read what came only when the call is over.
+        dog.listen()
+        os.kill(os.getpid(), signal.SIGUSR1)
+        dog.give_back()
+    finally:
+        sys.setswitchinterval(interval)
+    assert select.select([reader], [], [], 20)[0]
+    assert os.read(reader, 9) == bytes([signal.SIGUSR1])
+    assert signal.set_wakeup_fd(-1) == writer
+
+
+@pytest.mark.parametrize("fault", ["full", "closed"])
+def test_limits_hold_where_signals_cannot_be_passed_on(foreign_descriptor: tuple[int, int], fault: str) -> None:
+    _, writer = foreign_descriptor
+    dog, call = Watchdog(), Cancellation()
+    dog.listen()
+    if fault == "closed":
+        os.close(writer)
+    else:
+        with pytest.raises(BlockingIOError):
+            while os.write(writer, bytes(4096)):
+                continue
+    os.kill(os.getpid(), signal.SIGUSR1)
+    time.sleep(0.05)
+    dog.give_back()
+    dog.limit(call, 0.01, TimeLimitError("too long"))
+    time.sleep(0.2)
+    with pytest.raises(TimeLimitError):
+        call.check()
+
+
+def test_deadlines_of_any_number_and_length() -> None:
+    dog, call = Watchdog(), Cancellation()
+    for seconds in (1e300, *np.linspace(60, 50, 20_000)):  # Each ends before all that were.
+        dog.limit(Cancellation(), float(seconds), TimeLimitError("too long"))
+    dog.limit(call, 0.01, TimeLimitError("too long"))
+    time.sleep(0.2)
+    with pytest.raises(TimeLimitError):
+        call.check()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Self
 
 from glow_mlir.api.refused_names import Explained
 from glow_mlir.api.settings import (
@@ -67,6 +68,12 @@ class RunOptions(Settings, Explained):
     def __init__(self) -> None:
         super().__init__()
         self._calls: set[Cancellation] = set()
+
+    def __copy__(self) -> Self:
+        """Other options with the same settings, for calls of their own."""
+        found = super().__copy__()
+        found._calls = set()
+        return found
 
     def __setattr__(self, name: str, value: object) -> None:
         super().__setattr__(name, value)

@@ -18,7 +18,7 @@ import socket
 import threading
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 
 from glow_mlir.errors import CancelledError, TimeLimitError
@@ -26,6 +26,9 @@ from glow_mlir.support.cancellation import Cancellation, cancelled_by
 
 _SURE = 1.0
 """For how many seconds it is taken for sure that signals come here, since they did."""
+
+_LONGEST = 3600.0
+"""After how many seconds the thread looks again at the latest: systems do not wait for any time."""
 
 _LOOK = b"\0"
 """What wakes the thread where nothing but its deadlines has changed: there is no signal 0."""
@@ -39,10 +42,14 @@ class Watchdog:
         """What ends the call in which the main thread is."""
         self._passed_to = -1
         """The descriptor of somebody else's to which numbers of signals are passed on, or -1."""
+        self._is_lent = False
+        """Whether signals come here for the time of a call, and then go to that descriptor again."""
         self._heard = -math.inf
         """When it was last seen that signals come here."""
         self._lock = threading.Lock()
         self._deadlines: list[tuple[float, int, Cancellation, CancelledError]] = []
+        self._next_look = math.inf
+        """When the thread looks at the deadlines by itself."""
         self._order = itertools.count()
         self._reader, self._writer = socket.socketpair()
         self._writer.setblocking(False)
@@ -63,13 +70,16 @@ class Watchdog:
         if before in (-1, own):
             self._heard = now
         else:
-            self._passed_to = before
+            self._passed_to, self._is_lent = before, True
 
     def give_back(self) -> None:
-        """Let signals go to whoever had the descriptor before the call."""
-        if self._passed_to >= 0:
-            signal.set_wakeup_fd(self._passed_to, warn_on_full_buffer=False)
-            self._passed_to = -1
+        """Let signals go to whoever had the descriptor before the call, with those that the thread reads only now."""
+        if self._is_lent:
+            self._is_lent = False
+            try:
+                signal.set_wakeup_fd(self._passed_to, warn_on_full_buffer=False)
+            except OSError:  # It was closed during the call.
+                signal.set_wakeup_fd(-1)
 
     def close(self) -> None:
         """Hear no signals any more, in a child process, where the thread is not."""
@@ -81,11 +91,13 @@ class Watchdog:
 
     def limit(self, cancellation: Cancellation, seconds: float, error: TimeLimitError) -> None:
         """End a call by an error when `seconds` have passed, if it has not ended by then."""
-        item = (time.monotonic() + seconds, next(self._order), cancellation, error)
+        deadline = time.monotonic() + seconds
         with self._lock:
-            heapq.heappush(self._deadlines, item)
-            is_next = self._deadlines[0] is item
-        if is_next:
+            heapq.heappush(self._deadlines, (deadline, next(self._order), cancellation, error))
+            if deadline >= self._next_look:
+                return
+            self._next_look = deadline
+        with suppress(BlockingIOError):  # Where there is no room for it, the thread has enough to wake up for.
             self._writer.send(_LOOK)
 
     def forget(self, cancellation: Cancellation) -> None:
@@ -98,7 +110,9 @@ class Watchdog:
         """What the thread does."""
         while True:
             with self._lock:
-                wait = max(self._deadlines[0][0] - time.monotonic(), 0) if self._deadlines else None
+                now = time.monotonic()
+                self._next_look = min([now + _LONGEST, *(item[0] for item in self._deadlines[:1])])
+                wait = max(self._next_look - now, 0)
             if select.select([self._reader], [], [], wait)[0]:
                 for number in self._reader.recv(4096):
                     self._signalled(number)
@@ -107,7 +121,8 @@ class Watchdog:
     def _signalled(self, number: int) -> None:
         """A signal has come, or the deadlines have changed."""
         if number and (other := self._passed_to) >= 0:
-            os.write(other, bytes([number]))
+            with suppress(OSError):  # It is full or closed: Python drops signals then, too.
+                os.write(other, bytes([number]))
         if number == signal.SIGINT and (call := self.main) is not None:
             call.cancel(CancelledError("the call was interrupted"))
 
