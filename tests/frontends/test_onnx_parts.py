@@ -72,6 +72,16 @@ MODELS: Mapping[str, onnx.ModelProto] = {
     "backwards": selected(
         node("Slice", "rows most least first step", "y"), outputs=["y"], most=[99], least=[-99], step=[-2]
     ),
+    "backwards from the first": selected(
+        node("Slice", "rows first least first step", "y"), outputs=["y"], least=[-99], step=[-1]
+    ),
+    "backwards in nothing": selected(
+        node("Slice", "x first first", "nothing"),
+        node("Shape", "rows", "number", start=0, end=1),
+        node("Slice", "nothing first number first step", "y"),
+        outputs=["y"],
+        step=[-1],
+    ),
     "every second": selected(node("Slice", "rows one most first two", "y"), outputs=["y"], one=[1], most=[99], two=[2]),
     "two axes": selected(
         node("Slice", "rows starts ends axes", "y"), outputs=["y"], starts=[-2, 1], ends=[99, 3], axes=[0, 1]

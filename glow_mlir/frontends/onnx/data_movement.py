@@ -235,11 +235,13 @@ def _from_front(bound: Size, size: Size) -> Size | None:
 
 
 def _limited(bound: Size | None, least: Size, most: Size) -> Size | None:
-    """The nearest size from `least` to `most`; `None` where it is not always the same one of the three."""
+    """The nearest size from `least` to `most`, `most` where that is below; `None` where it is not always the same."""
     if bound is None:
         return None
+    if largest(most - least) < 0:
+        return most
     if largest(bound - least) <= 0:
-        return least
+        return least if smallest(most - least) >= 0 else None
     if smallest(bound - most) >= 0:
         return most
     return bound if smallest(bound - least) >= 0 and smallest(most - bound) >= 0 else None
