@@ -66,7 +66,7 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         "clear_ep_context_data_read_func": _IN_CACHE,
         "register_custom_ops_library": "operators are written in Python: docs/add-an-operator.md",
         "set_ep_context_data_read_func": _IN_CACHE,
-        "set_load_cancellation_flag": "a compilation is stopped by Ctrl-C, or with its process",
+        "set_load_cancellation_flag": "compile_time_limit=SECONDS ends a compilation, and Ctrl-C does",
         "set_provider_selection_policy": _ONE_DEVICE,
         "set_provider_selection_policy_delegate": _ONE_DEVICE,
     },
