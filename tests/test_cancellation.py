@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pickle
 import select
 import signal
 import subprocess
@@ -181,7 +180,7 @@ def test_terminate_leaves_other_calls(counted: InferenceSession) -> None:
     assert "limit of 0.3 seconds" in told[1]
 
 
-@pytest.mark.parametrize("copied", [copy, deepcopy, lambda options: pickle.loads(pickle.dumps(options))])
+@pytest.mark.parametrize("copied", [copy, deepcopy])
 def test_copies_of_options_terminate_calls_of_their_own(
     counted: InferenceSession, copied: Callable[[RunOptions], RunOptions]
 ) -> None:
@@ -300,12 +299,16 @@ def test_asyncio_keeps_its_signals(counted: InferenceSession) -> None:
     assert asyncio.run(program()) == 1
 
 
+def ignored(*_: Any) -> None:
+    """A handler of signals that does nothing."""
+
+
 @pytest.fixture
 def foreign_descriptor() -> Generator[tuple[int, int]]:
     """A pipe that hears signals, and what reads it; the handler of SIGUSR1 does nothing."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    before, handler = signal.set_wakeup_fd(writer), signal.signal(signal.SIGUSR1, lambda *_: None)
+    before, handler = signal.set_wakeup_fd(writer), signal.signal(signal.SIGUSR1, ignored)
     yield reader, writer
     signal.set_wakeup_fd(before)
     signal.signal(signal.SIGUSR1, handler)
@@ -335,9 +338,8 @@ def test_limits_hold_where_signals_cannot_be_passed_on(foreign_descriptor: tuple
     if fault == "closed":
         os.close(writer)
     else:
-        with pytest.raises(BlockingIOError):
-            while os.write(writer, bytes(4096)):
-                continue
+        while select.select([], [writer], [], 0)[1]:
+            os.write(writer, bytes(4096))
     os.kill(os.getpid(), signal.SIGUSR1)
     time.sleep(0.05)
     dog.give_back()

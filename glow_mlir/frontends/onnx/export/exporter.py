@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import onnx
 from onnx import helper
@@ -84,8 +84,11 @@ def save_model(model: onnx.ModelProto, path: Path, constants: str = "", least_by
     Write a model to a file; its `constants` of so many bytes and more to the file of that name beside it.
 
     Without a name they are in the model, unless they have more than `LARGEST` bytes. Raises `OptionError` where a file
-    cannot be written.
+    cannot be written, and for a name of no file beside the model, which ONNX's readers take alone.
     """
+    beside = PurePath(constants)
+    if constants and (beside.is_absolute() or ".." in beside.parts or beside == PurePath(path.name)):
+        raise OptionError(f"'{constants}' is no file beside the model, for its constants", hint=f"{path.name}.data")
     if constants or sum(tensor.ByteSize() for tensor in model.graph.initializer) > LARGEST:
         location = constants or f"{path.name}.data"
         try:
