@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import watching
-from glow_mlir.tools.command_line import EXIT_OK, new_parser, run_tool
+from glow_mlir.tools.command_line import EXIT_OK, ArgumentGroup, new_parser, run_tool
 from glow_mlir.tools.progress import Progress
 from glow_mlir.tools.quantization_arguments import add_quantization_arguments, quantization_by, report_file
 from glow_mlir.tools.run_arguments import (
@@ -58,54 +58,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         metavar="[ENTRY=]MODEL",
         help="an .onnx file, or a .mlir file; several share one object and their constants, and say what C calls each",
     )
-    files = parser.add_argument_group("bundle")
-    files.add_argument("-o", "--output", metavar="DIR", help="the folder to write (default: the name of the bundle)")
-    files.add_argument("--name", help="what all names in C begin with (default: the name of the first model)")
-    files.add_argument(
-        "--entry", metavar="NAME", help="what C calls the entry of the only model behind that (default: run)"
-    )
-    files.add_argument(
-        "--constants",
-        choices=("file", "object"),
-        help="where constants are: in files of their own, or in the object, in its section that is only read (default: "
-        "file, and object in packages for microcontrollers)",
-    )
-    files.add_argument(
-        "--emit",
-        choices=("object", "archive", "shared", "wasm"),
-        default="object",
-        help="what to write beside the object: an archive, or a library by whatever linker there is",
-    )
-    files.add_argument(
-        "--package",
-        choices=("cmake", "zephyr", "arduino"),
-        default="cmake",
-        help="what to write for the build of the program: a package for CMake (default), a module of Zephyr, or a "
-        "library of Arduino",
-    )
-    files.add_argument(
-        "--api",
-        choices=("static", "dynamic"),
-        default="static",
-        help="dynamic: the object describes itself as well, for programs that run any bundle",
-    )
-    files.add_argument(
-        "--instrument",
-        action="store_true",
-        help="call what the arguments say before and after each instruction; a second header writes what these compute",
-    )
-    files.add_argument(
-        "--reuse-inputs",
-        action="store_true",
-        help="keep inputs and outputs in the activations, where others take their memory once they are not needed: "
-        "a call overwrites its inputs",
-    )
-    files.add_argument(
-        "--report",
-        type=report_file,
-        metavar="FILE.json|FILE.html",
-        help="write what is printed with the lives of all buffers, or a page with a picture of them",
-    )
+    _add_bundle_arguments(parser.add_argument_group("bundle"))
     compilation = parser.add_argument_group("compilation")
     add_code_arguments(compilation)
     add_model_arguments(compilation)
@@ -116,6 +69,57 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         reason = "a bundle that describes itself has inputs and outputs in the mutables"
         raise OptionError(reason, hint="--api static with --reuse-inputs")
     return args
+
+
+def _add_bundle_arguments(group: ArgumentGroup) -> None:
+    """Add the options that say what is written, and what C calls it."""
+    group.add_argument("-o", "--output", metavar="DIR", help="the folder to write (default: the name of the bundle)")
+    group.add_argument("--name", help="what all names in C begin with (default: the name of the first model)")
+    group.add_argument(
+        "--entry", metavar="NAME", help="what C calls the entry of the only model behind that (default: run)"
+    )
+    group.add_argument(
+        "--constants",
+        choices=("file", "object"),
+        help="where constants are: in files of their own, or in the object, in its section that is only read (default: "
+        "file, and object in packages for microcontrollers)",
+    )
+    group.add_argument(
+        "--emit",
+        choices=("object", "archive", "shared", "wasm"),
+        default="object",
+        help="what to write beside the object: an archive, or a library by whatever linker there is",
+    )
+    group.add_argument(
+        "--package",
+        choices=("cmake", "zephyr", "arduino"),
+        default="cmake",
+        help="what to write for the build of the program: a package for CMake (default), a module of Zephyr, or a "
+        "library of Arduino",
+    )
+    group.add_argument(
+        "--api",
+        choices=("static", "dynamic"),
+        default="static",
+        help="dynamic: the object describes itself as well, for programs that run any bundle",
+    )
+    group.add_argument(
+        "--instrument",
+        action="store_true",
+        help="call what the arguments say before and after each instruction; a second header writes what these compute",
+    )
+    group.add_argument(
+        "--reuse-inputs",
+        action="store_true",
+        help="keep inputs and outputs in the activations, where others take their memory once they are not needed: "
+        "a call overwrites its inputs",
+    )
+    group.add_argument(
+        "--report",
+        type=report_file,
+        metavar="FILE.json|FILE.html",
+        help="write what is printed with the lives of all buffers, or a page with a picture of them",
+    )
 
 
 def entry_and_file(text: str) -> tuple[str, str]:
