@@ -402,7 +402,7 @@ def test_threads_are_part_of_the_key() -> None:
 
 @pytest.mark.parametrize("threads", [-1, 1025, 2.0, "2", True])
 def test_no_number_of_threads(threads: Any) -> None:
-    with pytest.raises(OptionError, match=f"threads={threads} is no number of threads"):
+    with pytest.raises(OptionError, match=f"threads={threads!r} is no number of threads"):
         InferenceSession(adding(), threads=threads)
 
 

@@ -169,7 +169,9 @@ def count_threads(threads: int | None) -> int | None:
         return None
     count = whole_number(threads)
     if count is None or not 0 <= count <= MOST_THREADS:
-        raise OptionError(f"threads={threads} is no number of threads", hint=f"0 for all cores, or 1 to {MOST_THREADS}")
+        raise OptionError(
+            f"threads={threads!r} is no number of threads", hint=f"0 for all cores, or 1 to {MOST_THREADS}"
+        )
     return count or min(usable_cores(), MOST_THREADS)
 
 
