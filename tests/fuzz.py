@@ -22,8 +22,11 @@ from fuzzing import Failure, Fuzzer, fuzz
 
 FUZZERS: Mapping[str, str] = {
     "mutants": "mutants",
+    "bundles": "bundle_cases",
+    "models": "model_cases",
     "networks": "network_cases",
     "onnx": "onnx_mutants",
+    "pickles": "pickle_cases",
 }
 """Name → the module of `tests/support` that has its `STAGES`: for each stage a `Fuzzer`, for one without the key ""."""
 

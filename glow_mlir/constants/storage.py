@@ -18,7 +18,7 @@ from glow_mlir.dialects.element_types import element_type, is_narrow_float, nump
 from glow_mlir.dialects.glow_high.storage import ConstantOp, ContentOp, FunctionOp, GetOp, SplatOp, StorageOp
 from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.properties import number
-from glow_mlir.dialects.shapes import shape_of, tensor
+from glow_mlir.dialects.shapes import shape_of, sizes_of, tensor
 from glow_mlir.support.dtypes import is_float_dtype
 
 
@@ -39,6 +39,12 @@ def dense_array(value: DenseIntOrFPElementsAttr, type_: TensorType[Attribute]) -
     """The elements of a dense attribute as an array of `type_`."""
     dtype = numpy_dtype(type_.element_type)
     return np.array(list(value.get_values())).astype(dtype).reshape(shape_of(type_))
+
+
+def _known_splat(value: SSAValue) -> SplatOp | None:
+    """The splat that gives a value, where all its sizes are numbers."""
+    owner = value.owner
+    return owner if isinstance(owner, SplatOp) and all(isinstance(size, int) for size in sizes_of(value)) else None
 
 
 def splat_array(op: SplatOp) -> np.ndarray:
@@ -167,21 +173,20 @@ class Storage:
         return op
 
     def is_constant(self, value: SSAValue) -> bool:
-        """Whether a value is a constant or a splat."""
-        return isinstance(value.owner, SplatOp) or self._constant_of(value) is not None
+        """Whether a value is a constant, or a splat whose sizes are numbers."""
+        return _known_splat(value) is not None or self._constant_of(value) is not None
 
     def value_of(self, value: SSAValue) -> np.ndarray | None:
-        """The array behind a value that is a constant or a splat, computed now; `None` for every other value."""
-        owner = value.owner
-        if isinstance(owner, SplatOp):
-            return splat_array(owner)
+        """The array behind a constant, or a splat whose sizes are numbers, computed now; `None` for other values."""
+        if (splat := _known_splat(value)) is not None:
+            return splat_array(splat)
         op = self._constant_of(value)
         return None if op is None else constant_array(op)
 
     def deferred(self, value: SSAValue) -> Deferred | None:
         """Like `value_of`, but computed only where and when it is needed."""
-        if isinstance(value.owner, SplatOp):
-            return Stored(splat_array(value.owner))
+        if (splat := _known_splat(value)) is not None:
+            return Stored(splat_array(splat))
         op = self._constant_of(value)
         return None if op is None else deferred_constant(op)
 

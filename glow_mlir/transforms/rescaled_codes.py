@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import reduce
 
 import numpy as np
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import byte_width, storage_of
 from glow_mlir.dialects.glow_high.activations import ReluOp
 from glow_mlir.dialects.glow_high.canonicalization.clips import limits_of
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, BitwiseXorOp, ClipOp
-from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, BitwiseXorOp, ClipOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp, CastOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, RescaleOp, StorageCastOp
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds, zero_point_of
@@ -57,7 +58,8 @@ def rescaled(found: Combination, to: UniformQuantizedType, emit: Emitter) -> SSA
     The codes of a sum of codes, whose factors are relative to their scale: one is rescaled, the others are numbers in
     its offset.
     """
-    terms = sorted(found.terms, key=lambda term: -byte_width(element_of(term[0])))
+    given = sorted(found.terms, key=lambda term: -byte_width(element_of(term[0])))
+    terms = [(_exact(value, emit), factor) for value, factor in given]
     number = np.asarray(0 if found.offset is None else found.offset, np.float32)
     for value, multiplier in terms:
         number = number - np.float32(zero_point_of(element_of(value))) * multiplier
@@ -67,6 +69,19 @@ def rescaled(found: Combination, to: UniformQuantizedType, emit: Emitter) -> SSA
         offsets.append(emit.constant(np.asarray(number), "offset"))
     offset = reduce(lambda a, b: emit(AddOp, a, b), offsets) if offsets else None
     return emit(RescaleOp, first, multiplier, offset, to=to)
+
+
+def _exact(value: SSAValue, emit: Emitter) -> SSAValue:
+    """
+    Codes, those of 16 bits less their zero point, as integers of 32 bits.
+
+    Of a large zero point in the offset, and of the product that it is to cancel, f32 would round away what is left.
+    """
+    element = element_of(value)
+    zero_point = zero_point_of(element)
+    if byte_width(element) != 2 or not zero_point:
+        return value
+    return emit(SubOp, emit(CastOp, stored_integers(value, emit), to=i32), emit.splat(zero_point, i32))
 
 
 def _same_codes(found: Combination, to: UniformQuantizedType, emit: Emitter) -> SSAValue | None:

@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.properties import integer, ints
-from glow_mlir.dialects.shapes import normalize_axis, shape_of, sizes_of
+from glow_mlir.dialects.shapes import normalize_axis, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
@@ -38,7 +38,7 @@ class InlineSingleTrip(Pattern):
     def match_and_rewrite(self, op: LoopOp, rewriter: Rewriter, /) -> None:
         if op.static_trips == 1 and op.condition is None:
             emit = rewriter.emit
-            rows = [emit(ReshapeOp, rows.value, shape=shape_of(rows.value)[1:]) for rows in op.over]
+            rows = [emit(ReshapeOp, rows.value, shape=sizes_of(rows.value)[1:]) for rows in op.over]
             first = emit(SplatOp, value=IntegerAttr(0, i64), shape=())
             inline(op, op.body, [first, *op.initial, *rows], rewriter)
 
@@ -195,7 +195,7 @@ def inline(op: RegionOp, region: Region, arguments: Sequence[SSAValue], rewriter
             rewriter.handle_operation_modification(inner)
     stacked = op.stacked if isinstance(op, LoopOp) else ()
     values = [
-        rewriter.emit(ReshapeOp, value, shape=shape_of(result)) if result in stacked else value
+        rewriter.emit(ReshapeOp, value, shape=sizes_of(result)) if result in stacked else value
         for result, value in zip(op.results, yielded, strict=True)
     ]
     rewriter.replace(op, [], values)

@@ -11,6 +11,7 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
+from glow_mlir import InferenceSession
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
 
@@ -114,3 +115,30 @@ def test_operator_agrees_with_onnxruntime(name: str) -> None:
     difference = result.astype(int) - expected.astype(int)
     assert np.abs(difference).max() <= 1
     assert np.mean(difference == 0) > 0.9
+
+
+@pytest.mark.parametrize("zero_point", [20, 21, 255])
+@pytest.mark.parametrize("kernel", [1, 2])
+def test_halves_of_a_mean_are_rounded_behind_the_zero_point(zero_point: int, kernel: int) -> None:
+    """As onnxruntime does in QLinearAveragePool alone: to an even code, and not to an even distance."""
+    data = np.arange(256, dtype=np.uint8).reshape(1, 1, 16, 16)
+    model = _model_of("QLinearAveragePool", {"x": data}, [f(0.5), u(11), f(1.0), u(zero_point)], kernel)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (wanted,) = cast("list[np.ndarray]", session.run(None, {"x": data}))
+    for backend in ("cpu", "interpreter"):
+        (found,) = InferenceSession(model, cache=False, backend=backend).run(None, {"x": data})
+        np.testing.assert_array_equal(found, wanted)
+
+
+def _model_of(kind: str, inputs: Mapping[str, np.ndarray], constants: list[np.ndarray], kernel: int) -> onnx.ModelProto:
+    """A model of one operator whose other operands are constants."""
+    known = [numpy_helper.from_array(array, f"c{place}") for place, array in enumerate(constants)]
+    names = [*inputs, *(constant.name for constant in known)]
+    node = helper.make_node(kind, names, ["y"], kind, domain="com.microsoft", kernel_shape=[kernel] * 2)
+    values = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in inputs.items()
+    ]
+    graph = helper.make_graph([node], "graph", values, [onnx.ValueInfoProto(name="y")], known)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)

@@ -56,6 +56,13 @@ def experts() -> onnx.ModelProto:
 
 MODELS: Mapping[str, onnx.ModelProto] = {
     "halves": selected(node("Split", "rows", "y z", axis=0, num_outputs=2), outputs=["y", "z"]),
+    "places where a constant of as many elements is smaller": selected(
+        node("Shape", "rows", "sizes"),
+        node("ConstantOfShape", "sizes", "zeros"),
+        node("Greater", "rows zeros", "is_larger"),
+        node("NonZero", "is_larger", "y"),
+        outputs=["y"],
+    ),
     "up to a count": selected(node("Slice", "x first count", "y", "cut"), outputs=["y"]),
     "from a count": selected(node("Slice", "x count most", "y"), outputs=["y"], most=[1 << 62]),
     "around a count": selected(

@@ -174,14 +174,15 @@ def check_source(source: bytes | Path, seed: int = 0) -> bool:
     except CompilerBugError:
         raise
     except GlowError as error:
-        _check_line(error)
+        check_line(error)
         return False
     if reason := forbidden(source):
         raise WrongAcceptanceError(reason)
     return True
 
 
-def _check_line(error: GlowError) -> None:
+def check_line(error: GlowError) -> None:
+    """Raise where an error is not one clean line."""
     line = str(error)
     if not error.reason or "\n" in line or "Traceback" in line:
         raise AssertionError(f"no clean error: {line!r}")

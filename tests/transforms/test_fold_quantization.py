@@ -113,3 +113,33 @@ def test_folded_graph_means_the_same(name: str, target: str) -> None:
     compiled = InferenceSession(module, target=target, cache=False)
     inputs = {argument.name: array for argument, array in zip(exact.get_inputs(), arrays, strict=True)}
     np.testing.assert_array_equal(compiled.run(None, inputs)[0], exact.run(None, inputs)[0])
+
+
+@pytest.mark.parametrize("zero_point", [0, 300, 32781, 65535])
+def test_sums_of_codes_of_16_bits_are_the_nearest_codes(zero_point: int) -> None:
+    """But for those in the middle, whose floats are rounded themselves; a large zero point takes no digits away."""
+    scale, other, to = (np.float32(number) for number in (0.015918799, 0.0293438, 0.025786187))
+    types = f"!quant.uniform<u16:f32, {scale}:{zero_point}>", f"!quant.uniform<u8:f32, {other}:128>"
+    text = f"""
+    glow_high.func @f(%a: tensor<65536xui16>, %b: tensor<65536xui8>) -> tensor<65536xi8> {{
+      %qa = glow_high.storage_cast %a {{to = {types[0]}}} : tensor<65536x{types[0]}>
+      %qb = glow_high.storage_cast %b {{to = {types[1]}}} : tensor<65536x{types[1]}>
+      %da = glow_high.dequantize %qa : tensor<65536xf32>
+      %db = glow_high.dequantize %qb : tensor<65536xf32>
+      %sum = glow_high.add %da, %db : tensor<65536xf32>
+      %q = glow_high.quantize %sum {{to = !quant.uniform<i8:f32, {to}>}} : tensor<65536x!quant.uniform<i8:f32, {to}>>
+      %r = glow_high.storage_cast %q {{to = i8}} : tensor<65536xi8>
+      glow_high.return %r
+    }}
+    """
+    rng = np.random.default_rng(0)
+    a = np.clip(zero_point + rng.integers(-250, 250, 1 << 16), 0, 65535).astype(np.uint16)
+    b = rng.integers(0, 256, 1 << 16).astype(np.uint8)
+    exact = ((a.astype(np.float64) - zero_point) * float(scale) + (b.astype(np.float64) - 128) * float(other)) / float(
+        to
+    )
+    wanted = np.clip(np.rint(exact), -128, 127)
+    is_clear = np.abs(np.abs(exact - np.rint(exact)) - 0.5) > 1e-4
+    assert is_clear.mean() > 0.99
+    (found,) = InferenceSession(parse_module(text, new_context()), cache=False).run(None, {"a": a, "b": b})
+    np.testing.assert_array_equal(found[is_clear], wanted[is_clear])

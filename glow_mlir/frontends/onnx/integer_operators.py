@@ -17,12 +17,19 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, Tran
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp
-from glow_mlir.dialects.glow_high.quantization import DequantizeOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, StorageCastOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
+from glow_mlir.dialects.quant import uniform, zero_point_of
 from glow_mlir.dialects.shapes import normalize_axis, rank_of, shape_of, size_of
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.frontends.onnx.pooling import pool
-from glow_mlir.frontends.onnx.quantization import dequantized, dynamic_codes, integer_product, quantized
+from glow_mlir.frontends.onnx.quantization import (
+    dequantized,
+    dynamic_codes,
+    integer_product,
+    known_type,
+    quantized,
+)
 from glow_mlir.ir.registry import onnx_operator
 
 
@@ -92,12 +99,23 @@ def qlinear_where(node: Node) -> SSAValue:
 
 @onnx_operator("QLinearAveragePool", domain=ONNXRUNTIME)
 def qlinear_average_pool(node: Node) -> SSAValue:
-    """The codes of the mean of each window."""
+    """
+    The codes of the mean of each window.
+
+    onnxruntime rounds when it has added the zero point, so that halves become even codes, and not even distances from
+    an odd zero point: these are those of one less, of a mean that is one step more.
+    """
     if node.flag("channels_last"):
         raise node.unsupported("images have their channels first")
     includes_pads = node.flag("count_include_pad")
     result = pool(node, AvgPoolOp, dequantized(node, 0, 1, 2), count_include_pad=includes_pads)
-    return _requantized(node, result, 3)
+    to = known_type(node, 3, 4, node.element())
+    if to is None or not zero_point_of(to) % 2:
+        return _requantized(node, result, 3)
+    (scale, zero), *_ = to.quantization
+    result = node.emit(binary.AddOp, result, node.constant(scale, like=result))
+    codes = node.emit(QuantizeOp, result, to=uniform(to.storage, to.expressed, scale, zero - 1))
+    return node.emit(StorageCastOp, codes, to=node.element())
 
 
 @onnx_operator("QLinearGlobalAveragePool", domain=ONNXRUNTIME)

@@ -34,7 +34,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import CastOp, NegOp, RoundOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, StorageCastOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMinOp, ReduceSumOp
-from glow_mlir.dialects.quant import integer_bounds, uniform
+from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds, uniform
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, sizes_of
 from glow_mlir.frontends.onnx.blockwise import numbers_of_blocks
 from glow_mlir.frontends.onnx.elementwise import as_element, converted
@@ -79,7 +79,7 @@ def quantized(
     if is_narrow_float(element):
         return _rounded(node, value, scale, zero_point, element, axis)
     whole = _in_bytes(element)
-    known = _known_type(node, scale, zero_point, whole)
+    known = known_type(node, scale, zero_point, whole)
     if known is not None:
         codes = node.emit(StorageCastOp, node.emit(QuantizeOp, value, to=known), to=whole)
     else:
@@ -96,7 +96,7 @@ def dequantized(node: Node, code: int, scale: int, zero_point: int, axis: int | 
     if is_narrow_float(element_of(value)):
         return _scaled(node, value, scale, zero_point, axis)
     value = _as_computed(node, value)
-    known = _known_type(node, scale, zero_point, element_of(value))
+    known = known_type(node, scale, zero_point, element_of(value))
     if known is not None:
         return node.emit(DequantizeOp, node.emit(StorageCastOp, value, to=known))
     return node.emit(DequantizeOp, value, *_operands(node, sizes_of(value), axis, scale, zero_point))
@@ -149,7 +149,7 @@ def _check_codes(node: Node, element: Attribute) -> None:
         raise node.unsupported(f"codes of {element} are not supported")
 
 
-def _known_type(node: Node, scale: int, zero_point: int, element: Attribute) -> Attribute | None:
+def known_type(node: Node, scale: int, zero_point: int, element: Attribute) -> UniformQuantizedType | None:
     """The quantized type where there is one scale and zero point, known now; else `None`."""
     number, offset = node.known(scale), node.known(zero_point)
     if number is None or number.size != 1 or (offset is None) != (node.optional(zero_point) is None):

@@ -53,6 +53,21 @@ glow_high.func @once(%x: tensor<1x4xf32>, %a: tensor<4xf32>) -> (tensor<4xf32>, 
   glow_high.return %last, %all
 }
 
+// So it is where their size is known at run time only.
+
+// CHECK-LABEL: glow_high.func @once_sized(
+// CHECK:         %[[ROW:.*]] = glow_high.reshape %x {shape = #glow.sizes<[n], n = 0 to 6>}
+// CHECK-NEXT:    %[[SUM:.*]] = glow_high.add %a, %[[ROW]]
+// CHECK-NEXT:    %[[STACK:.*]] = glow_high.reshape %[[SUM]] {shape = #glow.sizes<[1, n], n = 0 to 6>}
+// CHECK-NEXT:    glow_high.return %[[SUM]], %[[STACK]]
+glow_high.func @once_sized(%x: tensor<1x?xf32, #glow.sizes<[n], n = 0 to 6>>, %a: tensor<?xf32, #glow.sizes<[n], n = 0 to 6>>) -> (tensor<?xf32, #glow.sizes<[n], n = 0 to 6>>, tensor<1x?xf32, #glow.sizes<[n], n = 0 to 6>>) {
+  %last, %all = glow_high.loop %i = 1 (%b = %a) over (%row = %x) {
+    %0 = glow_high.add %b, %row : tensor<?xf32, #glow.sizes<[n], n = 0 to 6>>
+    glow_high.yield %0, %0
+  } : tensor<?xf32, #glow.sizes<[n], n = 0 to 6>>, tensor<1x?xf32, #glow.sizes<[n], n = 0 to 6>>
+  glow_high.return %last, %all
+}
+
 // What trips only hand on is the same in all of them, and what nothing uses is not yielded.
 
 // CHECK-LABEL: glow_high.func @same(
