@@ -24,6 +24,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     ClipOp,
     DivOp,
     EqualOp,
+    LessOp,
     MaxOp,
     MinOp,
     MulOp,
@@ -323,6 +324,7 @@ def dynamic_codes(node: Node, value: SSAValue) -> tuple[SSAValue, SSAValue, SSAV
     Codes of u8 for the range of numbers with 0 in it, scale and zero point (ONNX DynamicQuantizeLinear).
 
     Where all numbers are 0, the standard's scale is 0, of which there are no codes, and it is 1, as in onnxruntime.
+    The zero point is then 0; it is 255 where the range is so small or large that the standard has no number for it.
     """
     axes, zero = list(range(rank_of(value))), node.constant(0.0, like=value)
     least = node.emit(MinOp, node.emit(ReduceMinOp, value, axes=axes, keepdims=False), zero)
@@ -330,6 +332,8 @@ def dynamic_codes(node: Node, value: SSAValue) -> tuple[SSAValue, SSAValue, SSAV
     steps, extent = node.constant(255.0, like=value), node.emit(SubOp, most, least)
     is_point = node.emit(EqualOp, extent, zero)
     scale = node.emit(WhereOp, is_point, node.constant(1.0, like=value), node.emit(DivOp, extent, steps))
-    place = node.emit(RoundOp, node.emit(ClipOp, node.emit(DivOp, node.emit(NegOp, least), scale), zero, steps))
-    zero_point = node.emit(CastOp, place, to=ui8)
+    place = node.emit(DivOp, node.emit(NegOp, least), scale)
+    # Where the quotient is no number, it is not less either.
+    limited = node.emit(MaxOp, node.emit(WhereOp, node.emit(LessOp, place, steps), place, steps), zero)
+    zero_point = node.emit(CastOp, node.emit(RoundOp, limited), to=ui8)
     return node.emit(QuantizeOp, value, scale, zero_point, to=ui8), scale, zero_point

@@ -191,3 +191,32 @@ glow_high.func @regions(%x: tensor<4xf32>, %c: tensor<i1>) -> (tensor<4xf32>, te
   %4 = glow_high.floor %2 : tensor<4xf32>
   glow_high.return %last, %4
 }
+
+// -----
+
+// What a trip yields is read by the next one, and is the result; without trips, what a loop begins with is.
+
+// CHECK-LABEL: glow_high.func @carried(
+// CHECK:         %[[FIRST:.*]] = glow_high.div %x, %three
+// CHECK:         glow_high.loop
+// CHECK:           glow_high.floor
+// CHECK:           %[[NEXT:.*]] = glow_high.div %{{.*}}, %three
+// CHECK-NEXT:      glow_high.yield %[[NEXT]]
+// CHECK:         glow_high.loop %{{.*}} = %n (%{{.*}} = %[[FIRST]])
+// CHECK:         glow_high.floor
+glow_high.func @carried(%x: tensor<4xf32>, %n: tensor<i64>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %three = glow_high.splat {value = 3.0} : tensor<f32>
+  %0 = glow_high.div %x, %three : tensor<4xf32>
+  %last = glow_high.loop %i = 2 (%a = %x) {
+    %1 = glow_high.floor %a : tensor<4xf32>
+    %2 = glow_high.softmax %1 {axis = 0} : tensor<4xf32>
+    %3 = glow_high.div %2, %three : tensor<4xf32>
+    glow_high.yield %3
+  } : tensor<4xf32>
+  %none = glow_high.loop %j = %n (%b = %0) {
+    %4 = glow_high.softmax %b {axis = 0} : tensor<4xf32>
+    glow_high.yield %4
+  } : tensor<4xf32>
+  %5 = glow_high.floor %none : tensor<4xf32>
+  glow_high.return %last, %5
+}
