@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.quantization import StorageCastOp
@@ -58,19 +58,21 @@ def _note(
 
 def _read_as(value: SSAValue) -> Iterator[CodeParameters]:
     """The parameters of the codes that integers are read as."""
-    for user in (use.operation for use in value.uses):
-        if isinstance(user, StorageCastOp):
-            yield from _parameters(user.result)
-        elif isinstance(user, _MOVES):
-            yield from _read_as(user.result)
+    pending = [value]
+    while pending:
+        for user in (use.operation for use in pending.pop().uses):
+            if isinstance(user, StorageCastOp):
+                yield from _parameters(user.result)
+            elif isinstance(user, _MOVES):
+                pending.append(user.result)
 
 
 def _made_of(value: SSAValue) -> Iterator[CodeParameters]:
     """The parameters of the codes that integers are made of."""
-    owner: Operation | None = value.owner if isinstance(value, OpResult) else None
-    if isinstance(owner, StorageCastOp | _MOVES):
+    while isinstance(owner := value.owner, _MOVES):
+        value = owner.input
+    if isinstance(owner, StorageCastOp):
         yield from _parameters(owner.input)
-        yield from _made_of(owner.input) if isinstance(owner, _MOVES) else ()
 
 
 def _parameters(value: SSAValue) -> Iterator[CodeParameters]:

@@ -14,7 +14,12 @@ from in_process import run_tool
 from models import GraphBuilder
 from onnx import TensorProto
 
+from glow_mlir.bundle.exchanged_codes import CodeParameters, exchanged_codes
 from glow_mlir.bundle.header import c_float
+from glow_mlir.dialects.glow_high.storage import FuncOp
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.rewriting import functions
+from glow_mlir.ir.text import parse_module
 from glow_mlir.tools import glow_compile
 
 
@@ -90,3 +95,33 @@ def test_floats_are_those_of_c(number: float) -> None:
     text = c_float(number)
     assert re.fullmatch(r"\d+\.\d+F|\d+(\.\d+)?e[+-]\d+F", text)
     assert np.float32(text.removesuffix("F")) == np.float32(number)
+
+
+CHAIN = """
+glow_high.placeholder @x : tensor<2x2xi8> {{input}}
+glow_high.placeholder @y : tensor<2x2xi8> {{output}}
+glow_high.func @main(@x, @y) {{
+  %0 = glow_high.get @x : tensor<2x2xi8>
+  {before}
+  %codes = glow_high.storage_cast %{half} {{to = {type}}} : tensor<2x2x{type}>
+  %{next} = glow_high.storage_cast %codes {{to = i8}} : tensor<2x2xi8>
+  {after}
+  glow_high.save %{end}, @y
+}}
+"""
+
+
+def test_many_moves_are_walked_through() -> None:
+    half, move = 1200, "%{} = glow_high.transpose %{} {{permutation = [1, 0]}} : tensor<2x2xi8>".format
+    text = CHAIN.format(
+        before="\n".join(move(number + 1, number) for number in range(half)),
+        half=half,
+        type="!quant.uniform<i8:f32, 0.5:3>",
+        next=half + 1,
+        after="\n".join(move(number + 1, number) for number in range(half + 1, 2 * half)),
+        end=2 * half,
+    )
+    (function,) = functions(parse_module(text, new_context()))
+    assert isinstance(function, FuncOp)
+    codes = CodeParameters(0.5, 3)
+    assert exchanged_codes(function) == {("input", "x"): codes, ("output", "y"): codes}
