@@ -28,7 +28,7 @@ from glow_mlir.driver.compiler import STAGE, Compilation, stage_of
 from glow_mlir.driver.pipelines import ALLOCATED, LLVM
 from glow_mlir.errors import OptionError, OutOfMemoryError
 from glow_mlir.ir.entries import entries_of, packing_functions, placeholders_of
-from glow_mlir.ir.locations import location_names
+from glow_mlir.ir.locations import short_location_names
 from glow_mlir.ir.registry import kernels_of
 from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.text import module_text
@@ -36,7 +36,6 @@ from glow_mlir.ir.traversal import own_operations
 from glow_mlir.pictures.memory import function_memory
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.bundle import ENTRY_SUFFIX
-from glow_mlir.support.short_names import short_names
 
 
 @dataclass(frozen=True)
@@ -190,14 +189,8 @@ _NAMED = 3
 def largest_constants(module: ModuleOp) -> list[str]:
     """The constants of an allocated module that take most, in words, by short names of the nodes that they are of."""
     weights = [op for function in low_functions(module) for op in own_operations(function) if _is_constant(op)]
-    short = short_names(name for op in weights for name in location_names(op.location))
-    sizes = {
-        op.storage_name: (
-            byte_size(op.result),
-            "+".join(short[name] for name in location_names(op.location)) or op.storage_name,
-        )
-        for op in weights
-    }
+    short = short_location_names(weights)
+    sizes = {op.storage_name: (byte_size(op.result), short.get(op, op.storage_name)) for op in weights}
     largest = sorted(sizes.values(), reverse=True)[:_NAMED]
     return [f"'{name}' of {size:,}" for size, name in largest]
 

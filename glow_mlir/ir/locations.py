@@ -17,6 +17,8 @@ from weakref import WeakKeyDictionary
 from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc, LocationAttr, ModuleOp, NameLoc
 from xdsl.ir import Operation
 
+from glow_mlir.support.short_names import short_names
+
 
 class Lines:
     """Where the lines of a text begin."""
@@ -59,6 +61,17 @@ def location_names(location: LocationAttr) -> tuple[str, ...]:
 def location_name(location: LocationAttr) -> str:
     """The ONNX names in a location, joined by `+`; empty where it has none."""
     return "+".join(location_names(location))
+
+
+def short_location_names(ops: Iterable[Operation]) -> dict[Operation, str]:
+    """
+    Operation → the ONNX names in its location, each cut to what tells it from those of the others, joined by `+`.
+
+    Those without a name are not in it.
+    """
+    names = {op: found for op in ops if (found := location_names(op.location))}
+    short = short_names(name for found in names.values() for name in found)
+    return {op: "+".join(short[name] for name in found) for op, found in names.items()}
 
 
 def position_of(location: LocationAttr) -> str:

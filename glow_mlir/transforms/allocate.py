@@ -8,6 +8,7 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.liveness import Life, Lifetime, binding_lifetimes, lifetimes, peak
@@ -20,7 +21,7 @@ from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.errors import OutOfMemoryError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.entries import placeholders_of
-from glow_mlir.ir.locations import location_name, place_of
+from glow_mlir.ir.locations import place_of, short_location_names
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.runtime.shared_constants import PAGE, is_shared
@@ -158,9 +159,14 @@ def check_span(function: FuncOp) -> None:
             raise OutOfMemoryError(
                 f"@{function.sym_name.data} has {size:,} bytes of {region}, more than pointers of {bits} bits span",
                 file=place_of(largest),
-                node=location_name(largest.location),
+                node=_short_name(function, largest),
                 hint="smaller inputs, or a target with pointers of 64 bits",
             )
+
+
+def _short_name(function: FuncOp, op: Operation) -> str:
+    """The nodes of an operation of a function, by what tells them from the others there."""
+    return short_location_names(own_operations(function)).get(op, "")
 
 
 def _beyond_limit(function: FuncOp, lives: Sequence[Life], size: int) -> OutOfMemoryError:
@@ -176,7 +182,7 @@ def _beyond_limit(function: FuncOp, lives: Sequence[Life], size: int) -> OutOfMe
     return OutOfMemoryError(
         f"@{function.sym_name.data} takes {needed}, {size + bound - limit:,} more than its limit of {limit:,}",
         file=place_of(declared),
-        node=location_name(declared.location),
+        node=_short_name(function, declared),
         hint=hint,
     )
 

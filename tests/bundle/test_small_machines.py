@@ -98,11 +98,23 @@ def test_the_report_says_what_size_mode_saves() -> None:
     assert "--optimize size" not in small.text()
 
 
-def test_long_names_are_cut_to_what_tells_them_apart() -> None:
+def long_names() -> onnx.ModelProto:
+    """Those convolutions, in nodes whose names begin and end alike."""
     model = convolutions()
     for number, node in enumerate(model.graph.node):
         node.name = f"/network/features/block_of_many_layers/stage_{number}/branch/inner/convolution"
-    bundle = bundle_of({"": model}, "a", CompileOptions("cpu", target="cortex-m4"))
+    return model
+
+
+def test_long_names_are_cut_to_what_tells_them_apart_where_a_limit_is_not_met() -> None:
+    with pytest.raises(OutOfMemoryError) as caught:
+        bundle_of({"": long_names()}, "a", CompileOptions("cpu", target="cortex-m4", ram_bytes=1000))
+    assert "/network/features" not in str(caught.value)
+    assert "node 'stage_" in str(caught.value)
+
+
+def test_long_names_are_cut_to_what_tells_them_apart() -> None:
+    bundle = bundle_of({"": long_names()}, "a", CompileOptions("cpu", target="cortex-m4"))
     text = bundle.report.text()
     assert "/network/features" not in text
     assert "stage_1" in text
