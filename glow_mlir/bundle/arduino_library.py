@@ -102,7 +102,7 @@ def _sizes(entry: EntryLayout) -> Iterator[str]:
 def _written(place: Place) -> Iterator[str]:
     """What gives an input its elements."""
     kind, variable = c_type(place.binding.dtype), _variable(place)
-    yield f"  {kind} *const {variable} = reinterpret_cast<{kind} *>(mutables + {place.macro}_OFFSET);"
+    yield f"  {kind} *const {variable} = reinterpret_cast<{kind} *>({place.region} + {place.macro}_OFFSET);"
     yield f"  for (size_t at = 0; at < {place.macro}_SIZE / sizeof({kind}); ++at) {{"
     yield f"    {variable}[at] = 0;"
     yield "  }"
@@ -113,7 +113,7 @@ def _printed(place: Place) -> Iterator[str]:
     kind, variable = c_type(place.binding.dtype), _variable(place)
     text = _PRINTED.get(kind, "static_cast<long>({})").format(f"{variable}[at]")
     yield f"  const {kind} *const {variable} ="
-    yield f"      reinterpret_cast<const {kind} *>(mutables + {place.macro}_OFFSET);"
+    yield f"      reinterpret_cast<const {kind} *>({place.region} + {place.macro}_OFFSET);"
     yield f"  for (size_t at = 0; at < {place.macro}_SIZE / sizeof({kind}); ++at) {{"
     yield f"    Serial.println({text});"
     yield "  }"

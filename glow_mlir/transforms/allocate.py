@@ -166,7 +166,7 @@ def check_span(function: FuncOp) -> None:
 
 def _short_name(function: FuncOp, op: Operation) -> str:
     """The nodes of an operation of a function, by what tells them from the others there."""
-    return short_location_names(own_operations(function)).get(op, "")
+    return short_location_names((op, *own_operations(function))).get(op, "")
 
 
 def _beyond_limit(function: FuncOp, lives: Sequence[Life], size: int) -> OutOfMemoryError:
