@@ -80,6 +80,7 @@ KEYWORDS: Mapping[str, Kind] = {
         "limits of specializations", _has("number", "memory", "threshold"), "SpecializationLimits(number=8)"
     ),
     "strict": _FLAG,
+    "read_config_from_model": Kind("a truth value", _is_flag, "True"),
 }
 """Keyword → what it may be. `threads`, limits of time, and what is onnxruntime's, are looked at where they are read."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -113,6 +113,15 @@ class OrtValue(Explained):
         if not array.flags.writeable:
             raise InputError("the memory of the value may only be read", hint="make one of a copy")
         array[...] = given
+
+    @property
+    def _ortvalue(self) -> Self:
+        """The tensor itself, which programs ask for who go past onnxruntime's Python class."""
+        return self
+
+    def _get_c_value(self) -> Self:
+        """As `_ortvalue`."""
+        return self
 
     # ---- what it is ----
 

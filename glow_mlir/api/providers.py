@@ -7,11 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from glow_mlir.errors import OptionError
+from glow_mlir.support.activity import caution
 from glow_mlir.support.arguments import truth
 
 GLOW = "GlowExecutionProvider"
 CPU = "CPUExecutionProvider"
 AVAILABLE = (GLOW, CPU)
+
+ELSEWHERE = frozenset(
+    f"{name}ExecutionProvider"
+    for name in (
+        *("ACL", "ArmNN", "Azure", "CANN", "CUDA", "CoreML", "Dml", "Dnnl", "Js", "MIGraphX", "Nnapi", "NvTensorRTRTX"),
+        *("OpenVINO", "QNN", "ROCM", "Rknpu", "SNPE", "Tensorrt", "Tvm", "VSINPU", "VitisAI", "WebGpu", "WebNN"),
+        "Xnnpack",
+    )
+)
+"""The providers that onnxruntime has in some build: a program that names one goes on without."""
 
 Providers = Sequence[str | tuple[str, Mapping[str, Any]]]
 
@@ -47,24 +58,25 @@ def chosen_providers(given: Providers | None, options: Sequence[Mapping[str, Any
     """
     The providers that a user names, as far as there are such, with their options as texts: all where none is named.
 
-    Of one that there is not beside one that there is, a `UserWarning` tells, as in onnxruntime. Raises `OptionError`
-    where there is none of those named, and for options that there are not.
+    Of one that onnxruntime has elsewhere, a `UserWarning` tells, and the CPU is there in any case, as in onnxruntime.
+    Raises `OptionError` for other names, for an empty list, and for options that there are not.
     """
     if given is None:
         if options is not None:
             raise OptionError("provider_options need providers", hint=f"providers=['{GLOW}']")
         return {name: {} for name in AVAILABLE}
-    pairs = _pairs(given, options)
-    found = {name: texts for name, texts in reversed(pairs) if name in AVAILABLE}
+    pairs = named_providers(given, options)
+    found = {name: texts for name, texts in pairs if name in AVAILABLE}
     missing = [name for name, _ in pairs if name not in AVAILABLE]
-    if not found:
-        reason = f"there is no provider {', '.join(map(repr, missing)) or 'in an empty list'} here"
+    unknown = [name for name in missing if name not in ELSEWHERE]
+    if unknown or not pairs:
+        reason = f"Unknown Provider Type: {', '.join(unknown)}" if unknown else "there is no provider in an empty list"
         raise OptionError(reason, hint=f"providers=['{CPU}']")
     for name in missing:
         warnings.warn(f"there is no provider '{name}' here: the model runs on the CPU", stacklevel=4)
     for name, texts in found.items():
         _check_options(name, texts)
-    return {name: found[name] for name, _ in pairs if name in found}
+    return found or {CPU: {}}
 
 
 def session_keywords(providers: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
@@ -80,27 +92,34 @@ def session_keywords(providers: Mapping[str, Mapping[str, str]]) -> dict[str, An
     return found
 
 
-def _pairs(given: Providers, options: Sequence[Mapping[str, Any]] | None) -> list[tuple[str, dict[str, str]]]:
-    """Each provider with its options; raises `OptionError` for anything else."""
+def named_providers(given: Providers, options: Sequence[Mapping[str, Any]] | None) -> list[tuple[str, dict[str, str]]]:
+    """
+    Each provider that a user names, there or not, with its options as texts.
+
+    A warning tells of one that is named twice, whose first options count. Raises `OptionError` for anything else.
+    """
     hint = f"providers=['{CPU}']"
-    # Callers without a type checker may give anything.
-    if isinstance(given, str) or not isinstance(cast("object", given), Sequence):
-        raise OptionError(f"providers={given!r} is no list of providers", hint=hint)
+    for title, value in (("providers", given), ("provider_options", options)):
+        # Callers without a type checker may give anything.
+        if isinstance(value, str) or not isinstance(cast("object", value), Sequence | None):
+            raise OptionError(f"{title}={value!r} is no list of {title.replace('_', ' ')}", hint=hint)
     if options is None:
         items: list[Any] = [(item, {}) if isinstance(item, str) else item for item in given]
     elif len(options) == len(given):
         items = list(zip(given, options, strict=True))
     else:
         raise OptionError(f"there are {len(options)} provider_options for {len(given)} providers", hint="one for each")
-    found: list[tuple[str, dict[str, str]]] = []
+    found: dict[str, dict[str, str]] = {}
     for item in items:
         match item:
+            case (str(name), Mapping()) if name in found:
+                caution(OptionError(f"the provider '{name}' is named twice", hint="its first options count"))
             case (str(name), Mapping()):
                 texts = cast("Mapping[Any, Any]", item[1])
-                found.append((name, {str(key): str(value) for key, value in texts.items()}))
+                found[name] = {str(key): str(value) for key, value in texts.items()}
             case _:
                 raise OptionError(f"{item!r} is no provider", hint=f"a name, or a pair as ('{GLOW}', {{'threads': 2}})")
-    return found
+    return list(found.items())
 
 
 def _check_options(name: str, texts: Mapping[str, str]) -> None:

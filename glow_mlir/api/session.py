@@ -14,6 +14,7 @@ from glow_mlir.api.compile_options import FULL_PRECISION, CompileOptions, check_
 from glow_mlir.api.keyword_types import check_keywords
 from glow_mlir.api.messages import is_telling, telling
 from glow_mlir.api.model_compiler import ModelCompiler
+from glow_mlir.api.model_configuration import add_carried_options, is_asked_for
 from glow_mlir.api.model_identity import model_backend
 from glow_mlir.api.model_metadata import ModelMetadata, model_metadata
 from glow_mlir.api.optimized_model import write_optimized
@@ -31,6 +32,7 @@ from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.runtime.signature import missing_sizes
 from glow_mlir.runtime.specializations import Specialization, SpecializationLimits, Specializations
+from glow_mlir.support.activity import say
 from glow_mlir.support.symbols import Dimension
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from glow_mlir.frontends.onnx.importer import ModelSource
     from glow_mlir.quantization.options import Quantization
 
-_OF_ONNXRUNTIME = ("sess_options", "providers", "provider_options")
+_OF_ONNXRUNTIME = ("sess_options", "providers", "provider_options", "read_config_from_model")
 """The parameters that are onnxruntime's."""
 
 
@@ -84,9 +86,10 @@ class InferenceSession(EntrySession):
     longer than `compile_time_limit` seconds raises `TimeLimitError`.
 
     `sess_options`, `providers` and `provider_options` are those of onnxruntime (docs/api.md says what becomes of each);
-    what they say and the keywords say, too, has to agree. Copies and pickles are made of model, options and state: a
-    path is read, and a model compiled or found in the cache, where the copy is made; a `ModelProto` that was changed in
-    between gives another model.
+    what they say and the keywords say, too, has to agree. With `read_config_from_model`, or with
+    `ORT_LOAD_CONFIG_FROM_MODEL=1` in the environment, options that a model carries count where these say nothing.
+    Copies and pickles are made of model, options and state: a path is read, and a model compiled or found in the cache,
+    where the copy is made; a `ModelProto` that was changed in between gives another model.
     """
 
     def __init__(
@@ -121,6 +124,7 @@ class InferenceSession(EntrySession):
         strict: bool = False,
         time_limit: float | None = None,
         compile_time_limit: float | None = None,
+        read_config_from_model: bool | int | None = None,
     ) -> None:
         start = time.monotonic_ns()
         # All of the above, under their names: who copies the session gives them again.
@@ -135,6 +139,9 @@ class InferenceSession(EntrySession):
         self._providers = providers_of(settings, providers, provider_options)
         with telling(settings):
             self._model = model_of(path_or_bytes, settings)
+            say(f"a session begins of {path_or_bytes if isinstance(self._model, Path) else 'a model in memory'}")
+            if is_asked_for(read_config_from_model):
+                add_carried_options(settings, self._model)
             own = {name: value for name, value in given.items() if name not in _OF_ONNXRUNTIME}
             self._begin(**keywords_of(self._model, settings, self._providers, own))
             if settings.enable_profiling:

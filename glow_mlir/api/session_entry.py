@@ -13,6 +13,7 @@ from glow_mlir.api.async_calls import Callback, call_beside
 from glow_mlir.api.call_limits import cancellable
 from glow_mlir.api.io_binding import IOBinding
 from glow_mlir.api.messages import telling
+from glow_mlir.api.native import NativeSession
 from glow_mlir.api.ort_value import OrtValue
 from glow_mlir.api.refused_names import Explained
 from glow_mlir.api.reopening import Recipe
@@ -271,6 +272,11 @@ class EntrySession(Explained, ABC):
             iobinding.call()
         else:
             self._watched(run_options, iobinding.call, iobinding.entry)
+
+    @property
+    def _sess(self) -> NativeSession:
+        """The session in the form that programs know who go past onnxruntime's Python class."""
+        return NativeSession(self)
 
     def _watched(self, run_options: RunOptions | None, call: Callable[[], Result], entry: SessionEntry) -> Result:
         """What a call of an entry gives, as options say."""

@@ -136,7 +136,8 @@ class Settings:
     def get_entry(self, key: str) -> str:
         """The value of an entry that somebody set; raises `OptionError` for another."""
         if key not in self.entries:
-            raise OptionError(f"nobody has set '{key}'", hint=f"set are {', '.join(self.entries) or 'none'}")
+            reason = f"{type(self).__name__} does not have configuration with key: {key}"
+            raise OptionError(reason, hint=f"set are {', '.join(self.entries) or 'none'}")
         return self.entries[key]
 
     @classmethod

@@ -1,10 +1,15 @@
-"""onnxruntime's names of errors, each with what is raised here in its place, and the names of `glow_mlir`."""
+"""
+What onnxruntime's native module has besides the names of `glow_mlir`.
+
+That is its names of errors, each with what is raised here in its place, and its own forms of sessions and bindings.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import glow_mlir
+from glow_mlir.api import native
 from glow_mlir.errors import ExecutionError, GlowError, InputError, ModelError, OutOfMemoryError, UnsupportedError
 
 Fail = GlowError
@@ -14,6 +19,7 @@ NotFound = InputError
 NotImplemented = UnsupportedError  # It is what programs import.
 RuntimeException = EPFail = ExecutionError
 EngineError = OutOfMemoryError
+OrtValueVector, SessionIOBinding = native.OrtValueVector, native.SessionIOBinding
 ModelLoadCanceled = ModelRequiresCompilation = DeviceReset = ExecutionError
 
 

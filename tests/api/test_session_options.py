@@ -305,6 +305,10 @@ def test_a_callback_takes_messages(capsys: pytest.CaptureFixture[str], monkeypat
     session = InferenceSession(adding(("N", 3)), cache=False)
     session.run(None, {"x": np.ones((2, 3), np.float32)})
     assert (1, "glow_mlir", "glow_mlir", "", "compiling for N=2") in taken
+    for _ in range(2):  # The second one compiles nothing.
+        taken.clear()
+        InferenceSession(adding())
+        assert (1, "glow_mlir", "glow_mlir", "", "a session begins of a model in memory") in taken
     glow_mlir.set_default_logger_callback(fail, severity=0)
     InferenceSession(adding(("N", 3)), cache=False).run(None, {"x": np.ones((3, 3), np.float32)})
     assert raised
@@ -398,7 +402,7 @@ def test_values_without_effect_are_told_of_and_kept(name: str, value: Any, expec
 def test_keys_that_would_change_results_or_files_are_refused(key: str, value: str, expected: str) -> None:
     with pytest.raises(OptionError, match=expected):
         SessionOptions().add_session_config_entry(key, value)
-    with pytest.raises(OptionError, match="nobody has set"):
+    with pytest.raises(OptionError, match="does not have configuration with key: "):
         SessionOptions().get_session_config_entry(key)
 
 
@@ -448,6 +452,22 @@ def test_a_provider_that_is_not_here_is_told_of_and_passed_over() -> None:
         )
     assert told[0].filename == __file__
     assert session.get_providers() == ["CPUExecutionProvider"]
+    with pytest.warns(UserWarning, match="no provider 'CUDAExecutionProvider' here"):
+        alone = InferenceSession(adding(), providers=["CUDAExecutionProvider"])
+    assert alone.get_providers() == ["CPUExecutionProvider"]
+    with pytest.raises(OptionError, match="Unknown Provider Type: NoExecutionProvider "):
+        alone.set_providers(["NoExecutionProvider"])
+
+
+def test_a_provider_that_is_named_twice_is_told_of() -> None:
+    with pytest.warns(
+        UserWarning, match="'GlowExecutionProvider' is named twice .hint: its first options count"
+    ) as told:
+        session = InferenceSession(
+            adding(), providers=[("GlowExecutionProvider", {"threads": 2}), "GlowExecutionProvider"]
+        )
+    assert told[0].filename == __file__
+    assert session.options.threads == 2
 
 
 def test_options_of_our_provider_are_keywords() -> None:
@@ -462,12 +482,16 @@ def test_options_of_our_provider_are_keywords() -> None:
 
 
 WRONG_PROVIDERS: tuple[tuple[dict[str, Any], str], ...] = (
-    ({"providers": ["CUDAExecutionProvider"]}, "there is no provider 'CUDAExecutionProvider' here"),
+    ({"providers": ["CUDAExecutionprovider"]}, "Unknown Provider Type: CUDAExecutionprovider "),
+    ({"providers": ["CPUExecutionProvider", "Cpu"]}, "Unknown Provider Type: Cpu "),
     ({"providers": []}, "in an empty list"),
     ({"providers": "CPUExecutionProvider"}, "is no list of providers"),
     ({"providers": [5]}, "5 is no provider"),
     ({"providers": ["CPUExecutionProvider"], "provider_options": []}, "0 provider_options for 1"),
     ({"provider_options": [{}]}, "provider_options need providers"),
+    ({"providers": ["CPUExecutionProvider"], "provider_options": 3}, "provider_options=3 is no list"),
+    ({"providers": ["CPUExecutionProvider"], "provider_options": ["a"]}, "is no provider"),
+    ({"providers": [("CPUExecutionProvider", {})], "provider_options": [{}]}, "is no provider"),
     ({"providers": [("CPUExecutionProvider", {"a": 1})]}, "has no option 'a'"),
     ({"providers": [("GlowExecutionProvider", {"a": 1})]}, "has no option 'a' .hint: it has accuracy"),
     ({"providers": [("GlowExecutionProvider", {"threads": "x"})]}, "threads='x' makes no sense"),

@@ -1,0 +1,77 @@
+"""Options of a session that an ONNX model carries in its notes, where the caller or the environment asks for them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import Any, cast
+
+from glow_mlir.api.model_metadata import model_metadata
+from glow_mlir.api.session_options import ExecutionMode, GraphOptimizationLevel, SessionOptions
+from glow_mlir.errors import ModelError, OptionError
+from glow_mlir.support.activity import caution
+from glow_mlir.support.arguments import whole_number
+
+VARIABLE = "ORT_LOAD_CONFIG_FROM_MODEL"
+"""The environment variable that is 1 where sessions are to read what models carry, unless a keyword says otherwise."""
+
+NOTE = "ort_config"
+"""The note of a model: JSON, as `{"session_options": {"intra_op_num_threads": 2}}`."""
+
+
+def _member(kind: type[IntEnum]) -> Callable[[Any], Any]:
+    """A member of an enumeration by its number."""
+
+    def read(value: Any) -> Any:
+        return next((item for item in kind if item == value), None)
+
+    return read
+
+
+READERS: Mapping[str, Callable[[Any], Any]] = {
+    "intra_op_num_threads": whole_number,
+    "inter_op_num_threads": whole_number,
+    "execution_mode": _member(ExecutionMode),
+    "graph_optimization_level": _member(GraphOptimizationLevel),
+    "enable_profiling": whole_number,
+}
+"""The options that a model may carry, by their names in `SessionOptions` → what reads them, `None` for nonsense."""
+
+
+def is_asked_for(keyword: bool | int | None) -> bool:
+    """Whether to read what a model carries: as a keyword says, or the environment where there is none."""
+    return os.environ.get(VARIABLE) == "1" if keyword is None else bool(keyword)
+
+
+def add_carried_options(settings: SessionOptions, model: Any) -> None:
+    """
+    Set what a model carries, but for what somebody has set already.
+
+    Raises `ModelError` where its note is no such JSON, or an option has no such value; of unknown options a warning
+    tells.
+    """
+    if (text := model_metadata(model).custom_metadata_map.get(NOTE)) is None:
+        return
+    for name, value in _carried(text).items():
+        if name not in READERS:
+            hint = f"known are {', '.join(READERS)}"
+            caution(OptionError(f"the note '{NOTE}' of the model has the unknown option '{name}'", hint=hint))
+        elif name not in settings.given:
+            try:
+                setattr(settings, name, READERS[name](value))
+            except OptionError as error:
+                raise ModelError(f"its note '{NOTE}' says {name}={value!r}, which makes no sense") from error
+
+
+def _carried(text: str) -> dict[str, Any]:
+    """The options in a note; raises `ModelError` for anything else."""
+    try:
+        found: object = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    options: object = cast("dict[str, object]", found).get("session_options", {}) if isinstance(found, dict) else None
+    if not isinstance(options, dict):
+        raise ModelError(f"its note '{NOTE}' is no configuration", hint='JSON, as {"session_options": {}}')
+    return cast("dict[str, Any]", options)

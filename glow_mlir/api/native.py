@@ -1,0 +1,71 @@
+"""Sessions and bindings as onnxruntime's native module has them, for programs that go there past its Python classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from glow_mlir.api.devices import CPU, OrtDevice, check_device
+from glow_mlir.api.io_binding import IOBinding
+from glow_mlir.api.ort_value import OrtValue
+
+if TYPE_CHECKING:
+    from glow_mlir.api.run_options import RunOptions
+    from glow_mlir.api.session_entry import EntrySession
+
+
+class OrtValueVector(list[OrtValue]):
+    """Tensors in a list."""
+
+
+class NativeSession:
+    """A session whose calls take their arguments in the order of onnxruntime's native module."""
+
+    def __init__(self, session: EntrySession) -> None:
+        self.session = session
+
+    def run(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
+    ) -> list[np.ndarray]:
+        """`run` of the session."""
+        return self.session.run(output_names, input_feed, run_options)
+
+    def run_with_ort_values(
+        self, input_feed: Mapping[str, OrtValue], output_names: Sequence[str], run_options: RunOptions | None = None
+    ) -> OrtValueVector:
+        """`run_with_ort_values` of the session, inputs first."""
+        return OrtValueVector(self.session.run_with_ort_values(output_names, input_feed, run_options))
+
+    def run_with_iobinding(self, iobinding: SessionIOBinding, run_options: RunOptions | None = None) -> None:
+        """`run_with_iobinding` of the session."""
+        self.session.run_with_iobinding(iobinding.binding, run_options)
+
+
+class SessionIOBinding:
+    """A binding that takes a device as one object, where `IOBinding` takes its type and number."""
+
+    def __init__(self, session: NativeSession) -> None:
+        self.binding = IOBinding(session.session)
+
+    def bind_input(self, name: str, source: Any, *memory: Any) -> None:
+        """Read an input from an array, or from a device, element type, shape and address."""
+        if not memory:
+            self.binding.bind_cpu_input(name, source)
+            return
+        check_device(source)
+        self.binding.bind_input(name, CPU, 0, *memory)
+
+    def bind_output(self, name: str, device: OrtDevice, *memory: Any) -> None:
+        """Write an output to new arrays, or to an element type, shape and address."""
+        check_device(device)
+        self.binding.bind_output(name, CPU, 0, *memory)
+
+    def get_outputs(self) -> OrtValueVector:
+        """The outputs of the last call."""
+        return OrtValueVector(self.binding.get_outputs())
+
+    def __getattr__(self, name: str) -> Any:
+        """What is the same in both."""
+        return getattr(self.binding, name)
