@@ -226,6 +226,9 @@ class ThresholdedReluOp(Activation):
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
         return functions.thresholded_relu(b, x, number(self.alpha))
 
+    def is_discontinuous(self) -> bool:
+        return True
+
 
 @irdl_op_definition
 class ShrinkOp(Unary):
@@ -240,6 +243,9 @@ class ShrinkOp(Unary):
         real = x if is_float(x.element) else b.convert(x, f64)
         moved = b.select(real < -limit, real + bias, b.select(real > limit, real - bias, 0))
         return b.convert(moved, x.element)
+
+    def is_discontinuous(self) -> bool:
+        return True
 
 
 @irdl_op_definition

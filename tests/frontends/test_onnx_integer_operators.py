@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from glow_mlir import InferenceSession
 from glow_mlir.frontends.onnx.importer import import_model
@@ -120,13 +120,38 @@ def test_operator_agrees_with_onnxruntime(name: str) -> None:
 @pytest.mark.parametrize("zero_point", [20, 21, 255])
 @pytest.mark.parametrize("kernel", [1, 2])
 def test_halves_of_a_mean_are_rounded_behind_the_zero_point(zero_point: int, kernel: int) -> None:
-    """As onnxruntime does in QLinearAveragePool alone: to an even code, and not to an even distance."""
+    """As onnxruntime does in QLinearAveragePool: to an even code, and not to an even distance."""
     data = np.arange(256, dtype=np.uint8).reshape(1, 1, 16, 16)
     model = _model_of("QLinearAveragePool", {"x": data}, [f(0.5), u(11), f(1.0), u(zero_point)], kernel)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     (wanted,) = cast("list[np.ndarray]", session.run(None, {"x": data}))
     for backend in ("cpu", "interpreter"):
         (found,) = InferenceSession(model, cache=False, backend=backend).run(None, {"x": data})
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("zero_point", [20, 21, 255])
+@pytest.mark.parametrize("kind", ["QLinearAdd", "QLinearMul"])
+def test_halves_of_sums_and_products_are_rounded_behind_the_zero_point(kind: str, zero_point: int) -> None:
+    random = np.random.default_rng(zero_point)
+    one, other = (random.integers(0, 256, 1000).astype(np.uint8) for _ in range(2))
+    graph = helper.make_graph(
+        [helper.make_node(kind, [*"abcdefgh"], ["y"], domain="com.microsoft")],
+        "graph",
+        [helper.make_tensor_value_info(name, TensorProto.UINT8, [1000]) for name in "ad"],
+        [onnx.ValueInfoProto(name="y")],
+        [
+            numpy_helper.from_array(array, name)
+            for name, array in zip("bcefgh", [f(0.5), u(11), f(0.25), u(7), f(1.0), u(zero_point)], strict=True)
+        ],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    given = {"a": one, "d": other}
+    (wanted,) = cast("list[np.ndarray]", session.run(None, given))
+    for backend in ("cpu", "interpreter"):
+        (found,) = InferenceSession(model, cache=False, backend=backend).run(None, given)
         np.testing.assert_array_equal(found, wanted)
 
 

@@ -43,7 +43,7 @@ def model(*nodes: tuple[str, str], **constants: Sequence[float] | float) -> onnx
 MODELS: dict[str, tuple[onnx.ModelProto, str]] = {
     "constant": (model(("ConstantOfShape", "s"), s=[HUGE]), r"output 'v0', which is float32\[17179869184\]"),
     "copies": (model(("Tile", "x s"), s=[HUGE]), r"output 'v0', which is float32\[34359738368\]"),
-    "border": (model(("Pad", "x s"), s=[0, HUGE]), "node 'node0': there is too little memory .* 68719476744 bytes"),
+    "border": (model(("Pad", "x s"), s=[0, HUGE]), r"output 'v0', which is float32\[17179869186\]"),
     "range": (model(("Range", "a b c"), a=0, b=HUGE, c=1), "node 'node0': Range: its results do not fit into memory"),
     "one-hot": (
         model(("Cast", "x"), ("OneHot", "v0 s ends"), s=HUGE, ends=[0.0, 1.0]),

@@ -41,12 +41,27 @@ def _requantized(node: Node, value: SSAValue, scale: int, code: int = 0) -> SSAV
     return quantized(node, value, scale, scale + 1, node.element(code))
 
 
+def _rounded_with_zero_point(node: Node, value: SSAValue, scale: int) -> SSAValue:
+    """
+    Codes of a value as onnxruntime rounds them when it has added the zero point: halves become even codes.
+
+    These are not even distances from an odd zero point, but those from one less, of a value that is one step more.
+    """
+    to = known_type(node, scale, scale + 1, node.element())
+    if to is None or not zero_point_of(to) % 2:
+        return _requantized(node, value, scale)
+    (step, zero), *_ = to.quantization
+    raised = node.emit(binary.AddOp, value, node.constant(step, like=value))
+    codes = node.emit(QuantizeOp, raised, to=uniform(to.storage, to.expressed, step, zero - 1))
+    return node.emit(StorageCastOp, codes, to=node.element())
+
+
 def _of_two(operator: type[HighOp]) -> Callable[[Node], SSAValue]:
     """An operator of two operands, each with scale and zero point, and those of the result."""
 
     def emitted(node: Node) -> SSAValue:
         left, right = dequantized(node, 0, 1, 2), dequantized(node, 3, 4, 5)
-        return _requantized(node, node.emit(operator, left, right), 6)
+        return _rounded_with_zero_point(node, node.emit(operator, left, right), 6)
 
     return emitted
 
@@ -99,23 +114,12 @@ def qlinear_where(node: Node) -> SSAValue:
 
 @onnx_operator("QLinearAveragePool", domain=ONNXRUNTIME)
 def qlinear_average_pool(node: Node) -> SSAValue:
-    """
-    The codes of the mean of each window.
-
-    onnxruntime rounds when it has added the zero point, so that halves become even codes, and not even distances from
-    an odd zero point: these are those of one less, of a mean that is one step more.
-    """
+    """The codes of the mean of each window."""
     if node.flag("channels_last"):
         raise node.unsupported("images have their channels first")
     includes_pads = node.flag("count_include_pad")
     result = pool(node, AvgPoolOp, dequantized(node, 0, 1, 2), count_include_pad=includes_pads)
-    to = known_type(node, 3, 4, node.element())
-    if to is None or not zero_point_of(to) % 2:
-        return _requantized(node, result, 3)
-    (scale, zero), *_ = to.quantization
-    result = node.emit(binary.AddOp, result, node.constant(scale, like=result))
-    codes = node.emit(QuantizeOp, result, to=uniform(to.storage, to.expressed, scale, zero - 1))
-    return node.emit(StorageCastOp, codes, to=node.element())
+    return _rounded_with_zero_point(node, result, 3)
 
 
 @onnx_operator("QLinearGlobalAveragePool", domain=ONNXRUNTIME)

@@ -20,7 +20,7 @@ INTEGER_PRODUCTS = {"Conv": "ConvInteger", "MatMul": "MatMulInteger"}
 """Product → the one of codes of 8 bits, whose sums are of i32."""
 
 
-def _zero_point(writer: Writer, value: SSAValue) -> str:
+def zero_point_name(writer: Writer, value: SSAValue) -> str:
     """The zero point of codes; absent for plain integers."""
     element = element_of(value)
     found = parameters_of(element)
@@ -45,7 +45,7 @@ def product(
         return writer.emit(kind, *wide, *bias, **attributes)
     if kind not in INTEGER_PRODUCTS or any(numpy_dtype(storage_of(element)).itemsize > 1 for element in elements):
         raise writer.unsupported(f"a product of {elements[0]} and {elements[1]} has no words in ONNX")
-    zero_points = [_zero_point(writer, value) for value in op.operands[:2]]
+    zero_points = [zero_point_name(writer, value) for value in op.operands[:2]]
     return writer.emit(INTEGER_PRODUCTS[kind], left, right, *zero_points, **attributes)
 
 

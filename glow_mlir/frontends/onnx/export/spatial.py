@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.element_types import numpy_dtype, storage_of
 from glow_mlir.dialects.glow_high import convolution, normalization, pooling
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.properties import flag, floats, integer, ints, number, text
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, shape_of
-from glow_mlir.frontends.onnx.export.codes import product
+from glow_mlir.frontends.onnx.export.codes import product, zero_point_name
 from glow_mlir.frontends.onnx.export.writer import Writer
 from glow_mlir.ir.registry import onnx_export
 
@@ -96,7 +97,7 @@ def conv_transpose(writer: Writer, op: convolution.ConvTransposeOp) -> str:
 def pool_attributes(op: Any) -> dict[str, Any]:
     """The window of a pool, as ONNX's attributes."""
     names = ("kernel_shape", "strides", "pads", "dilations")
-    return {**{name: ints(getattr(op, name)) for name in names}, "ceil_mode": int(flag(op.ceil_mode))}
+    return {**{name: ints(getattr(op, name)) or None for name in names}, "ceil_mode": int(flag(op.ceil_mode))}
 
 
 def _pool(kind: str, more: Callable[[Any], dict[str, Any]]) -> Callable[[Writer, Any], str]:
@@ -116,6 +117,22 @@ def _pool(kind: str, more: Callable[[Any], dict[str, Any]]) -> Callable[[Writer,
 onnx_export(pooling.MaxPoolOp)(_pool("MaxPool", lambda op: {}))
 onnx_export(pooling.AvgPoolOp)(_pool("AveragePool", lambda op: {"count_include_pad": int(flag(op.count_include_pad))}))
 onnx_export(pooling.LpPoolOp)(_pool("LpPool", lambda op: {"p": integer(op.p)}))
+
+
+@onnx_export(pooling.SumPoolOp)
+def sum_pool(writer: Writer, op: pooling.SumPoolOp) -> str:
+    """A convolution of codes of 8 bits with ones, channel by channel, whose padding adds nothing either."""
+    layout, rank = text(op.layout), rank_of(op.result)
+    attributes = pool_attributes(op)
+    is_wide = numpy_dtype(storage_of(element_of(op.input))).itemsize > 1
+    if is_wide or attributes.pop("ceil_mode"):
+        what = "of codes of 16 bits" if is_wide else "that reach beyond the image"
+        raise writer.unsupported(f"sums of windows {what} have no words in ONNX")
+    channels = shape_of(op.result)[1 if layout == "channels_first" else -1]
+    ones = writer.constant(np.ones((channels, 1, *attributes["kernel_shape"])), np.uint8)
+    image, zero_point = channels_first(writer, op.input, layout), zero_point_name(writer, op.input)
+    result = writer.emit("ConvInteger", image, ones, zero_point, group=channels, **attributes)
+    return channels_back(writer, result, rank, layout)
 
 
 # ---- normalization
