@@ -58,6 +58,8 @@ def read_configuration(path: Path) -> Configuration:
             raise InputError(reason, file=str(path), hint=_HINT)
         quantize = None if data["quantize"] is None else _quantization(dict(data["quantize"]), path.parent)
         return Configuration(quantize, _text(data["precision"]), _texts(data["keep_precision"]))
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
     except (ValueError, KeyError, TypeError, OptionError) as error:
