@@ -60,6 +60,11 @@ Life = Lifetime | BindingLifetime
 """When memory is needed: that of an allocation, or of an input or output."""
 
 
+def declaration_of(life: Life, function: FuncOp) -> Operation:
+    """Where a function declares the buffer with that life; the function itself for a binding that it does not use."""
+    return life.allocation if isinstance(life, Lifetime) else life.weight or function
+
+
 def binding_lifetimes(function: FuncOp, exchanged: Mapping[int, int]) -> list[BindingLifetime]:
     """
     When inputs and outputs are needed: an input until the last instruction that reads it has run, an output from the

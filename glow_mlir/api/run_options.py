@@ -57,6 +57,10 @@ class RunOptions(Settings, Explained):
     log_verbosity_level = Setting(0, number, Effect.NONE, "messages of severity 0 have one level")
     logid = Setting("", text, Effect.HONOURED, "stands in front of the messages of the call")
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: set[Cancellation] = set()
+
     def add_run_config_entry(self, key: str, value: str) -> None:
         """Set an option by a key; a warning tells of one that is not known."""
         self.add_entry(key, value)
@@ -64,10 +68,6 @@ class RunOptions(Settings, Explained):
     def get_run_config_entry(self, key: str) -> str:
         """What was set by a key; raises `OptionError` where nothing was."""
         return self.get_entry(key)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._calls: set[Cancellation] = set()
 
     def __copy__(self) -> Self:
         """Other options with the same settings, for calls of their own."""

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringA
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from glow_mlir.analysis.liveness import Life, Lifetime, binding_lifetimes, lifetimes, peak
+from glow_mlir.analysis.liveness import Life, Lifetime, binding_lifetimes, declaration_of, lifetimes, peak
 from glow_mlir.analysis.placement import Request, place
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width
@@ -174,7 +174,7 @@ def _beyond_limit(function: FuncOp, lives: Sequence[Life], size: int) -> OutOfMe
     bound, limit = bound_bytes(function), function.target.ram_bytes
     # Where most lives, the buffer that was declared last is that of the instruction.
     largest = max(lives, key=lambda at: sum(rounded(life.size) for life in lives if life.begin <= at.begin < life.end))
-    declared = largest.allocation if isinstance(largest, Lifetime) else largest.weight or function
+    declared = declaration_of(largest, function)
     needed = f"{size:,} bytes of activations beside {bound:,} of inputs, outputs and state"
     hint = "what takes most is here: smaller inputs, codes of 8 bits, or fewer channels"
     if bound >= limit:

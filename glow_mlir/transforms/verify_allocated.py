@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from glow_mlir.analysis.liveness import BindingLifetime, Life, Lifetime, binding_lifetimes, lifetimes
+from glow_mlir.analysis.liveness import BindingLifetime, Life, binding_lifetimes, declaration_of, lifetimes
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, byte_size
 from glow_mlir.dialects.shapes import MOST_BYTES
 from glow_mlir.ir.checks import CheckFailed, require_at
@@ -43,7 +43,7 @@ def check_activations(function: FuncOp) -> None:
     ]
     placed += placed_bindings(function)
     for life, offset in placed:
-        at = _declaration(function, life)
+        at = declaration_of(life, function)
         require_at(at, offset % ALIGNMENT == 0, f"offset {offset} is misaligned")
         inside = 0 <= offset and offset + life.size <= size
         require_at(at, inside, f"offset {offset} is outside the {size} bytes of activations")
@@ -54,7 +54,7 @@ def check_activations(function: FuncOp) -> None:
         for other, start in live:
             apart = offset + life.size <= start or start + other.size <= offset or not life.size or not other.size
             reason = f"offset {offset} overlaps an allocation at offset {start} that is live"
-            require_at(_declaration(function, life), apart, reason)
+            require_at(declaration_of(life, function), apart, reason)
         live.append((life, offset))
 
 
@@ -70,11 +70,6 @@ def placed_bindings(function: FuncOp) -> list[tuple[BindingLifetime, int]]:
         require_at(function, offset == -1 or position in own, reason)
     lives = binding_lifetimes(function, {position: size for position, size in own.items() if offsets[position] != -1})
     return [(life, offsets[life.binding]) for life in lives]
-
-
-def _declaration(function: FuncOp, life: Life) -> Operation:
-    """Where the buffer with that life is declared."""
-    return life.allocation if isinstance(life, Lifetime) else life.weight or function
 
 
 def check_weights(function: FuncOp) -> None:
