@@ -64,7 +64,8 @@ unpack() {
 }
 
 # A wrapper per tool, so that only these programs see the unpacked libraries; its paths are relative to itself.
-# `write_wrappers TOOL[ OPTIONS]...`: options may name `$here`, the folder.
+# `write_wrappers TOOL[ OPTIONS]...`: options may name `$here`, the folder, and so may what the caller sets in
+# `environment`.
 write_wrappers() {
     local tool options binary libraries
     mkdir -p "$partial/bin"
@@ -78,7 +79,7 @@ write_wrappers() {
         cat >"$partial/bin/$tool" <<END
 #!/bin/sh
 here=\$(dirname "\$(dirname "\$(readlink -f "\$0")")")
-LD_LIBRARY_PATH="$libraries\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}" exec "\$here/$binary"$options "\$@"
+${environment:+$environment }LD_LIBRARY_PATH="$libraries\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}" exec "\$here/$binary"$options "\$@"
 END
         chmod +x "$partial/bin/$tool"
     done

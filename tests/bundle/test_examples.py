@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 from c_programs import built, c_compiler, run
 from checkout import ROOT
-from emulators import find_emulator, zig
+from emulators import said_by_semihosting, zig
 from in_process import run_tool
 
 from glow_mlir.tools import glow_compile, glow_profile
@@ -22,7 +21,6 @@ MODEL = str(EXAMPLES / "digits.onnx")
 GCC = "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard -ffreestanding"
 ZIG = "-target thumb-freestanding-eabihf -mcpu=cortex_m4+vfp4d16sp -fno-sanitize=all"
 FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra")
-QEMU = "-M mps2-an386 -nographic -monitor none -serial none -semihosting-config enable=on,target=native -kernel"
 
 
 def compiled(folder: Path, *arguments: object) -> None:
@@ -64,21 +62,10 @@ def test_cmake_finds_the_bundle_in_each_form(form: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("numbers", ["float", "int8"])
 def test_the_microcontroller_program_reads_a_digit(numbers: str, tmp_path: Path) -> None:
-    emulator = find_emulator("qemu-system-arm")
-    if emulator is None:
-        pytest.skip("there is no qemu-system-arm: make emulators")
     options = ["--load-profile", profiled(tmp_path)] if numbers == "int8" else []
     compiled(tmp_path, "--target", "cortex-m4", "--constants", "object", *options)
     program = linked(tmp_path, tmp_path / "bundle")
-    done = subprocess.run(
-        [emulator, *QEMU.split(), str(program)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stdout + done.stderr) == (0, "digit 5\n")
+    assert said_by_semihosting(program) == "digit 5\n"
 
 
 def linked(folder: Path, bundle: Path) -> Path:

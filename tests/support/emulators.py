@@ -235,6 +235,28 @@ def _library(options: tuple[str, ...]) -> Path:
     return Path(told.stdout.strip())
 
 
+_QUIET = ("-nographic", "-monitor", "none", "-serial", "none")
+
+
+def _hosting(more: str = "") -> tuple[str, ...]:
+    """A program's semihosting, and before it what QEMU takes to run the program."""
+    return ("-semihosting-config", f"enable=on,target=native{more}", "-kernel")
+
+
+def said_by_semihosting(program: Path, board: str = "mps2-an386") -> str:
+    """What a program for a Cortex-M prints by semihosting; skips the test where there is no QEMU."""
+    emulator = find_emulator("qemu-system-arm")
+    if emulator is None:
+        pytest.skip("there is no qemu-system-arm: make emulators")
+    # QEMU's own words, as of modules that it cannot load, are no words of the program.
+    said = program.with_suffix(".said")
+    channel = ("-chardev", f"file,id=said,path={said}", *_hosting(",chardev=said"))
+    command = [emulator, "-M", board, *_QUIET, *channel, program]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert done.returncode == 0, f"QEMU ended with {done.returncode}: {done.stderr[-500:]}"
+    return said.read_text()
+
+
 # ---- WebAssembly -----------------------------------------------------------------------------------------------
 
 
@@ -434,12 +456,11 @@ def cortex_m(
 
     An instruction is a nanosecond, and the clock ticks as fast as that of the board.
     """
-    arguments = ("-M", board, "-nographic", "-monitor", "none", "-serial", "none", "-icount", "shift=0")
+    arguments = ("-M", board, *_QUIET, "-icount", "shift=0", *_hosting())
     places = {"CODE_BEGIN": code, "RAM_BEGIN": ram, "STACK_TOP": stack_top, "STACK_BYTES": stack}
-    hosting = ("-semihosting-config", "enable=on,target=native", "-kernel")
     return Qemu(
         "qemu-system-arm",
-        arguments + hosting,
+        arguments,
         ("-target", f"thumb-freestanding-eabi{'hf' if float_abi == 'hard' else ''}", f"-mcpu={cpu}", f"-DROOM={room}"),
         (*(f"--defsym={name}={value}" for name, value in places.items()), f"-T{PROGRAMS / 'cortex_m.ld'}"),
         ("-mthumb", f"-mcpu={cpu.replace('_', '-')}", f"-mfpu={fpu}", f"-mfloat-abi={float_abi}"),
