@@ -30,18 +30,18 @@ class Worker:
     A process with one model on one engine.
 
     `facts` are what loading took: `prepare_seconds`, `load_seconds`, `load_bytes`. Raises `WorkerFailure` where the
-    model does not load within `timeout` seconds; every request may raise it too.
+    model does not load within `timeout` seconds; every request may raise it too. `root` has our source.
     """
 
-    def __init__(self, job: Job, python: Path, log: Path, timeout: float) -> None:
+    def __init__(self, job: Job, python: Path, log: Path, timeout: float, root: Path = ROOT) -> None:
         self._timeout = timeout
         self._log = log
         self._pending = b""
-        path = os.pathsep.join([str(BENCHMARKS), *([str(ROOT)] if job.engine == OURS else [])])
+        path = os.pathsep.join([str(BENCHMARKS), *([str(root)] if job.engine == OURS else [])])
         threads = {name: str(job.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS")}
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(
-                [str(python), "-m", "contest.worker", job.to_json()],
+                [str(python), "-P", "-m", "contest.worker", job.to_json()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,

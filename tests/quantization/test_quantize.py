@@ -59,7 +59,13 @@ def test_machine_code_says_what_the_interpreter_says(folder: Path, schema: str, 
     quantize = Quantization(folder / "digits.json", schema=schema, precision=precision)
     machine, _ = probabilities(quantize, "cpu")
     interpreted, _ = probabilities(quantize)
-    np.testing.assert_allclose(machine, interpreted, atol=1e-5)
+    if precision == "int8":  # Their sums are integers.
+        np.testing.assert_allclose(machine, interpreted, atol=1e-5)
+        return
+    # Between codes of 16 bits are floats, whose sums depend on the machine: a result may be the next code.
+    machine, interpreted = np.log(machine), np.log(interpreted)
+    step = np.ptp(interpreted) / (2**15 - 1)
+    np.testing.assert_allclose(machine - machine[:, :1], interpreted - interpreted[:, :1], atol=step)
 
 
 @pytest.mark.parametrize(("option", "value"), [("bias", "int8"), ("per_channel", False), ("keep", ["conv1"])])
