@@ -54,9 +54,9 @@ class Form:
         """The inputs of a call."""
         return dict(self._present(0, self.inputs))
 
-    def bounds(self) -> list[str]:
-        """What binds the free sizes, as arguments of `glow-compile`."""
-        return ["--bind", f"N=1..{self._longest}"] if self.bound else []
+    def bounds(self) -> dict[str, tuple[int, int]]:
+        """The least and the largest of each free size."""
+        return {"N": (1, self._longest)} if self.bound else {}
 
     @property
     def _longest(self) -> int:

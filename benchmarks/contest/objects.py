@@ -7,20 +7,17 @@ reason why there is none to `NAME.txt`; `NAME.onnx` is the model, and `NAME.npz`
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
-import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 
 from contest.forms import Form, forms
-from glow_mlir.tools import glow_compile
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.errors import GlowError
+from glow_mlir.frontends.onnx.importer import import_model
 
 
 def file_name(form: str) -> str:
@@ -29,20 +26,15 @@ def file_name(form: str) -> str:
 
 
 def write_object(form: Form, target: str, folder: Path) -> None:
-    """Compile the model of a form that is in `folder`, and put the object below it."""
-    name = file_name(form.name)
-    place, words = folder / target, io.StringIO()
-    with tempfile.TemporaryDirectory() as bundle:
-        # The name is part of the object, as that of the model's file would be.
-        arguments = [str(folder / f"{name}.onnx"), "-o", bundle, "--name", "form", "--target", target, *form.bounds()]
-        # Code has the checksum by which a bundle knows its weights, which is also that of what describes them.
-        same = patch("zlib.crc32", return_value=1)
-        with contextlib.redirect_stdout(words), contextlib.redirect_stderr(words), same:
-            code = glow_compile.main(arguments)
-        if code:
-            (place / f"{name}.txt").write_text(words.getvalue())
-        else:
-            shutil.copyfile(Path(bundle) / "form.o", place / f"{name}.o")
+    """Compile a form, and put the object, or the reason why there is none, below `folder`."""
+    place = folder / target / file_name(form.name)
+    try:
+        module = import_model(form.model(), form.bounds())
+        code = Compilation(module, target=target).artifact().code
+    except GlowError as error:
+        place.with_suffix(".txt").write_text(str(error))
+    else:
+        place.with_suffix(".o").write_bytes(b"".join(code))
 
 
 def main(arguments: Sequence[str]) -> None:
