@@ -16,7 +16,13 @@ if TYPE_CHECKING:
         set_global_thread_pool_sizes,
     )
     from glow_mlir.api.bundle_session import load_bundle
-    from glow_mlir.api.devices import OrtDevice, get_device
+    from glow_mlir.api.devices import (
+        OrtDevice,
+        OrtDeviceMemoryType,
+        OrtDeviceVendorId,
+        OrtMemoryInfoDeviceType,
+        get_device,
+    )
     from glow_mlir.api.io_binding import IOBinding
     from glow_mlir.api.messages import (
         set_default_logger_callback,
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
         set_default_logger_verbosity,
     )
     from glow_mlir.api.model_metadata import ModelMetadata
+    from glow_mlir.api.node_assignments import OrtEpAssignedNode, OrtEpAssignedSubgraph
     from glow_mlir.api.ort_value import OrtValue, copy_tensors
     from glow_mlir.api.process import (
         disable_telemetry_events,
@@ -66,8 +73,13 @@ _HOMES = {
     "OrtAllocatorType": "glow_mlir.api.allocators:OrtAllocatorType",
     "OrtArenaCfg": "glow_mlir.api.allocators:OrtArenaCfg",
     "OrtDevice": "glow_mlir.api.devices:OrtDevice",
+    "OrtDeviceMemoryType": "glow_mlir.api.devices:OrtDeviceMemoryType",
+    "OrtDeviceVendorId": "glow_mlir.api.devices:OrtDeviceVendorId",
+    "OrtEpAssignedNode": "glow_mlir.api.node_assignments:OrtEpAssignedNode",
+    "OrtEpAssignedSubgraph": "glow_mlir.api.node_assignments:OrtEpAssignedSubgraph",
     "OrtMemType": "glow_mlir.api.allocators:OrtMemType",
     "OrtMemoryInfo": "glow_mlir.api.allocators:OrtMemoryInfo",
+    "OrtMemoryInfoDeviceType": "glow_mlir.api.devices:OrtMemoryInfoDeviceType",
     "OrtValue": "glow_mlir.api.ort_value:OrtValue",
     "Quantization": "glow_mlir.quantization.options:Quantization",
     "RunOptions": "glow_mlir.api.run_options:RunOptions",
@@ -114,8 +126,13 @@ __all__ = [
     "OrtAllocatorType",
     "OrtArenaCfg",
     "OrtDevice",
+    "OrtDeviceMemoryType",
+    "OrtDeviceVendorId",
+    "OrtEpAssignedNode",
+    "OrtEpAssignedSubgraph",
     "OrtMemType",
     "OrtMemoryInfo",
+    "OrtMemoryInfoDeviceType",
     "OrtValue",
     "Quantization",
     "RunOptions",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, cast
 
+from glow_mlir.api.devices import OrtDeviceMemoryType, OrtDeviceVendorId, OrtMemoryInfoDeviceType
 from glow_mlir.api.settings import number
 from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import caution
@@ -41,6 +42,28 @@ class OrtMemoryInfo:
     allocator_type: OrtAllocatorType
     device_id: int
     mem_type: OrtMemType
+    device_mem_type: OrtDeviceMemoryType = OrtDeviceMemoryType.DEFAULT
+    device_vendor_id: int = OrtDeviceVendorId.NONE
+
+    @staticmethod
+    def create_v2(
+        name: str,
+        device_type: OrtMemoryInfoDeviceType,
+        vendor_id: int,
+        device_id: int,
+        mem_type: OrtDeviceMemoryType,
+        alignment: int,
+        allocator_type: OrtAllocatorType,
+    ) -> OrtMemoryInfo:
+        """The memory of a device; raises `OptionError` for another one than the CPU."""
+        if device_type != OrtMemoryInfoDeviceType.CPU:
+            kind = getattr(device_type, "name", device_type)
+            raise OptionError(f"there is no device of the type {kind} here", hint="OrtMemoryInfoDeviceType.CPU")
+        return OrtMemoryInfo(name, allocator_type, device_id, OrtMemType.DEFAULT, mem_type, vendor_id)
+
+
+CPU_MEMORY = OrtMemoryInfo("Cpu", OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, OrtMemType.DEFAULT)
+"""Where all inputs and outputs are."""
 
 
 class OrtArenaCfg:

@@ -1,16 +1,61 @@
-"""Devices as onnxruntime names them: here there is the CPU, whose number is 0."""
+"""Devices as onnxruntime names them, of which one is here: the CPU, whose number is 0."""
 
 from __future__ import annotations
 
-from glow_mlir.api.refused_names import Explained
+from collections.abc import Mapping
+from enum import IntEnum
+
 from glow_mlir.errors import OptionError
 
 CPU = "cpu"
 
 
+class OrtDeviceVendorId(IntEnum):
+    """Who makes a device; of CPUs it is not asked."""
+
+    NONE = 0
+    AMD = 0x1002
+    NVIDIA = 0x10DE
+    ARM = 0x13B5
+    MICROSOFT = 0x1414
+    HUAWEI = 0x19E5
+    QUALCOMM = 0x5143
+    INTEL = 0x8086
+
+
+class OrtDeviceMemoryType(IntEnum):
+    """Kinds of memory of a device, of which a CPU has the first."""
+
+    DEFAULT = 0
+    HOST_ACCESSIBLE = 5
+
+
+class OrtMemoryInfoDeviceType(IntEnum):
+    """Kinds of devices, of which the first is here."""
+
+    CPU = 0
+    GPU = 1
+    FPGA = 2
+    NPU = 3
+
+
+KINDS: Mapping[str, tuple[int, OrtDeviceVendorId]] = {
+    CPU: (0, OrtDeviceVendorId.NONE),
+    "cuda": (1, OrtDeviceVendorId.NVIDIA),
+    "dml": (1, OrtDeviceVendorId.MICROSOFT),
+    "gpu": (1, OrtDeviceVendorId.NONE),
+    "webgpu": (1, OrtDeviceVendorId.NONE),
+    "cann": (3, OrtDeviceVendorId.HUAWEI),
+    "npu": (3, OrtDeviceVendorId.NONE),
+}
+"""Name → the number of its type, and who makes it."""
+
+
 def check_device(device_type: object, device_id: object = 0) -> None:
     """Raise `OptionError` for a device other than the CPU."""
     if isinstance(device_type, OrtDevice):
+        if device_type != OrtDevice():
+            raise OptionError(f"there is no {device_type!r} here", hint="memory is that of the 'cpu'")
         return
     if str(device_type).lower() != CPU:
         raise OptionError(f"there is no device '{device_type}' here", hint="memory is that of the 'cpu'")
@@ -18,37 +63,46 @@ def check_device(device_type: object, device_id: object = 0) -> None:
         raise OptionError(f"there is no CPU with the number {device_id}", hint="device_id=0")
 
 
-class OrtDevice(Explained):
-    """A device: the CPU."""
+class OrtDevice:
+    """A device, by the numbers of its type, kind of memory, and place among its like. All but the CPU are elsewhere."""
 
-    def __init__(self, device_type: int = 0, memory_type: int = 0, device_id: int = 0) -> None:
-        """The device of that type, memory and number; raises `OptionError` for another one than the CPU."""
-        if (device_type, memory_type, device_id) != (0, 0, 0):
-            reason = f"there is no device of type {device_type!r}, memory {memory_type!r} and number {device_id!r} here"
-            raise OptionError(reason, hint="all three are 0 for the CPU")
+    def __init__(self, device_type: int = 0, memory_type: int = 0, device_id: int = 0, *, vendor_id: int = 0) -> None:
+        self._numbers = (device_type, memory_type, device_id, vendor_id)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OrtDevice)
+        return isinstance(other, OrtDevice) and self._numbers == other._numbers
 
     def __hash__(self) -> int:
-        return hash(CPU)
+        return hash(self._numbers)
 
     def __repr__(self) -> str:
-        return "OrtDevice()"
+        kind, memory, number, vendor = self._numbers
+        return f"OrtDevice({kind}, {memory}, {number}{f', vendor_id={vendor}' if vendor else ''})"
 
     @staticmethod
     def make(ort_device_name: str, device_id: int = 0, vendor_id: int = -1) -> OrtDevice:
-        """The device of that name; raises `OptionError` for another one than the CPU."""
-        check_device(ort_device_name, device_id)
-        return OrtDevice()
+        """The device of that name, here or elsewhere; raises `OptionError` for a name that no device has."""
+        name = str(ort_device_name).lower()
+        if name not in KINDS:
+            raise OptionError(f"'{ort_device_name}' is no kind of device", hint=f"there are {', '.join(KINDS)}")
+        kind, vendor = KINDS[name]
+        return OrtDevice(kind, 0, device_id, vendor_id=vendor if vendor_id < 0 else vendor_id)
 
     def device_id(self) -> int:
         """Its number."""
-        return 0
+        return self._numbers[2]
 
     def device_type(self) -> int:
-        """The number of its type, which is that of CPUs."""
-        return 0
+        """The number of its type."""
+        return self._numbers[0]
+
+    def device_mem_type(self) -> int:
+        """The number of the kind of its memory."""
+        return self._numbers[1]
+
+    def device_vendor_id(self) -> int:
+        """The number of who makes it, as `OrtDeviceVendorId` has them; 0 for CPUs."""
+        return self._numbers[3]
 
     @staticmethod
     def cpu() -> int:

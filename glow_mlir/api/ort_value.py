@@ -95,6 +95,10 @@ class OrtValue(Explained):
     def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
         return dlpack.to_capsule(self._array, **options)
 
+    def to_dlpack(self) -> Any:
+        """A capsule with its memory, as onnxruntime's native form gives it."""
+        return dlpack.to_capsule(self._array)
+
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack.CPU
 

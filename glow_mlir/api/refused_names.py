@@ -27,10 +27,6 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         "ModelPackageOptions": _NO_PACKAGES,
         "ModelPackageWriteMode": _NO_PACKAGES,
         "OrtCompileApiFlags": _IN_CACHE,
-        "OrtDeviceMemoryType": _ONE_DEVICE,
-        "OrtDeviceVendorId": _ONE_DEVICE,
-        "OrtEpAssignedNode": "glow-run --compilation-log says what becomes of each node",
-        "OrtEpAssignedSubgraph": "glow-run --compilation-log says what becomes of each node",
         "OrtEpContextData": _IN_CACHE,
         "OrtEpContextDataBuffer": _IN_CACHE,
         "OrtEpDevice": _ONE_DEVICE,
@@ -38,7 +34,6 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         "OrtExternalInitializerInfo": "SessionOptions.add_external_initializers gives constants",
         "OrtHardwareDevice": _ONE_DEVICE,
         "OrtHardwareDeviceType": _ONE_DEVICE,
-        "OrtMemoryInfoDeviceType": _ONE_DEVICE,
         "OrtSparseFormat": _DENSE,
         "OrtSyncStream": _ONE_DEVICE,
         "SessionIOBinding": "InferenceSession.io_binding() makes an IOBinding",
@@ -51,10 +46,6 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
     },
     "InferenceSession": {
         "create_ortvalue_from_shape_and_type": "OrtValue.ortvalue_from_shape_and_type is for all sessions",
-        "get_input_epdevices": _ONE_DEVICE,
-        "get_input_memory_infos": _ONE_DEVICE,
-        "get_output_memory_infos": _ONE_DEVICE,
-        "get_provider_graph_assignment_info": "glow-run --compilation-log says what becomes of each node",
         "get_tuning_results": _TUNING,
         "release_captured_graph": _NO_CAPTURE,
         "run_with_ortvaluevector": "run_with_iobinding is the call that prepares nothing",
@@ -76,7 +67,6 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         "ort_value_from_sparse_tensor": _DENSE,
     },
     "IOBinding": {"get_outputs_as_ortvaluevector": "get_outputs() gives them as a list"},
-    "OrtDevice": {"device_mem_type": _ONE_DEVICE, "device_vendor_id": _ONE_DEVICE},
 }
 """Owner → name → why there is no such thing, or what there is in its place."""
 

@@ -17,6 +17,7 @@ from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.model_configuration import add_carried_options, is_asked_for
 from glow_mlir.api.model_identity import model_backend
 from glow_mlir.api.model_metadata import ModelMetadata, model_metadata
+from glow_mlir.api.node_assignments import ASSIGNMENT_KEY, OrtEpAssignedSubgraph, assigned_nodes
 from glow_mlir.api.optimized_model import write_optimized
 from glow_mlir.api.providers import Providers, chosen_providers
 from glow_mlir.api.reopening import Recipe, kept_model
@@ -301,6 +302,17 @@ class InferenceSession(EntrySession):
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """The options of its providers."""
         return {name: dict(options) for name, options in self._providers.items()}
+
+    def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
+        """
+        The nodes of the model, each with the provider that runs it; an instruction may do the work of several.
+
+        Raises `OptionError` where the options did not ask for it.
+        """
+        if settings_of(self._settings).entries.get(ASSIGNMENT_KEY) != "1":
+            reason = f"Session configuration entry '{ASSIGNMENT_KEY}' must be set to \"1\""
+            raise OptionError(reason, hint=f"add_session_config_entry('{ASSIGNMENT_KEY}', '1')")
+        return assigned_nodes(self._model, next(iter(self._providers)))
 
     def set_providers(
         self, providers: Providers | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from glow_mlir.api.allocators import CPU_MEMORY, OrtMemoryInfo
 from glow_mlir.api.async_calls import Callback, call_beside
 from glow_mlir.api.call_limits import cancellable
 from glow_mlir.api.io_binding import IOBinding
@@ -206,6 +207,18 @@ class EntrySession(Explained, ABC):
     def get_outputs(self, entry: str | None = None) -> list[NodeArg]:
         """The outputs of an entry, by default that of the session, in order."""
         return self.session_entry(entry).outputs()
+
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        """The memory of each input, which is the CPU's."""
+        return [CPU_MEMORY] * len(self.get_inputs())
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        """The memory of each output, which is the CPU's."""
+        return [CPU_MEMORY] * len(self.get_outputs())
+
+    def get_input_epdevices(self) -> list[None]:
+        """The device that the provider of each input names, as none does: there is one, the CPU."""
+        return [None] * len(self.get_inputs())
 
     def run(
         self,

@@ -7,6 +7,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, cast
 
+from glow_mlir.api.node_assignments import ASSIGNMENT_KEY
 from glow_mlir.api.optimized_model import ExternalForm
 from glow_mlir.api.ort_value import OrtValue
 from glow_mlir.api.refused_names import Explained
@@ -110,6 +111,7 @@ CONFIG_KEYS = keyed(
     ("session.inter_op.allow_spinning", Effect.NONE, "no threads run operators side by side", ()),
     ("session.intra_op.allow_spinning", Effect.NONE, "threads look for work for 0.3 ms, then sleep", ("1",)),
     ("session.force_spinning_stop", Effect.NONE, "threads sleep within 0.3 ms behind a call", ()),
+    (ASSIGNMENT_KEY, Effect.HONOURED, "whether `get_provider_graph_assignment_info` may be asked", ("0", "1")),
     ("session.strict_shape_type_inference", Effect.HONOURED, "as `strict`", ("0", "1")),
     ("session.use_device_allocator_for_initializers", Effect.NONE, "constants are in no arena", ()),
     ("session.use_env_allocators", Effect.NONE, "a session has no allocator", ()),

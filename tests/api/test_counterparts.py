@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from small_models import adding
+from small_models import adding, two_inputs
 
 import glow_mlir
 from glow_mlir import InferenceSession, RunOptions
-from glow_mlir.errors import GlowError, GlowWarning, OptionError
+from glow_mlir.errors import GlowError, GlowWarning, OptionError, UnsupportedError
+from glow_mlir.frontends.onnx.importer import import_model
 
 
 def test_errors_are_those_that_programs_catch() -> None:
@@ -72,3 +73,47 @@ def test_telemetry_allocators_and_pools_are_told_of() -> None:
 
 def test_build_info_begins_as_programs_expect_it() -> None:
     assert glow_mlir.get_build_info().startswith("Build Info: glow-mlir ")
+
+
+def test_memory_and_devices_are_the_cpu() -> None:
+    kind, memory = glow_mlir.OrtAllocatorType.ORT_ARENA_ALLOCATOR, glow_mlir.OrtDeviceMemoryType.DEFAULT
+    made = glow_mlir.OrtMemoryInfo.create_v2("Cpu", glow_mlir.OrtMemoryInfoDeviceType.CPU, 0, 0, memory, 128, kind)
+    assert made == glow_mlir.OrtMemoryInfo("Cpu", kind, 0, glow_mlir.OrtMemType.DEFAULT)
+    assert (made.device_mem_type, made.device_vendor_id) == (memory, glow_mlir.OrtDeviceVendorId.NONE)
+    device = glow_mlir.OrtDevice.make("cpu")
+    assert (device.device_mem_type(), device.device_vendor_id()) == (memory, glow_mlir.OrtDeviceVendorId.NONE)
+    with pytest.raises(OptionError, match="there is no device of the type GPU here"):
+        glow_mlir.OrtMemoryInfo.create_v2("Cuda", glow_mlir.OrtMemoryInfoDeviceType.GPU, 0x10DE, 0, memory, 0, kind)
+
+
+@pytest.mark.parametrize(
+    "name", ["OrtAllocatorType", "OrtDeviceMemoryType", "OrtDeviceVendorId", "OrtMemType", "OrtMemoryInfoDeviceType"]
+)
+def test_enumerations_have_the_numbers_of_onnxruntime(name: str) -> None:
+    ours, theirs = (getattr(package, name) for package in (glow_mlir, import_module("onnxruntime")))
+    assert {key: int(value) for key, value in ours.__members__.items()} == {
+        key: int(value) for key, value in theirs.__members__.items()
+    }
+
+
+def test_a_session_says_where_its_arguments_are() -> None:
+    session = InferenceSession(two_inputs())
+    (first, second), outputs = session.get_input_memory_infos(), session.get_output_memory_infos()
+    assert first == second == outputs[0] == outputs[1]
+    assert (first.name, first.device_id) == ("Cpu", 0)
+    assert session.get_input_epdevices() == [None, None]
+
+
+def test_a_session_that_is_asked_to_says_what_runs_its_nodes() -> None:
+    options = glow_mlir.SessionOptions()
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    session = InferenceSession(two_inputs(), options, providers=["CPUExecutionProvider"])
+    parts = session.get_provider_graph_assignment_info()
+    assert [part.ep_name for part in parts] == ["CPUExecutionProvider"] * 2
+    assert [[node.op_type for node in part.get_nodes()] for part in parts] == [["Add"], ["Sub"]]
+    (node,) = InferenceSession(adding(), options).get_provider_graph_assignment_info()[0].get_nodes()
+    assert (node.domain, node.op_type, node.name) == ("", "Add", "double")
+    with pytest.raises(glow_mlir.Fail, match=r"record_ep_graph_assignment_info' must be set to"):
+        InferenceSession(adding()).get_provider_graph_assignment_info()
+    with pytest.raises(UnsupportedError, match="a module has no nodes of ONNX"):
+        InferenceSession(import_model(adding()), options).get_provider_graph_assignment_info()

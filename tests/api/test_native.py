@@ -51,11 +51,34 @@ def test_bindings_take_devices() -> None:
     np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[0], X + X + 2)
 
 
-@pytest.mark.parametrize("kind", [OrtDevice.cuda(), OrtDevice.dml()])
-def test_other_devices_are_not_here(kind: int) -> None:
-    with pytest.raises(OptionError, match="no device of type"):
-        OrtDevice(kind, OrtDevice.default_memory(), 0)
+@pytest.mark.parametrize(
+    "device", [OrtDevice(OrtDevice.dml(), OrtDevice.default_memory(), 0), OrtDevice.make("cuda"), OrtDevice(0, 0, 1)]
+)
+def test_other_devices_have_no_memory_here(device: OrtDevice) -> None:
+    binding = STATE.SessionIOBinding(native(InferenceSession(adding())))
+    for call in (
+        lambda: STATE.OrtValue.ortvalue_from_numpy(X, device),
+        lambda: STATE.OrtValue.ortvalue_from_shape_and_type([2], np.float32, device),
+        lambda: binding.bind_output("y", device),
+        lambda: binding.bind_input("x", device, np.float32, X.shape, X.ctypes.data),
+    ):
+        with pytest.raises(OptionError, match="there is no OrtDevice"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["cpu", "cuda", "dml", "cann", "gpu", "npu", "webgpu"])
+def test_devices_say_what_they_would_be(name: str) -> None:
+    ours, theirs = (import_module(package).OrtDevice.make(name, 1) for package in ("glow_mlir", "onnxruntime"))
+    for word in ("device_type", "device_id", "device_mem_type", "device_vendor_id"):
+        assert getattr(ours, word)() == getattr(theirs, word)(), word
+
+
+def test_devices_are_known_by_what_they_are() -> None:
     assert OrtDevice() == OrtDevice.make("cpu")
+    assert OrtDevice.make("cuda") != OrtDevice()
+    assert OrtDevice.make("gpu", 0, 0x10DE) == OrtDevice.make("cuda")
+    with pytest.raises(OptionError, match="'toaster' is no kind of device"):
+        OrtDevice.make("toaster")
 
 
 def test_names_and_options_of_providers_are_told_apart() -> None:
@@ -67,3 +90,11 @@ def test_names_and_options_of_providers_are_told_apart() -> None:
     with pytest.raises(ValueError, match="is no provider"):
         normalize([("a", {1: 2})], [{3: 4}], ["a"])
     assert collection.OrtValue is OrtValue
+
+
+def test_tensors_are_given_as_capsules() -> None:
+    given = OrtValue.ortvalue_from_numpy(X)
+    native_value: Any = getattr(given, "_ortvalue")
+    taken = STATE.OrtValue.from_dlpack(native_value.to_dlpack())
+    assert taken.data_ptr() == given.data_ptr()
+    np.testing.assert_array_equal(taken.numpy(), X)

@@ -1,4 +1,4 @@
-"""What an ONNX model notes about itself."""
+"""What an ONNX model notes about itself, and the nodes that it lists."""
 
 from __future__ import annotations
 
@@ -19,3 +19,9 @@ def notes_of(source: ModelSource) -> dict[str, Any]:
         "version": model.model_version,
         "custom_metadata_map": {entry.key: entry.value for entry in model.metadata_props},
     }
+
+
+def nodes_of(source: ModelSource) -> list[tuple[str, str, str]]:
+    """Domain, kind and name of each node of the graph; raises `ModelError` for what is no ONNX model."""
+    nodes = open_model(source).proto.graph.node
+    return [("" if node.domain == "ai.onnx" else node.domain, node.op_type, node.name) for node in nodes]

@@ -1,0 +1,47 @@
+"""What runs each node of a model, as onnxruntime's users ask for it: one provider, which has no parts of a graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from glow_mlir.api.model_identity import is_ir
+from glow_mlir.errors import UnsupportedError
+
+ASSIGNMENT_KEY = "session.record_ep_graph_assignment_info"
+
+
+@dataclass(frozen=True)
+class OrtEpAssignedNode:
+    """A node of a model."""
+
+    domain: str
+    op_type: str
+    name: str
+
+
+@dataclass(frozen=True)
+class OrtEpAssignedSubgraph:
+    """Nodes, and the provider that runs them."""
+
+    ep_name: str
+    nodes: tuple[OrtEpAssignedNode, ...]
+
+    def get_nodes(self) -> list[OrtEpAssignedNode]:
+        """The nodes."""
+        return list(self.nodes)
+
+
+def assigned_nodes(model: Any, provider: str) -> list[OrtEpAssignedSubgraph]:
+    """
+    Each node of the graph of a model, as its file has it, for itself.
+
+    Raises `UnsupportedError` for a module of ours, and `ModelError` where the file cannot be read any more.
+    """
+    if is_ir(model):
+        raise UnsupportedError(
+            "a module has no nodes of ONNX", hint="glow-run --compilation-log says what becomes of it"
+        )
+    from glow_mlir.frontends.onnx.notes import nodes_of
+
+    return [OrtEpAssignedSubgraph(provider, (OrtEpAssignedNode(*words),)) for words in nodes_of(model)]
