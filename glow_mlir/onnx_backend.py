@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,6 +13,8 @@ import onnx
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType
 
 from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.session_options import SessionOptions
+from glow_mlir.errors import InputError, OptionError
 
 
 def _sequence(inputs: Any) -> Sequence[Any]:
@@ -28,19 +32,39 @@ class GlowBackendRep(BackendRep):
         names = [arg.name for arg in self.session.get_inputs()]
         if isinstance(inputs, Mapping):
             return tuple(self.session.run(None, cast("Mapping[str, Any]", inputs)))
-        return tuple(self.session.run(None, dict(zip(names, _sequence(inputs), strict=True))))
+        arrays = _sequence(inputs)
+        if len(arrays) != len(names):
+            given = f"is {len(arrays)} array" if len(arrays) == 1 else f"are {len(arrays)} arrays"
+            wanted = f"{len(names)} input{'' if len(names) == 1 else 's'}"
+            raise InputError(f"there {given} for {wanted}", hint=f"inputs are {', '.join(names) or 'none'}")
+        return tuple(self.session.run(None, dict(zip(names, arrays, strict=True))))
+
+
+Prepared = onnx.ModelProto | str | Path | bytes | InferenceSession | GlowBackendRep
+"""What may be given as a model: one, or a session that has it."""
 
 
 class GlowBackend(Backend):
     """glow-mlir behind the interface of `onnx.backend.base.Backend`."""
 
     @classmethod
-    def prepare(cls, model: onnx.ModelProto | str | Path, device: str = "CPU", **kwargs: Any) -> GlowBackendRep:
-        """Compile a model, given as a proto or as a path; keyword arguments go to `InferenceSession`."""
-        return GlowBackendRep(InferenceSession(model, **kwargs))
+    def prepare(cls, model: Prepared, device: str | None = "CPU", **kwargs: Any) -> GlowBackendRep:
+        """
+        Compile a model, given as a proto, a path, or its bytes, or take a session that has one.
+
+        Keyword arguments go to `InferenceSession`, or are options of `SessionOptions`. Raises `OptionError` for other
+        ones, and for a device other than the CPU.
+        """
+        if device is not None and not cls.supports_device(device):
+            raise OptionError(f"there is no device '{device}' here", hint="models run on the 'CPU'")
+        if isinstance(model, GlowBackendRep):
+            return model
+        if isinstance(model, InferenceSession):
+            return GlowBackendRep(model)
+        return GlowBackendRep(InferenceSession(model, **_keywords(kwargs)))
 
     @classmethod
-    def run_model(cls, model: onnx.ModelProto | str | Path, inputs: Any, device: str = "CPU", **kwargs: Any) -> Any:
+    def run_model(cls, model: Prepared, inputs: Any, device: str | None = "CPU", **kwargs: Any) -> Any:
         """Compile a model and run it once."""
         return cls.prepare(model, device, **kwargs).run(inputs)
 
@@ -66,7 +90,28 @@ class GlowBackend(Backend):
     @classmethod
     def supports_device(cls, device: str) -> bool:
         """Whether `device` is a CPU."""
-        return Device(device).type == DeviceType.CPU
+        try:
+            return Device(device).type == DeviceType.CPU
+        except (AttributeError, ValueError):  # The onnx package does not know it.
+            return False
+
+
+def _keywords(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords of `InferenceSession`, the options of `SessionOptions` in one; raises `OptionError` for other names."""
+    options = {item.name for item in SessionOptions.settings()}
+    found = {name: value for name, value in given.items() if name not in options}
+    known = inspect.signature(InferenceSession).parameters
+    for name in found:
+        if name not in known:
+            raise OptionError(
+                f"there is no option '{name}'", hint="keywords of InferenceSession, options of SessionOptions"
+            )
+    if len(found) < len(given):
+        settings = copy(found.get("sess_options") or SessionOptions())
+        for name in options & given.keys():
+            setattr(settings, name, given[name])
+        found["sess_options"] = settings
+    return found
 
 
 prepare = GlowBackend.prepare

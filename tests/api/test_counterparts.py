@@ -45,6 +45,34 @@ def test_the_backend_of_onnx_is_a_module(name: str) -> None:
     np.testing.assert_array_equal(backend.run_model(onnx.load_model_from_string(adding()), [x])[0], y)
 
 
+def test_the_backend_takes_what_is_prepared_and_options_of_sessions() -> None:
+    backend: Any = import_module("glow_mlir.backend")
+    x = np.ones((2, 3), np.float32)
+    level = glow_mlir.GraphOptimizationLevel.ORT_DISABLE_ALL
+    prepared = backend.prepare(adding(), None, graph_optimization_level=level, intra_op_num_threads=2, logid="t")
+    options = prepared.session.get_session_options()
+    assert (options.graph_optimization_level, options.logid, prepared.session.options.threads) == (level, "t", 2)
+    assert backend.prepare(prepared) is prepared
+    assert backend.prepare(prepared.session).session is prepared.session
+    for model in (prepared, prepared.session):
+        np.testing.assert_array_equal(backend.run_model(model, [x])[0], x + x)
+
+
+def test_the_backend_tells_in_a_line_what_is_wrong() -> None:
+    backend: Any = import_module("glow_mlir.backend")
+    assert not any(map(backend.supports_device, ("CUDA", "GPU", "toaster", "")))
+    x = np.ones((2, 3), np.float32)
+    for call, reason in (
+        (lambda: backend.prepare(adding(), "CUDA"), "there is no device 'CUDA' here"),
+        (lambda: backend.run_model(adding(), [x], "toaster"), "there is no device 'toaster' here"),
+        (lambda: backend.prepare(adding(), no_such_option=1), "there is no option 'no_such_option'"),
+        (lambda: backend.run_model(adding(), [x, x]), "there are 2 arrays for 1 input"),
+        (lambda: backend.run_model(two_inputs(), [x]), "there is 1 array for 2 inputs"),
+    ):
+        with pytest.raises(GlowError, match=reason):
+            call()
+
+
 def test_telemetry_allocators_and_pools_are_told_of() -> None:
     kind, memory = glow_mlir.OrtAllocatorType.ORT_ARENA_ALLOCATOR, glow_mlir.OrtMemType.DEFAULT
     info = glow_mlir.OrtMemoryInfo("Cpu", kind, 0, memory)

@@ -98,7 +98,7 @@ class OnTarget(onnx_backend.GlowBackend):
     """The backend of `glow_mlir.onnx_backend` for `EmulatedBackend.machine`."""
 
     @classmethod
-    def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> onnx_backend.GlowBackendRep:
+    def prepare(cls, model: Any, device: str | None = "CPU", **kwargs: Any) -> onnx_backend.GlowBackendRep:
         return onnx_backend.GlowBackendRep(InferenceSession(model, backend=NAME, cache=False, **kwargs))
 
 

@@ -64,7 +64,7 @@ class BothBackends(onnx_backend.GlowBackend):
     """The backend of `glow_mlir.onnx_backend`, and the interpreter beside it; each test compiles its own model."""
 
     @classmethod
-    def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> onnx_backend.GlowBackendRep:
+    def prepare(cls, model: Any, device: str | None = "CPU", **kwargs: Any) -> onnx_backend.GlowBackendRep:
         imported: list[ModuleOp] = []
 
         def keep(stage: Stage, module: ModuleOp, seconds: float) -> None:
