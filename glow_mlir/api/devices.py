@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
+from typing import Self
 
 from glow_mlir.errors import OptionError
 
@@ -87,6 +88,10 @@ class OrtDevice:
             raise OptionError(f"'{ort_device_name}' is no kind of device", hint=f"there are {', '.join(KINDS)}")
         kind, vendor = KINDS[name]
         return OrtDevice(kind, 0, device_id, vendor_id=vendor if vendor_id < 0 else vendor_id)
+
+    def _get_c_device(self) -> Self:
+        """The device itself, which programs ask for who go past onnxruntime's Python class."""
+        return self
 
     def device_id(self) -> int:
         """Its number."""

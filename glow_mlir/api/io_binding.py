@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -43,6 +43,11 @@ class IOBinding(Explained):
     def __repr__(self) -> str:
         """What is bound."""
         return f"<IOBinding of {self.entry.name}: {', '.join(self._inputs)} -> {', '.join(self._outputs)}>"
+
+    @property
+    def _iobinding(self) -> Self:
+        """The binding itself, which programs ask for who go past onnxruntime's Python class."""
+        return self
 
     # ---- inputs ----
 

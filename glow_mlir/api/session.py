@@ -132,6 +132,8 @@ class InferenceSession(EntrySession):
         given = {name: value for name, value in locals().items() if name not in ("self", "start", "__class__")}
         check_keywords(given)
         self._source = kept_model(given.pop("path_or_bytes"))
+        self._model_path = os.fspath(path_or_bytes) if isinstance(path_or_bytes, str | os.PathLike) else None
+        """The path as it was given, which programs look for where onnxruntime has it, and some overwrite."""
         self._given = given
         # A copy: the caller may use the object for other sessions, and change it in between.
         settings = copy(settings_of(sess_options))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -98,3 +99,22 @@ def test_tensors_are_given_as_capsules() -> None:
     taken = STATE.OrtValue.from_dlpack(native_value.to_dlpack())
     assert taken.data_ptr() == given.data_ptr()
     np.testing.assert_array_equal(taken.numpy(), X)
+
+
+def test_programs_find_the_path_of_a_model(tmp_path: Path) -> None:
+    name = "_model_path"
+    (tmp_path / "model.onnx").write_bytes(adding())
+    for path in (tmp_path / "model.onnx", str(tmp_path / "model.onnx")):
+        session = InferenceSession(path)
+        assert getattr(session, name) == str(path)
+        setattr(session, name, "elsewhere.onnx")  # As some programs do.
+        assert getattr(session, name) == "elsewhere.onnx"
+    assert getattr(InferenceSession(adding()), name) is None
+
+
+def test_native_forms_are_found_in_bindings_and_devices() -> None:
+    binding: Any = InferenceSession(adding()).io_binding()
+    binding.bind_cpu_input("x", X)
+    binding.bind_output("y", getattr(OrtDevice.make("cpu"), "_get_c_device")())
+    binding.session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(getattr(binding, "_iobinding").get_outputs()[0].numpy(), X + X)
