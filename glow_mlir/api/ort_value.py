@@ -76,12 +76,18 @@ class OrtValue(Explained):
             raise OutOfMemoryError(f"there is too little memory for {dtype.name}{sizes}") from error
 
     @classmethod
-    def from_dlpack(cls, data: Any, /) -> OrtValue:
-        """The tensor of what has `__dlpack__`, or of a capsule; raises `InputError` where it is not C-contiguous."""
+    def from_dlpack(cls, data: Any, is_bool_tensor: bool = False, /) -> OrtValue:
+        """
+        The tensor of what has `__dlpack__`, or of a capsule, which may hold truth values as bytes, as old ones do.
+
+        Raises `InputError` where it is not C-contiguous, or truth values are not bytes.
+        """
         array = dlpack.from_capsule(data)
         if not array.flags.c_contiguous:
             raise InputError("a tensor is not contiguous", hint="copy it first, as torch's contiguous() does")
-        return cls(array)
+        if is_bool_tensor and array.dtype.name not in ("bool", "uint8"):
+            raise InputError(f"there are no truth values in elements of {array.dtype.name}", hint="uint8, or bool")
+        return cls(array.view(np.bool_) if is_bool_tensor else array)
 
     # ---- its memory ----
 

@@ -11,7 +11,7 @@ import pytest
 from small_models import adding
 
 from glow_mlir import InferenceSession, OrtDevice, OrtValue, RunOptions
-from glow_mlir.errors import OptionError
+from glow_mlir.errors import InputError, OptionError
 
 STATE: Any = import_module("glow_mlir.capi._pybind_state")
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -99,6 +99,12 @@ def test_tensors_are_given_as_capsules() -> None:
     taken = STATE.OrtValue.from_dlpack(native_value.to_dlpack())
     assert taken.data_ptr() == given.data_ptr()
     np.testing.assert_array_equal(taken.numpy(), X)
+    truths = np.array([[0, 1, 1]], np.uint8)
+    assert STATE.OrtValue.from_dlpack(truths.__dlpack__(), False).data_type() == "tensor(uint8)"
+    taken = STATE.OrtValue.from_dlpack(truths.__dlpack__(), True)
+    np.testing.assert_array_equal(taken.numpy(), truths.astype(bool))
+    with pytest.raises(InputError, match="no truth values in elements of float32"):
+        STATE.OrtValue.from_dlpack(X, True)
 
 
 def test_programs_find_the_path_of_a_model(tmp_path: Path) -> None:
