@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import cast
 
 from glow_mlir.api.reopening import Recipe
 from glow_mlir.api.session_entry import EntrySession
+from glow_mlir.errors import InputError
 from glow_mlir.runtime.bundle import read_bundle
 from glow_mlir.runtime.executable import MAIN
 from glow_mlir.runtime.machine_code import MachineCode
@@ -36,4 +38,6 @@ def load_bundle(folder: str | os.PathLike[str], name: str | None = None) -> Bund
     Neither xDSL nor onnx is imported. Raises `InputError` for a folder without a bundle, or with a damaged one, and
     `OptionError` for one whose code this machine cannot run.
     """
+    if not isinstance(cast("object", folder), str | os.PathLike):
+        raise InputError(f"a '{type(folder).__name__}' is no path", hint="the folder that glow-compile wrote")
     return BundleSession(Path(folder), name)

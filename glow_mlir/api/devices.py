@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Self
 
 from glow_mlir.errors import OptionError
+from glow_mlir.support.arguments import whole_number
 
 CPU = "cpu"
 
@@ -86,6 +87,9 @@ class OrtDevice:
         name = str(ort_device_name).lower()
         if name not in KINDS:
             raise OptionError(f"'{ort_device_name}' is no kind of device", hint=f"there are {', '.join(KINDS)}")
+        numbers = [whole_number(given) for given in (device_id, vendor_id)]
+        if None in numbers:
+            raise OptionError(f"{device_id!r} and {vendor_id!r} are no numbers of a device and of who makes it")
         kind, vendor = KINDS[name]
         return OrtDevice(kind, 0, device_id, vendor_id=vendor if vendor_id < 0 else vendor_id)
 

@@ -201,6 +201,10 @@ def sizes_of(shape: object) -> list[int]:
 
 def copy_tensors(src: Sequence[OrtValue], dst: Sequence[OrtValue]) -> None:
     """Overwrite some tensors with others; raises `InputError` as `update_inplace`, and for lists of other lengths."""
+    for given in (src, dst):
+        is_list = isinstance(cast("object", given), Sequence)
+        if not is_list or not all(isinstance(cast("object", value), OrtValue) for value in given):
+            raise InputError(f"a '{type(given).__name__}' is no list of tensors", hint="a list of OrtValue")
     if len(src) != len(dst):
         raise InputError(f"{len(src)} tensors are not copied to {len(dst)}", hint="one for each")
     for source, target in zip(src, dst, strict=True):

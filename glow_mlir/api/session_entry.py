@@ -106,11 +106,12 @@ class SessionEntry:
 
     def check_output(self, name: str, place: np.ndarray | None = None) -> None:
         """Raise `InputError` for an unknown output, or memory into which it does not fit, or that is only read."""
-        if name not in self._arguments:
-            raise InputError(f"there is no output '{name}'", hint=f"outputs are {', '.join(self._outputs)}")
+        try:
+            argument = self._arguments[name]
+        except (KeyError, TypeError):  # Some callers give lists, which are nothing's name.
+            raise InputError(f"there is no output '{name}'", hint=f"outputs are {', '.join(self._outputs)}") from None
         if place is None:
             return
-        argument = self._arguments[name]
         fits = argument.shape is None or argument.accepts(place.shape)
         if not fits or (argument.dtype and place.dtype != argument.numpy_dtype):
             given = f"{place.dtype.name}{list(place.shape)}"
@@ -146,9 +147,10 @@ class SessionEntry:
 
     def _known(self, name: str) -> tuple[Argument, np.dtype[Any], tuple[int | str, ...] | None]:
         """An input, its dtype and shape; raises `InputError` for an unknown one."""
-        if name not in self._inputs:
-            raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(self._inputs)}")
-        return self._inputs[name]
+        try:
+            return self._inputs[name]
+        except (KeyError, TypeError):  # Some callers give lists, which are nothing's name.
+            raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(self._inputs)}") from None
 
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
         # A caller without types may give anything; to ask for the class of a dict takes less time.
@@ -316,7 +318,7 @@ class EntrySession(Explained, ABC):
         """The entry of that name, or that of the session; raises `InputError` for an unknown one."""
         if name is None:
             return self._entry
-        if name not in self._names:
+        if not isinstance(cast("object", name), str) or name not in self._names:
             raise InputError(f"there is no entry '{name}'", hint=f"entries are {', '.join(self._names)}")
         if name not in self._entries:
             self._entries[name] = SessionEntry(self._executable.entry(self._names[name]))

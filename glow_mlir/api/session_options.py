@@ -202,18 +202,18 @@ class SessionOptions(Settings, Explained):
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Give a free dimension of inputs a size; raises `OptionError` for what is none."""
-        self.dimensions[name] = _size(name, size)
+        self.dimensions[_named(name)] = _size(name, size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
         """Give the free dimensions of inputs with a denotation a size; raises `OptionError` for what is none."""
-        self.denotations[denotation] = _size(denotation, size)
+        self.denotations[_named(denotation)] = _size(denotation, size)
 
     def add_initializer(self, name: str, value: OrtValue) -> None:
         """Put a tensor in the place of a constant; raises `InputError` for what is no `OrtValue`."""
         if not isinstance(cast("object", value), OrtValue):
             hint = "OrtValue.ortvalue_from_numpy makes one of an array"
             raise InputError(f"the initializer '{name}' is a '{type(value).__name__}', not an OrtValue", hint=hint)
-        self.initializers[name] = value
+        self.initializers[_named(name)] = value
 
     def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
         """Put tensors in the place of constants; raises `InputError` for lists of different lengths."""
@@ -226,7 +226,7 @@ class SessionOptions(Settings, Explained):
         """Give the content of files of constants, of which so many bytes count; raises `InputError` as above."""
         for name, (buffer, length) in _pairs(names, list(_pairs(buffers, lengths))):
             try:
-                self.files[name] = bytes(memoryview(buffer).cast("B")[:length])
+                self.files[_named(name)] = bytes(memoryview(buffer).cast("B")[:length])
             except TypeError as error:
                 reason = f"the content of '{name}' is a '{type(buffer).__name__}', and its length {length!r}"
                 raise InputError(reason, hint="bytes that follow each other, and their number") from error
@@ -261,6 +261,13 @@ class SessionOptions(Settings, Explained):
     def left_out(self) -> tuple[str, ...]:
         """The passes that the level of optimization leaves out."""
         return LEFT_OUT[self.graph_optimization_level]
+
+
+def _named(name: object) -> str:
+    """A name; raises `OptionError` for what is none."""
+    if not isinstance(name, str):
+        raise OptionError(f"a '{type(name).__name__}' is no name", hint="a text")
+    return name
 
 
 def _size(name: str, size: object) -> int:

@@ -135,10 +135,11 @@ class Settings:
 
     def get_entry(self, key: str) -> str:
         """The value of an entry that somebody set; raises `OptionError` for another."""
-        if key not in self.entries:
-            reason = f"{type(self).__name__} does not have configuration with key: {key}"
+        name = str(key)
+        if name not in self.entries:
+            reason = f"{type(self).__name__} does not have configuration with key: {name}"
             raise OptionError(reason, hint=f"set are {', '.join(self.entries) or 'none'}")
-        return self.entries[key]
+        return self.entries[name]
 
     @classmethod
     def settings(cls) -> Iterator[Treatment]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from glow_mlir.errors import OptionError
+from glow_mlir.support.kinds import FLAG, NAMES, PATH, TEXT, Kind, check_kinds, is_words
 
 SCHEMAS = ("asymmetric", "symmetric", "symmetric-with-uint8", "symmetric-with-power2-scale")
 """How scale and zero point follow from a range."""
@@ -23,6 +24,22 @@ BIASES: dict[str, int] = {"int32": 32, "int8": 8}
 CALIBRATIONS = ("min-max", "percentile", "kl", "mse")
 """How a range follows from a histogram."""
 
+_WORD = replace(TEXT, is_optional=False)
+
+KINDS: Mapping[str, Kind] = {
+    "profile": replace(PATH, is_optional=False),
+    "schema": _WORD,
+    "precision": _WORD,
+    "bias": _WORD,
+    "calibration": _WORD,
+    "per_channel": FLAG,
+    "keep": NAMES,
+    "assert_all": FLAG,
+    "calibrations": Kind("words by names", is_words, "{'x': 'kl'}", is_optional=False),
+    "bias_correction": FLAG,
+}
+"""Option → what it may be."""
+
 
 @dataclass(frozen=True)
 class Quantization:
@@ -32,7 +49,8 @@ class Quantization:
     `profile` is the path of a file that `glow-profile` wrote for the model. `keep` names nodes, or kinds of operators,
     that stay in floats, with `*` and `?`; with `assert_all` it is an error if others do. `calibrations` has those of
     single values, by names as the profile has them, with `*` and `?`. With `bias_correction`, what the rounding of
-    weights adds to results on average is taken out of biases. Raises `OptionError` for a word that there is not.
+    weights adds to results on average is taken out of biases. Raises `OptionError` for a word that there is not, or
+    for another type.
     """
 
     profile: str | os.PathLike[str]
@@ -47,6 +65,7 @@ class Quantization:
     bias_correction: bool = True
 
     def __post_init__(self) -> None:
+        check_kinds(KINDS, vars(self))
         words = {"schema": SCHEMAS, "precision": PRECISIONS, "bias": BIASES, "calibration": CALIBRATIONS}
         given = [(name, getattr(self, name), known) for name, known in words.items()]
         given += [("calibration", calibration, CALIBRATIONS) for calibration in self.calibrations.values()]

@@ -1,0 +1,72 @@
+"""Of what type each of some options is, for callers without a type checker: a wrong one is one line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from glow_mlir.errors import OptionError
+from glow_mlir.support.arguments import whole_number
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an option may be: in words, as a test, and in an example."""
+
+    words: str
+    accepts: Callable[[Any], bool]
+    example: str
+    is_optional: bool = True
+    """Whether it may be `None`."""
+
+
+def of(kind: type[Any] | tuple[type[Any], ...]) -> Callable[[Any], bool]:
+    """A test for objects of a class."""
+    return lambda value: isinstance(value, kind)
+
+
+def has(*names: str) -> Callable[[Any], bool]:
+    """A test for objects with those methods, of classes that are not imported to ask."""
+    return lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in names)
+
+
+def lists(accepts: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """A test for lists of what a test accepts; what can be gone through once alone is none."""
+
+    def test(given: Any) -> bool:
+        is_list = isinstance(given, Collection) and not isinstance(given, str | bytes | Mapping)
+        return is_list and all(map(accepts, cast("Collection[Any]", given)))
+
+    return test
+
+
+def is_flag(value: Any) -> bool:
+    """Whether a value is one of the two, numpy's among them."""
+    return type(value).__name__ in ("bool", "bool_") or (isinstance(value, int) and value in (0, 1))
+
+
+def is_words(value: Any) -> bool:
+    """Whether a value has texts by texts."""
+    return isinstance(value, Mapping) and all(
+        isinstance(text, str) for pair in cast("Mapping[Any, Any]", value).items() for text in pair
+    )
+
+
+TEXT = Kind("a text", of(str), "a name")
+FLAG = Kind("a truth value", is_flag, "True", is_optional=False)
+NUMBER = Kind("a whole number", lambda value: whole_number(value) is not None, "a number of bytes")
+NAMES = Kind("a list of names", lambda value: lists(of(str))(value) or isinstance(value, str), "['name']", False)
+PATH = Kind("a path", of((str, os.PathLike)), "a path")
+
+
+def check_kinds(kinds: Mapping[str, Kind], given: Mapping[str, Any]) -> None:
+    """Raise `OptionError` for an option of another type than it takes."""
+    for name, kind in kinds.items():
+        value = given[name]
+        if value is None and kind.is_optional:
+            continue
+        if value is None or not kind.accepts(value):
+            what = f"of the type '{type(cast('object', value)).__name__}'"
+            raise OptionError(f"{name} cannot be {what}: it is {kind.words}", hint=kind.example)
