@@ -93,6 +93,9 @@ class InferenceSession(EntrySession):
     where the copy is made; a `ModelProto` that was changed in between gives another model.
     """
 
+    _model_path: str | None
+    """The path as it was given, which programs look for where onnxruntime has it, and some overwrite."""
+
     def __init__(
         self,
         path_or_bytes: ModelSource | bytearray | memoryview | os.PathLike[str] | ModuleOp,
@@ -133,7 +136,6 @@ class InferenceSession(EntrySession):
         check_keywords(given)
         self._source = kept_model(given.pop("path_or_bytes"))
         self._model_path = os.fspath(path_or_bytes) if isinstance(path_or_bytes, str | os.PathLike) else None
-        """The path as it was given, which programs look for where onnxruntime has it, and some overwrite."""
         self._given = given
         # A copy: the caller may use the object for other sessions, and change it in between.
         settings = copy(settings_of(sess_options))
