@@ -89,11 +89,41 @@ def test_attributes_linkage_and_edges():
     module.verify()
 
 
+def test_parameters_in_memory_say_the_types_there():
+    text = emit_module(
+        parse("""
+        llvm.func @f(%a: !llvm.ptr {llvm.sret = !llvm.struct<(i32, f64)>}, %b: !llvm.ptr {llvm.byval = i32},
+                     %c: !llvm.ptr {llvm.align = 8 : i64, llvm.byref = !llvm.array<2 x f32>}, %d: !llvm.ptr {llvm.nest})
+        llvm.func @g(%a: !llvm.ptr {llvm.inalloca = i64})
+        llvm.func @h(%a: !llvm.ptr {llvm.preallocated = i16})
+        """)
+    )
+    assert "@f(ptr sret({i32, double}), ptr byval(i32), ptr align 8 byref([2 x float]), ptr nest)" in text
+    assert "@g(ptr inalloca(i64))" in text
+    assert "@h(ptr preallocated(i16))" in text
+    llvm.parse_assembly(text).verify()
+
+
+def test_globals_that_are_no_declarations_have_some_value():
+    text = emit_module(
+        parse("""
+        llvm.mlir.global internal constant @mine() {addr_space = 0 : i32, alignment = 8 : i64} : i64
+        llvm.mlir.global external @theirs() {addr_space = 0 : i32} : i32
+        """)
+    )
+    assert "@mine = internal constant i64 undef, align 8\n" in text
+    assert "@theirs = external global i32\n" in text
+    llvm.parse_assembly(text).verify()
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("llvm.func @f() attributes {memory_effects = 1 : i32}", "'@f': the attribute 'memory_effects"),
-        ("llvm.func @f(%a: !llvm.ptr {llvm.byval = i32})", "'llvm.byval = i32' is not translated"),
+        ("llvm.func @f(%a: !llvm.ptr {llvm.byval})", "'llvm.byval = unit' is not translated"),
+        ("llvm.func @f(%a: !llvm.ptr {llvm.noalias = i32})", "'llvm.noalias = i32' is not translated"),
+        ("llvm.func @f(%a: !llvm.ptr {llvm.unknown})", "'llvm.unknown = unit' is not translated"),
+        ("llvm.mlir.global common @g() {addr_space = 0 : i32} : i32", "'@g': linkage 'common' needs a value"),
         (
             "llvm.func @f() { %0 = llvm.mlir.zero {x = 1 : i32} : !llvm.ptr\n llvm.return {y} }",
             "llvm.return.*y",

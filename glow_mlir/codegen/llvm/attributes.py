@@ -7,9 +7,9 @@ from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, IntegerAttr, StringAttr, UnitAttr
 from xdsl.dialects.llvm import FramePointerKindAttr, TargetFeaturesAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, TypeAttribute
 
-from glow_mlir.codegen.llvm.text import EmissionError
+from glow_mlir.codegen.llvm.text import EmissionError, TypeText
 
 ENUM_ATTRIBUTES = {
     "no_inline": "noinline",
@@ -57,12 +57,21 @@ UNIT_PARAMETERS = {
     "llvm.zeroext": "zeroext",
     "llvm.inreg": "inreg",
     "llvm.returned": "returned",
+    "llvm.nest": "nest",
 }
 SIZED_PARAMETERS = {
     "llvm.align": "align {}",
     "llvm.dereferenceable": "dereferenceable({})",
     "llvm.dereferenceable_or_null": "dereferenceable_or_null({})",
 }
+TYPED_PARAMETERS = {
+    "llvm.byval": "byval({})",
+    "llvm.byref": "byref({})",
+    "llvm.sret": "sret({})",
+    "llvm.inalloca": "inalloca({})",
+    "llvm.preallocated": "preallocated({})",
+}
+"""The attributes of pointers that say of which type the memory is that is passed along."""
 
 
 def quoted(text: str) -> str:
@@ -71,7 +80,7 @@ def quoted(text: str) -> str:
     return '"' + "".join(plain) + '"'
 
 
-def parameter_text(attributes: DictionaryAttr, where: str) -> str:
+def parameter_text(attributes: DictionaryAttr, types: TypeText, where: str) -> str:
     """
     Return the attributes of one parameter or result, each with a leading space.
 
@@ -83,6 +92,8 @@ def parameter_text(attributes: DictionaryAttr, where: str) -> str:
             words.append(UNIT_PARAMETERS[name])
         elif name in SIZED_PARAMETERS and isinstance(value, IntegerAttr):
             words.append(SIZED_PARAMETERS[name].format(value.value.data))
+        elif name in TYPED_PARAMETERS and isinstance(value, TypeAttribute):
+            words.append(TYPED_PARAMETERS[name].format(types(value)))
         else:
             raise EmissionError(f"{where}: the parameter attribute '{name} = {value}' is not translated")
     return "".join(f" {word}" for word in words)

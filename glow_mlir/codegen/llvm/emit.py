@@ -222,7 +222,7 @@ def _parameters(op: FuncOp, body: _Function, types: TypeText, where: str) -> str
     arguments = op.body.blocks[0].args if op.body.blocks else ()
     words: list[str] = []
     for index, type_ in enumerate(op.function_type.inputs):
-        extra = parameter_text(attributes.data[index], where) if attributes is not None else ""
+        extra = parameter_text(attributes.data[index], types, where) if attributes is not None else ""
         name = f" {body.names[arguments[index]]}" if arguments else ""
         words.append(f"{types(type_)}{extra}{name}")
     return ", ".join([*words, "..."] if op.function_type.is_variadic else words)
@@ -238,7 +238,7 @@ def _function(op: FuncOp, module: _Module) -> list[str]:
     lines = body.lines()
     convention = op.CConv.cconv_name if isinstance(op.properties.get("CConv"), CallingConventionAttr) else "ccc"
     convention = "" if convention == "ccc" else f" {convention}"
-    result = "".join(parameter_text(result, where) for result in op.res_attrs or ())
+    result = "".join(parameter_text(result, module.types, where) for result in op.res_attrs or ())
     group = function_attributes({name: attributes[name] for name in attributes if name in _FUNCTION_GROUP}, where)
     head = (
         f"{'define' if lines else 'declare'}{_linkage(op)}{' dso_local' if 'dso_local' in attributes else ''}"
@@ -259,8 +259,6 @@ def _global(op: GlobalOp, module: _Module) -> list[str]:
     if op.body.blocks:
         raise EmissionError(f"{where}: an initializer region is not translated")
     linkage = _linkage(op)
-    if op.value is None and linkage not in ("", " extern_weak"):
-        raise EmissionError(f"{where}: linkage '{linkage.strip()}' needs a value")
     space = op.addr_space.value.data
     words = [
         linkage or (" external" if op.value is None else ""),
@@ -272,8 +270,24 @@ def _global(op: GlobalOp, module: _Module) -> list[str]:
         " constant " if op.constant else " global ",
         module.types(op.global_type),
     ]
-    value = "" if op.value is None else " " + constant_text(op.value, op.global_type, module.types)
-    return [f"@{op.sym_name.data} ={''.join(words)}{value}{_tail(attributes, ',')}", ""]
+    return [f"@{op.sym_name.data} ={''.join(words)}{_value(op, module, where)}{_tail(attributes, ',')}", ""]
+
+
+def _value(op: GlobalOp, module: _Module, where: str) -> str:
+    """
+    Return the value of a global, with a leading space: none for a declaration, any for a definition that has none.
+
+    Raises `EmissionError` for a common global without a value, whose value LLVM wants to be zero.
+    """
+    if op.value is not None:
+        return f" {constant_text(op.value, op.global_type, module.types)}"
+    match op.linkage.linkage.data:
+        case "external" | "extern_weak":
+            return ""
+        case "common":
+            raise EmissionError(f"{where}: linkage 'common' needs a value")
+        case _:
+            return " undef"
 
 
 def emit_module(module: ModuleOp) -> str:
