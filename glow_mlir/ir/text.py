@@ -313,7 +313,8 @@ def _too_early(module: ModuleOp) -> Iterator[GlowError]:
             if inner is None or early:
                 places = [place_of(owner)] if isinstance(owner, Operation) else []
                 notes = [GlowError("it is defined here", file=place) for place in places if place]
-                yield _error_at(op, "an operand is used before its definition").with_notes(notes)
+                where = "used before its definition" if early else "defined outside of the regions around"
+                yield _error_at(op, f"an operand is {where}").with_notes(notes)
                 break
         seen.add(op)
 

@@ -31,7 +31,7 @@ func.func @function() -> i32 {
 // -----
 
 // What is defined inside of another region stands nowhere around.
-// expected-error@+1 {{an operand is used before its definition}}
+// expected-error@+1 {{an operand is defined outside of the regions around}}
 %sum = "test.op"(%one) : (i32) -> i32
 "test.op"() ({
   // expected-note@+1 {{it is defined here}}
