@@ -27,20 +27,31 @@ from glow_mlir.dialects.target import Target
 
 
 class Alone(NamedTuple):
-    """From how many elements on a line is taken alone: where all lines stay in the caches, and where not."""
+    """From how many elements on a line is taken alone: where all lines and results are near, and where not."""
 
     near: int
     far: int
+    near_bytes: int
 
 
-SOFTMAX = Alone(near=256, far=128)
-"""
-Measured on Zen 5 with AVX-512: four lines side by side take 0.8 to 1.05 of the time of one up to 224 elements, and 1.03
-to 1.3 of it from 256 on; where the caches do not hold them, 1.05 to 1.4 from 128 on, and 1.2 to 2 from 256 on.
-"""
+def softmax_alone(target: Target) -> Alone:
+    """
+    Measured on Zen 5 with AVX-512: four lines side by side take 0.8 to 1.05 of the time of one up to 224 elements, and
+    1.03 to 1.3 of it from 256 on; where the caches do not hold them, 1.05 to 1.4 from 128 on, and 1.2 to 2 from 256 on.
+    On Zen 3 with AVX2 they take 0.96 to 1.02 of it in the caches, and 1.05 to 1.1 beyond.
+    """
+    return Alone(near=256, far=128, near_bytes=target.l3_bytes // 2)
 
-NORMALIZATION = Alone(near=64, far=64)
-"""Measured in the same way: 1.0 to 1.25 of the time from 64 elements on, and 1.05 to 1.5 beyond the caches."""
+
+def normalization_alone(target: Target) -> Alone:
+    """
+    Measured in the same way: on Zen 5 four lines take 1.0 to 1.25 of the time of one from 64 elements on, and 1.05 to
+    1.5 beyond the caches. On Zen 3, which looks ahead less far, 0.87 to 0.94 of it from 64 to 768 elements in the
+    second cache, and 1.17 to 1.21 beyond that from 256 elements on; 0.85 at 96.
+    """
+    if target.vector_bits >= 512:
+        return Alone(near=64, far=64, near_bytes=target.l3_bytes // 2)
+    return Alone(near=1024, far=256, near_bytes=target.l2_bytes)
 
 
 def _sum(x: list[Value], y: list[Value]) -> list[Value]:
@@ -68,7 +79,9 @@ class SoftmaxKernel(Kernel):
         axes = (normalize_axis(integer(cast(ops.SoftmaxOp, call.op).axis), rank),) if rank else ()
         lines = Lines.of(source.extents, axes, [result.strides, source.strides])
         emit_line = _log_softmax_line if kind_of(call.op) is ops.LogSoftmaxOp else _softmax_line
-        _each_line(call, lines, computed(source.element), lambda line: emit_line(call, line), SOFTMAX)
+        _each_line(
+            call, lines, computed(source.element), lambda line: emit_line(call, line), softmax_alone(call.target)
+        )
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         shape = shape_of(op.inputs()[0])
@@ -80,7 +93,7 @@ def _each_line(call: KernelCall, lines: Lines, element: Attribute, body: Callabl
     """Loops over all lines, or the share of a call, with independent vectors: of as many lines, or else of one."""
     target, vectors = call.target, kernel_costs(call.target).independent_vectors
     count = 1
-    if lanes_for(target, element, (0,)) > 1 and not stands_alone(lines, element, target, alone):
+    if lanes_for(target, element, (0,)) > 1 and not stands_alone(lines, element, alone):
         # A line is read in several passes, and is to stay in the cache together with its result.
         length = math.prod(extent for extent in lines.along if isinstance(extent, int))
         room = target.l1_bytes // 2 // max(1, 2 * length * byte_width(element))
@@ -89,7 +102,7 @@ def _each_line(call: KernelCall, lines: Lines, element: Attribute, body: Callabl
     lines.each(call.b, width, body, call.share("lines"), count)
 
 
-def stands_alone(lines: Lines, element: Attribute, target: Target, alone: Alone) -> bool:
+def stands_alone(lines: Lines, element: Attribute, alone: Alone) -> bool:
     """
     Whether a line is so long that others beside it hide no latency.
 
@@ -99,7 +112,7 @@ def stands_alone(lines: Lines, element: Attribute, target: Target, alone: Alone)
         return False
     length = math.prod(numbers(lines.along))
     outer = math.prod(extent for extent in lines.outer if isinstance(extent, int))
-    is_far = 2 * outer * length * byte_width(element) > target.l3_bytes // 2
+    is_far = 2 * outer * length * byte_width(element) > alone.near_bytes
     return length >= (alone.far if is_far else alone.near)
 
 
@@ -180,9 +193,8 @@ class LayerNormalizationKernel(Kernel):
         count = math.prod(numbers([source.extents[axis] for axis in axes]))
         centred = kind_of(call.op) is ops.LayerNormalizationOp
         element = computed(source.element)
-        _each_line(
-            call, lines, element, lambda line: _normalize_line(call, line, factors, count, centred), NORMALIZATION
-        )
+        alone = normalization_alone(call.target)
+        _each_line(call, lines, element, lambda line: _normalize_line(call, line, factors, count, centred), alone)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         axes = cast(ops.LayerNormalizationOp, op).normalized_axes()
