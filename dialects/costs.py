@@ -54,6 +54,10 @@ class Costs:
     """Such instructions that copying a code to another place is worth."""
     channel_lanes: int
     """Channels that are computed at once, about: as many cost no more than one."""
+    pooled_pixels: int
+    """Pixels of a row of a pool from which on vectors of them take less time than transposes, and those of channels."""
+    clipped_pooled_pixels: int
+    """The same where windows reach beyond the ends of rows, and are computed one by one there."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

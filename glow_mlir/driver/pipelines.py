@@ -339,6 +339,7 @@ LOWERED = Stage.of(
     "expand-powers",  # Cheaper than the functions that kernels have for them.
     "sink-clips",  # Where they are no part of products for nothing.
     "sink-transposes",  # Those of lowerings that need another layout.
+    "fold-transposes-into-pools",  # Those that met none, and stand around a pool alone.
     "canonicalize",  # Lowerings emit general forms.
     "hoist-from-loops",  # Products are what the backend executes, whose rows are computed at once.
     "sink-from-loops",  # So are those of rows that they stack.

@@ -36,6 +36,7 @@ PASSES: dict[str, str] = {
     "fold-dilated-convolutions": "glow_mlir.transforms.fold_dilated_convolutions:FoldDilatedConvolutionsPass",
     "fold-into-weights": "glow_mlir.transforms.fold_into_weights:FoldIntoWeightsPass",
     "fold-transposes-into-matmul": "glow_mlir.transforms.fold_transposes_into_matmul:FoldTransposesIntoMatmulPass",
+    "fold-transposes-into-pools": "glow_mlir.transforms.fold_transposes_into_pools:FoldTransposesIntoPoolsPass",
     "fold-quantization": "glow_mlir.transforms.fold_quantization:FoldQuantizationPass",
     "fuse-epilogues": "glow_mlir.transforms.fuse_epilogues:FuseEpiloguesPass",
     "fuse-prologues": "glow_mlir.transforms.fuse_prologues:FuseProloguesPass",

@@ -52,6 +52,17 @@ def test_rows(operator: type[Pool], width: int):
     check(operator, sample((2, 96, 1)), kernel_shape=(5,), pads=(2, 2))
 
 
+@pytest.mark.parametrize("target", runnable_targets())
+@pytest.mark.parametrize(
+    ("operator", "dtype"), [(MaxPoolOp, "f4"), (MaxPoolOp, "u1"), (AvgPoolOp, "f2"), (LpPoolOp, "f8")]
+)
+def test_every_second_pixel_of_rows(operator: type[Pool], dtype: str, target: str):
+    """The last window of a row may end where the input does."""
+    window: dict[str, Any] = {"kernel_shape": (2, 3), "strides": (1, 2), "layout": "channels_first", "target": target}
+    for width, before in ((5, 3), (70, 0), (70, 1), (131, 2)):
+        check(operator, sample((1, 2, 3, width), dtype), pads=(0, before, 1, width % 2), **window)
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f2", "u1", "i1", "i8"])
 def test_element_types(dtype: str):
     check(MaxPoolOp, sample((1, 6, 6, 37), dtype), kernel_shape=(3, 3), pads=(1, 1, 1, 1))

@@ -86,6 +86,7 @@ ROUNDING_HIGH = (
     "fold-dilated-convolutions",
     "fold-into-weights",
     "fold-transposes-into-matmul",
+    "fold-transposes-into-pools",
     "lower",
     "merge-arithmetic",
     "merge-matmuls",

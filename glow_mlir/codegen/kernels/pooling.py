@@ -94,10 +94,10 @@ def rounded_up(b: Builder, x: Value, divisor: int) -> Value:
 
 
 def runs_along_rows(before: Image, after: Image, window: Window) -> bool:
-    """Whether neighbours in memory are pixels of a row, and neighbours too of the windows."""
-    steps = (before.strides[-2], after.strides[-2], window.strides[-1])
+    """Whether neighbours in memory are pixels of a row, and those of windows are neighbours, or every second."""
+    steps = (before.strides[-2], after.strides[-2])
     channels = (before.strides[-1], after.strides[-1])
-    return steps == (1, 1, 1) and (after.sizes[-1] == 1 or channels != (1, 1))
+    return steps == (1, 1) and window.strides[-1] <= 2 and (after.sizes[-1] == 1 or channels != (1, 1))
 
 
 def runs_over_channels(op: Pool) -> bool:
@@ -126,6 +126,8 @@ class Elements:
     lanes: int
     mask: Value | None = None
     """The lanes that there are; all where it is `None`."""
+    stride: int = 1
+    """Elements of the input from one lane to the next."""
 
     def folded(self, take: Combine, total: Value) -> Value:
         """The elements taken into an accumulator, those of the first axis outermost."""
@@ -172,7 +174,12 @@ class Elements:
 
     def load(self, offset: Index) -> Value:
         """The element at a place, or the vector of those of all windows."""
-        return load(self.call.b, self.call.one("input"), offset, 1, self.lanes, self.mask)
+        b, source = self.call.b, self.call.one("input")
+        if self.lanes == 1 or self.stride == 1:
+            return load(b, source, offset, 1, self.lanes, self.mask)
+        # The second vector ends with the last lane, behind which the input may end.
+        low, high = (load(b, source, moved_by(offset, start, 1), 1, self.lanes) for start in (0, self.lanes - 1))
+        return b.shuffle(low, high, [lane + (lane >= self.lanes) for lane in range(0, 2 * self.lanes, 2)])
 
 
 class PoolKernel(Kernel):
@@ -298,8 +305,9 @@ class PoolEmission:
         """One channel of one row at a time, vectors over the pixels whose windows do not reach beyond the row."""
         b, axis = self.call.b, len(self.window.kernel) - 1
         size, count = self.before.sizes[-2], self.after.sizes[-2]
-        first = min(self.window.pads[axis], count)
-        last = max(first, min(count, size - self.window.extent(axis) + self.window.pads[axis] + 1))
+        stride, before = self.window.strides[axis], self.window.pads[axis]
+        first = min(-(-before // stride), count)
+        last = max(first, min(count, (size - self.window.extent(axis) + before) // stride + 1))
 
         def row(indices: list[Index]) -> None:
             batch, channel, *outputs = indices
@@ -311,12 +319,13 @@ class PoolEmission:
 
             def whole(x: Index, lanes: int) -> None:
                 place = x + first
-                taps = Taps(place, place - self.window.pads[axis], 0, self.window.kernel[axis])
-                self.reduction(batch, [*outer, taps])(channel, lanes)
+                taps = Taps(place, place * stride - before, 0, self.window.kernel[axis])
+                self.reduction(batch, [*outer, taps], stride)(channel, lanes)
 
             if first > 0:
                 clipped(0, first)
-            vector_loop(b, last - first, self.width((1, 1)), whole, rest=self.rest)
+            width = self.width((1, 1)) if stride == 1 or self.call.target.vector_bits else 1
+            vector_loop(b, last - first, width, whole, rest=self.rest)
             if last < count:
                 clipped(last, count)
 
@@ -327,8 +336,12 @@ class PoolEmission:
         bounds = (0, self.before.sizes[axis + 1])
         return Taps.within(self.call.b, self.window, axis, output, self.after.sizes[axis + 1], bounds)
 
-    def reduction(self, batch: Index, taps: Sequence[Taps]) -> Reduce:
-        """Reduces the windows behind `taps`: a function of a channel, how many lanes there are, and their mask."""
+    def reduction(self, batch: Index, taps: Sequence[Taps], stride: int = 1) -> Reduce:
+        """
+        Reduces the windows behind `taps`: a function of a channel, how many lanes there are, and their mask.
+
+        From one lane to the next there are `stride` elements of the input.
+        """
         count = self.kernel.count(self.call, self.window, self.before.sizes[1:-1], taps)
         base = linear([batch, *(t.origin for t in taps)], self.before.strides[:-1])
         between = [pitch * size for pitch, size in zip(self.before.strides[1:], self.window.dilations, strict=False)]
@@ -337,7 +350,9 @@ class PoolEmission:
 
         def reduce(channel: Index, lanes: int, mask: Value | None = None) -> None:
             first = moved_by(base, channel, self.before.strides[-1])
-            totals = self.kernel.totals(self.call, Elements(self.call, taps, tuple(between), first, lanes, mask))
+            totals = self.kernel.totals(
+                self.call, Elements(self.call, taps, tuple(between), first, lanes, mask, stride)
+            )
             for lane, total in enumerate(totals):
                 place = channel if lane == 0 else channel + lane
                 value = self.kernel.finish(self.call, total, count)

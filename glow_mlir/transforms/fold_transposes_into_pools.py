@@ -1,0 +1,69 @@
+"""`fold-transposes-into-pools`: let a pool between two transposes read and write images with channels first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glow_mlir.backends.interface import costs_of
+from glow_mlir.dialects.costs import Costs
+from glow_mlir.dialects.glow_high.data_movement import TransposeOp
+from glow_mlir.dialects.glow_high.pooling import Pool, SumPoolOp
+from glow_mlir.dialects.glow_high.transposition import changed
+from glow_mlir.dialects.properties import ints
+from glow_mlir.dialects.shapes import rank_of, size_along
+from glow_mlir.dialects.sizes import largest
+from glow_mlir.dialects.windows import CHANNELS_FIRST, is_channels_last
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.ir.rewriting import fuse_locations
+
+LONGEST_STRIDE = 2
+"""The stride along rows up to which vectors of pixels are loaded whole."""
+
+
+class FoldTransposesIntoPool(Pattern):
+    """A pool over channels that come last just for it, and then go back, is one over channels that come first."""
+
+    @rooted
+    def match_and_rewrite(self, op: Pool, rewriter: Rewriter, /) -> None:
+        if len(op.results) != 1 or isinstance(op, SumPoolOp) or not is_channels_last(op.layout):
+            return  # Sums of codes take words of channels where there are no vectors.
+        if not has_long_rows(op, costs_of(rewriter.function.target)):
+            return
+        before, after = op.input.owner, only_reader(op)
+        rank = rank_of(op.input)
+        to_last = (0, *range(2, rank), 1)
+        to_first = (0, rank - 1, *range(1, rank - 1))
+        if not isinstance(before, TransposeOp) or not op.input.has_one_use() or ints(before.permutation) != to_last:
+            return
+        if not isinstance(after, TransposeOp) or ints(after.permutation) != to_first:
+            return
+        location = fuse_locations([before.location, op.location, after.location])
+        pool = type(op).inferred([before.input], changed(op, layout=CHANNELS_FIRST), location)
+        rewriter.replace(after, pool)
+
+
+@dataclass(frozen=True)
+class FoldTransposesIntoPoolsPass(PatternPass):
+    """
+    Turn a pool between transposes that undo each other, which nothing else reads, into one with channels first.
+
+    Where rows of results have pixels for vectors, and windows are at most two pixels apart along them; with others,
+    vectors over channels are worth both transposes.
+    """
+
+    name = "fold-transposes-into-pools"
+    WALKS = (Walk((FoldTransposesIntoPool(),)),)
+
+
+def only_reader(op: Pool) -> object:
+    """The operator that alone reads the result of a pool, or `None`."""
+    uses = list(op.result.uses)
+    return uses[0].operation if len(uses) == 1 else None
+
+
+def has_long_rows(op: Pool, costs: Costs) -> bool:
+    """Whether vectors over the pixels of a row of results are worth it."""
+    window = op.window()
+    shortest = costs.clipped_pooled_pixels if any(window.padding(len(window.kernel) - 1)) else costs.pooled_pixels
+    return window.strides[-1] <= LONGEST_STRIDE and largest(size_along(op.result, -2)) >= shortest
