@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 
 from glow_mlir.runtime import identity
 from glow_mlir.runtime.artifact import Artifact, Entry, Manifest
-from glow_mlir.runtime.cache import ArtifactCache, cache_key
+from glow_mlir.runtime.cache import ArtifactCache, cache_key, shared_memory
 from glow_mlir.runtime.identity import file_identity
 from glow_mlir.runtime.sources import stamp_of
 
@@ -199,3 +201,28 @@ def test_stamp_follows_the_sources_and_linked_folders(tmp_path: Path) -> None:
     assert len(set(stamps)) == 3
     (package / "notes.txt").write_text("no source")
     assert stamp_of(package) == stamps[-1]
+
+
+def flags_of(address: int) -> list[str]:
+    """What the system says of the mapping that an address is in: its flags, of two letters each."""
+    inside = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if found := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            inside = int(found[1], 16) <= address < int(found[2], 16)
+        elif inside and line.startswith("VmFlags:"):
+            return line.split()[1:]
+    raise AssertionError(f"no mapping has the address {address:#x}")
+
+
+@pytest.mark.skipif(
+    not hasattr(mmap, "MADV_HUGEPAGE") or not Path("/sys/kernel/mm/transparent_hugepage").is_dir(),
+    reason="the system has no huge pages that it is asked for",
+)
+def test_huge_pages_are_asked_for(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path)
+    cache.store(KEY, artifact(4 << 20))
+    found = cache.load(KEY)
+    assert found is not None
+    new = shared_memory(4 << 20)
+    for constants in (found.constants, new):
+        assert "hg" in flags_of(constants.ctypes.data)
