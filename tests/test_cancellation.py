@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from copy import copy, deepcopy
 from typing import Any
 
@@ -23,7 +24,7 @@ from glow_mlir.errors import CancelledError, ExecutionError, OptionError, TimeLi
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
 from glow_mlir.support.cancellation import Cancellation
-from glow_mlir.support.watchdog import Watchdog
+from glow_mlir.support.watchdog import Interruptible, Watchdog
 
 FOREVER = 1 << 60
 """More trips than there is time for."""
@@ -250,13 +251,12 @@ print(session.run(None, given)[0].shape)
     ("before", "told"),
     [
         ("", "KeyboardInterrupt "),
-        ("signal.signal(signal.SIGINT, lambda *_: print('seen'))", "seen\nCancelledError the call was interrupted"),
         (
             "reader, writer = os.pipe(); os.set_blocking(writer, False); signal.set_wakeup_fd(writer)",
             "KeyboardInterrupt ",
         ),
     ],
-    ids=["plain", "own-handler", "own-descriptor"],
+    ids=["plain", "own-descriptor"],
 )
 def test_ctrl_c_ends_a_loop(before: str, told: str) -> None:
     program = INTERRUPTED.format(before=before)
@@ -269,6 +269,75 @@ def test_ctrl_c_ends_a_loop(before: str, told: str) -> None:
         [sys.executable, "-c", program], input=model(COUNTED), capture_output=True, timeout=60, check=False
     )
     assert done.stdout.decode().strip() == told, done.stderr.decode()
+
+
+def output_of(program: str) -> str:
+    """What a program prints, which reads a model."""
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=model(COUNTED), capture_output=True, timeout=60, check=False
+    )
+    return done.stdout.decode().strip() or done.stderr.decode()
+
+
+HANDLED = """
+import os, signal, sys, threading
+import numpy as np
+from glow_mlir import InferenceSession
+signal.signal(signal.SIGINT, lambda *_: print("seen"))
+session = InferenceSession(sys.stdin.buffer.read(), cache=False, time_limit=0.5, backend="{backend}")
+threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    session.run(None, {{"n": np.int64(1 << 60), "x": np.ones(4, np.float32)}})
+except BaseException as error:
+    print(type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_handlers_that_do_not_raise_let_a_call_go_on(backend: str) -> None:
+    assert output_of(HANDLED.format(backend=backend)) == "seen\nTimeLimitError"
+
+
+GIVEN_UP = """
+import asyncio, os, signal, sys, threading, time
+import numpy as np
+from glow_mlir import InferenceSession
+session = InferenceSession(sys.stdin.buffer.read(), cache=False, time_limit=10)
+given = {"n": np.int64(3), "x": np.ones(4, np.float32)}
+session.run(None, given)
+async def program():
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, print)
+asyncio.run(program())
+begin = time.monotonic()
+threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    session.run(None, {**given, "n": np.int64(1 << 60)})
+except BaseException as error:
+    print(type(error).__name__, time.monotonic() - begin < 5)
+"""
+
+
+def test_ctrl_c_ends_a_call_right_behind_somebody_else_who_gave_up_signals() -> None:
+    assert output_of(GIVEN_UP) == "KeyboardInterrupt True"
+
+
+MANY_FILES = """
+import os, resource, sys
+import numpy as np
+from glow_mlir import InferenceSession
+least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(2048, most), most))
+session = InferenceSession(sys.stdin.buffer.read(), cache=False, time_limit=0.05)
+files = [os.dup(0) for _ in range(1100)]
+try:
+    session.run(None, {"n": np.int64(1 << 33), "x": np.ones(4, np.float32)})
+except TimeoutError as error:
+    print(type(error).__name__)
+"""
+
+
+def test_limits_hold_where_many_files_are_open() -> None:
+    assert output_of(MANY_FILES) == "TimeLimitError"
 
 
 def test_a_child_of_fork_watches_for_itself(counted: InferenceSession) -> None:
@@ -328,6 +397,71 @@ def test_signals_at_the_end_of_a_call_reach_whoever_had_the_descriptor(foreign_d
     assert select.select([reader], [], [], 20)[0]
     assert os.read(reader, 9) == bytes([signal.SIGUSR1])
     assert signal.set_wakeup_fd(-1) == writer
+
+
+def test_signals_are_not_passed_on_to_what_is_no_descriptor_of_signals_any_more(
+    foreign_descriptor: tuple[int, int], counted: InferenceSession
+) -> None:
+    """It may be any file by then."""
+    reader, _ = foreign_descriptor
+    counted.run(None, feed(3))
+    before = signal.set_wakeup_fd(-1)
+    for _ in range(2):
+        counted.run(None, feed(3))
+        os.kill(os.getpid(), signal.SIGUSR1)
+    with pytest.raises(TimeLimitError):
+        call_with_signal(counted)
+    assert not select.select([reader], [], [], 0.05)[0]
+    assert signal.set_wakeup_fd(before) == -1
+
+
+def call_with_signal(session: InferenceSession) -> None:
+    """A call of the main thread that ends by its limit, during which a signal comes."""
+    sender = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGUSR1))
+    sender.start()
+    session.run(None, feed(FOREVER), limited(0.15))
+
+
+def test_whoever_had_the_descriptor_is_warned_of_a_full_buffer_as_before(
+    foreign_descriptor: tuple[int, int], counted: InferenceSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, writer = foreign_descriptor
+    told = list[Any]()
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    counted.run(None, feed(3))
+    while select.select([], [writer], [], 0)[1]:
+        os.write(writer, bytes(4096))
+    os.kill(os.getpid(), signal.SIGUSR1)
+    assert [item.exc_type for item in told] == [BlockingIOError]
+
+
+def test_an_interrupt_at_the_end_of_a_call_is_not_that_of_the_next(counted: InferenceSession) -> None:
+    interval, call = sys.getswitchinterval(), Cancellation()
+    try:
+        sys.setswitchinterval(5)  # The other thread gets to read what came only in the next call.
+        with suppress(KeyboardInterrupt), Interruptible(Cancellation()):
+            os.kill(os.getpid(), signal.SIGINT)
+        with Interruptible(call):
+            time.sleep(0.1)
+    finally:
+        sys.setswitchinterval(interval)
+    call.check()
+
+
+def test_a_handler_of_signals_may_take_the_descriptor(counted: InferenceSession) -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+
+    def take(*_: Any) -> None:
+        signal.set_wakeup_fd(writer)
+
+    handler = signal.signal(signal.SIGUSR1, take)
+    with pytest.raises(TimeLimitError):
+        call_with_signal(counted)
+    signal.signal(signal.SIGUSR1, handler)
+    assert signal.set_wakeup_fd(-1) == writer
+    os.close(reader)
+    os.close(writer)
 
 
 @pytest.mark.parametrize("fault", ["full", "closed"])

@@ -87,10 +87,13 @@ class MachineEntry(EntryPoint):
         given = {("input", name): array for name, array in inputs.items()}
         given |= {("output", name): array for name, array in outputs.items()}
         arrays = [given.get((binding.role, binding.name)) for binding in self.bindings]
-        if self.entry.profile or self.entry.cancellable or any(array is None for array in arrays):
+        if self.entry.profile or any(array is None for array in arrays):
             return partial(self._call_into, inputs, outputs)
         kept = [array for array in arrays if array is not None]
-        pointers = (ctypes.c_void_p * (len(kept) + self.entry.observed))(*map(address_of, kept))
+        count = len(kept) + self.entry.cancellable + self.entry.observed
+        pointers = (ctypes.c_void_p * count)(*map(address_of, kept))
+        if self.entry.cancellable:
+            return partial(self._call_cancellable, pointers, len(kept), kept, dict(outputs))
         return partial(self._call_in_place, ctypes.addressof(pointers), (pointers, kept), dict(outputs))
 
     def _call_into(self, inputs: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -101,6 +104,13 @@ class MachineEntry(EntryPoint):
     def _call_in_place(self, pointers: int, alive: object, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Call the function on `pointers`; what is `alive` has these, and the arrays that they point to."""
         self._perform(pointers)
+        return outputs
+
+    def _call_cancellable(
+        self, pointers: ctypes.Array[ctypes.c_void_p], place: int, alive: object, outputs: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """`_call_in_place`, in whose copy of `pointers` that at `place` is to the word that ends this call."""
+        self._perform_until(type(pointers).from_buffer_copy(pointers), place)
         return outputs
 
     def _call(
@@ -154,11 +164,15 @@ class MachineEntry(EntryPoint):
         # Where the code has an observer, its address is behind all: null.
         count = len(arrays) + self.entry.cancellable + self.entry.observed
         pointers = (ctypes.c_void_p * count)(*map(address_of, arrays))
-        if not self.entry.cancellable:
+        if self.entry.cancellable:
+            self._perform_until(pointers, len(arrays))
+        else:
             self._perform(pointers)
-            return
+
+    def _perform_until(self, pointers: ctypes.Array[ctypes.c_void_p], place: int) -> None:
+        """Call the function on addresses, of which that at `place` becomes that of the word that ends the call."""
         cancellation = current_cancellation() or Cancellation()
-        pointers[len(arrays)] = cancellation.address
+        pointers[place] = cancellation.address
         with Interruptible(cancellation):
             self._perform(pointers, cancellation)
 

@@ -3,7 +3,8 @@ The thread that ends calls whose time is up, and those of the main thread that C
 
 Python's handler of a signal runs in the main thread, between two of its instructions, and not while that is in machine
 code. What the C handler writes to the wake-up descriptor at once reaches this thread, which tells the machine code to
-return; then Python's handler runs. Bytes for whoever had that descriptor are passed on.
+return; then Python's handler runs. The descriptor is borrowed for the time of a call: bytes that come meanwhile are
+passed on to whoever had it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import math
 import os
 import select
 import signal
-import socket
 import threading
 import time
 from collections.abc import Generator
@@ -23,9 +23,6 @@ from types import TracebackType
 
 from glow_mlir.errors import CancelledError, TimeLimitError
 from glow_mlir.support.cancellation import Cancellation, cancelled_by
-
-_SURE = 1.0
-"""For how many seconds it is taken for sure that signals come here, since they did."""
 
 _LONGEST = 3600.0
 """After how many seconds the thread looks again at the latest: systems do not wait for any time."""
@@ -40,54 +37,63 @@ class Watchdog:
     def __init__(self) -> None:
         self.main: Cancellation | None = None
         """What ends the call in which the main thread is."""
-        self._passed_to = -1
-        """The descriptor of somebody else's to which numbers of signals are passed on, or -1."""
-        self._is_lent = False
-        """Whether signals come here for the time of a call, and then go to that descriptor again."""
-        self._heard = -math.inf
-        """When it was last seen that signals come here."""
+        self._owner = -1
+        """Who has the descriptor when no call borrows it, while one does: another descriptor, or -1 for nobody."""
+        self._reading = threading.RLock()
+        """Who reads numbers of signals, and passes them on; a handler of signals may call a model in between."""
         self._lock = threading.Lock()
         self._deadlines: list[tuple[float, int, Cancellation, CancelledError]] = []
         self._next_look = math.inf
         """When the thread looks at the deadlines by itself."""
         self._order = itertools.count()
-        self._reader, self._writer = socket.socketpair()
-        self._writer.setblocking(False)
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
         threading.Thread(target=self._serve, name="glow-watchdog", daemon=True).start()
 
     def listen(self) -> None:
         """
-        Let signals come here, from the main thread; raises `ValueError` in others.
+        Let signals come here, from the main thread, until `give_back`; raises `ValueError` in others.
 
-        Nobody else can say who has the descriptor now, and to ask takes longer than a short call: where nobody had it,
-        it stays here, and that is looked at once a second. Where somebody had, it is given back behind the call.
+        Anybody may take the descriptor between two calls, as loops of asyncio do, so that each call asks for it anew.
         """
-        now = time.monotonic()
-        if now - self._heard < _SURE:
-            return
-        own = self._writer.fileno()
-        before = signal.set_wakeup_fd(own, warn_on_full_buffer=False)
-        if before in (-1, own):
-            self._heard = now
-        else:
-            self._passed_to, self._is_lent = before, True
+        with self._reading:
+            before = signal.set_wakeup_fd(self._writer)
+            if before != self._writer:
+                self._owner = before
 
     def give_back(self) -> None:
-        """Let signals go to whoever had the descriptor before the call, with those that the thread reads only now."""
-        if self._is_lent:
-            self._is_lent = False
+        """Let signals go to whoever had the descriptor before the call, with those that nobody has read yet."""
+        found = signal.set_wakeup_fd(-1) if self._owner < 0 else self._returned()
+        if found not in (-1, self._writer):  # A handler of signals has given it to somebody.
+            signal.set_wakeup_fd(found)
+
+    def settle(self) -> None:
+        """Read what has come, so that no later call takes it for its own."""
+        with self._reading:
+            self._read()
+
+    def _returned(self) -> int:
+        """Who had the descriptor until now that its owner has it again, who may have closed it during the call."""
+        with self._reading:
             try:
-                signal.set_wakeup_fd(self._passed_to, warn_on_full_buffer=False)
-            except OSError:  # It was closed during the call.
-                signal.set_wakeup_fd(-1)
+                # Whether the owner wants to be warned of a full buffer, nobody can ask: most have what Python does.
+                found = signal.set_wakeup_fd(self._owner)
+                self._read()
+            except (OSError, ValueError):
+                found = signal.set_wakeup_fd(-1)
+            self._owner = -1
+        return found
 
     def close(self) -> None:
         """Hear no signals any more, in a child process, where the thread is not."""
-        before = signal.set_wakeup_fd(-1)
-        if before not in (-1, self._writer.fileno()):
-            signal.set_wakeup_fd(before)
-        self._reader.close()
-        self._writer.close()
+        found, owner = signal.set_wakeup_fd(-1), self._owner
+        self._owner = -1
+        if (heir := owner if found == self._writer else found) >= 0:
+            with suppress(OSError, ValueError):
+                signal.set_wakeup_fd(heir)
+        os.close(self._reader)
+        os.close(self._writer)
 
     def limit(self, cancellation: Cancellation, seconds: float, error: TimeLimitError) -> None:
         """End a call by an error when `seconds` have passed, if it has not ended by then."""
@@ -98,7 +104,7 @@ class Watchdog:
                 return
             self._next_look = deadline
         with suppress(BlockingIOError):  # Where there is no room for it, the thread has enough to wake up for.
-            self._writer.send(_LOOK)
+            os.write(self._writer, _LOOK)
 
     def forget(self, cancellation: Cancellation) -> None:
         """A call has ended: its deadline does not matter any more."""
@@ -108,22 +114,29 @@ class Watchdog:
 
     def _serve(self) -> None:
         """What the thread does."""
+        poll = select.poll()  # It takes any descriptor: select() takes those below 1024.
+        poll.register(self._reader, select.POLLIN)
         while True:
             with self._lock:
                 now = time.monotonic()
                 self._next_look = min([now + _LONGEST, *(item[0] for item in self._deadlines[:1])])
                 wait = max(self._next_look - now, 0)
-            if select.select([self._reader], [], [], wait)[0]:
-                for number in self._reader.recv(4096):
-                    self._signalled(number)
+            if poll.poll(wait * 1000):
+                self.settle()
             self._expire()
+
+    def _read(self) -> None:
+        """Read the numbers of signals that have come, if there are any."""
+        with suppress(BlockingIOError):
+            for number in os.read(self._reader, 4096):
+                self._signalled(number)
 
     def _signalled(self, number: int) -> None:
         """A signal has come, or the deadlines have changed."""
-        if number and (other := self._passed_to) >= 0:
+        if number and self._owner >= 0:
             with suppress(OSError):  # It is full or closed: Python drops signals then, too.
-                os.write(other, bytes([number]))
-        if number == signal.SIGINT and (call := self.main) is not None:
+                os.write(self._owner, bytes([number]))
+        if number == signal.SIGINT and (call := self.main) is not None and _raises_interrupts():
             call.cancel(CancelledError("the call was interrupted"))
 
     def _expire(self) -> None:
@@ -132,6 +145,11 @@ class Watchdog:
             while self._deadlines and self._deadlines[0][0] <= time.monotonic():
                 _, _, cancellation, error = heapq.heappop(self._deadlines)
                 cancellation.cancel(error)
+
+
+def _raises_interrupts() -> bool:
+    """Whether Ctrl-C raises `KeyboardInterrupt`: a handler of the user's may let the program go on."""
+    return signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 class _Watchdogs:
@@ -212,6 +230,14 @@ class Interruptible:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if (dog := self._watchdog) is not None:
-            dog.main = None
+        if (dog := self._watchdog) is None:
+            return
+        try:
             dog.give_back()
+            if kind is not None:
+                dog.settle()
+        except BaseException:  # Ctrl-C at the very end of the call.
+            dog.settle()
+            raise
+        finally:
+            dog.main = None
