@@ -19,7 +19,7 @@ import numpy as np
 import onnx
 import pytest
 
-from glow_mlir import InferenceSession, RunOptions
+from glow_mlir import InferenceSession, RunOptions, SessionOptions
 from glow_mlir.errors import CancelledError, ExecutionError, OptionError, TimeLimitError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
@@ -220,6 +220,43 @@ def test_sessions_with_state_go_on_behind_a_call_that_ended() -> None:
     session.set_state(before)
     session.run(None, {"n": np.int64(2)})
     assert session.get_state()["count"] == [20.0]
+
+
+def while_another_call_runs(session: InferenceSession, given: dict[str, Any]) -> float:
+    """How many seconds a call took that had 0.05, and waited for another one."""
+    first = RunOptions()
+
+    def run_first() -> None:
+        with suppress(CancelledError):
+            session.run(None, {**given, "n": np.int64(FOREVER)}, first)
+
+    thread, backstop = threading.Thread(target=run_first), threading.Timer(5, setattr, (first, "terminate", True))
+    thread.start()
+    backstop.start()
+    time.sleep(0.1)
+    begin = time.monotonic()
+    with pytest.raises(TimeLimitError):
+        session.run(None, {**given, "n": np.int64(FOREVER)}, limited(0.05))
+    seconds = time.monotonic() - begin
+    first.terminate = True
+    thread.join(20)
+    backstop.cancel()
+    return seconds
+
+
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_a_call_that_waits_for_the_state_ends(backend: str) -> None:
+    session = InferenceSession(parse_module(STATE, new_context()), backend=backend)
+    assert while_another_call_runs(session, {}) < 3
+    session.run(None, {"n": np.int64(2)}, limited(20))
+
+
+def test_a_call_that_waits_for_another_that_is_profiled_ends(tmp_path: Any) -> None:
+    options = SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "trace")
+    session = InferenceSession(model(COUNTED), options, cache=False)
+    assert while_another_call_runs(session, feed(3)) < 3
+    session.end_profiling()
 
 
 def test_threads_of_a_call_end_with_it() -> None:

@@ -19,13 +19,24 @@ from onnx import TensorProto, helper, numpy_helper
 from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.api.session_entry import NodeArg
-from glow_mlir.errors import GlowError, InputError, InputValuesError, ModelError, OptionError, UnsupportedError
+from glow_mlir.errors import (
+    CancelledError,
+    GlowError,
+    InputError,
+    InputValuesError,
+    ModelError,
+    OptionError,
+    TimeLimitError,
+    UnsupportedError,
+)
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.runtime.executable import MAIN, Executable
 from glow_mlir.runtime.signature import Argument, Signature
 from glow_mlir.runtime.specializations import Assumptions, Loaded, SpecializationLimits, Specializations
 from glow_mlir.runtime.state import State
 from glow_mlir.support.activity import warning_to
+from glow_mlir.support.cancellation import Cancellation, cancelled_by, check_cancellation
+from glow_mlir.support.watchdog import time_limited
 
 BACKENDS = pytest.mark.parametrize("backend", ["cpu", "interpreter"])
 
@@ -366,6 +377,51 @@ def test_a_child_does_not_wait_for_threads_that_it_has_not() -> None:
     go_on.set()
     thread.join()
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_call_that_waits_for_the_compilation_of_another_ends() -> None:
+    found = specializations(SpecializationLimits())
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(_: Assumptions) -> Loaded:
+        begun.set()
+        go_on.wait(5)
+        return Loaded(Counting(1))
+
+    found._compile = slow  # pyright: ignore[reportPrivateUsage]
+    thread = threading.Thread(target=lambda: found.entry_point({"x": np.zeros(1)}))
+    thread.start()
+    assert begun.wait(20)
+    with pytest.raises(TimeLimitError), time_limited(Cancellation(), 0.05, "call", "time_limit"):
+        found.entry_point({"x": np.zeros(1)})
+    assert thread.is_alive()
+    go_on.set()
+    thread.join()
+    with time_limited(Cancellation(), 20, "call", "time_limit"):
+        found.entry_point({"x": np.zeros(1)})
+
+
+def test_what_is_compiled_beside_a_call_does_not_end_with_it() -> None:
+    argument, go_on, warnings = Argument("x", "float32", ("N",)), threading.Event(), list[GlowError]()
+    general, special = Counting(1), Counting(2)
+
+    def compile_(_: Assumptions) -> Loaded:
+        go_on.wait(20)
+        check_cancellation()
+        return Loaded(special)
+
+    limits = SpecializationLimits(threshold=1)
+    found = Specializations(Signature((argument,), (argument,)), (), compile_, lambda _: None, limits, general)
+    call = Cancellation()
+    with warning_to(warnings.append), cancelled_by(call):
+        found.entry_point({"x": np.zeros(1)})
+    call.cancel(CancelledError("the call was terminated"))
+    go_on.set()
+    for thread in threading.enumerate():
+        if thread.name == "glow-specialization":
+            thread.join(20)
+    found.entry_point({"x": np.zeros(1)})
+    assert (found.current, warnings) == (special, [])
 
 
 def test_labels_say_sizes_of_others_of_which_some_have_bounds() -> None:

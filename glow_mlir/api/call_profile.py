@@ -16,6 +16,7 @@ import numpy as np
 from glow_mlir.runtime.artifact import Step
 from glow_mlir.runtime.machine_code import MachineEntry
 from glow_mlir.runtime.trace import lead
+from glow_mlir.support.cancellation import held
 from glow_mlir.support.files import replaced
 
 Result = TypeVar("Result")
@@ -51,7 +52,7 @@ class CallProfile:
 
     def timed(self, call: Callable[[], Result], entry: Callable[[], MachineEntry]) -> Result:
         """What `call` gives, and keep its times, which the entry has afterwards."""
-        with self._turn:
+        with held(self._turn):
             begin = time.monotonic_ns()
             result = call()
             end = time.monotonic_ns()

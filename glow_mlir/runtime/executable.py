@@ -11,6 +11,7 @@ from glow_mlir.errors import InputError
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.state import State, uses_state
+from glow_mlir.support.cancellation import held
 
 MAIN = "main"
 """The entry of a model that has several, where none is named."""
@@ -47,7 +48,7 @@ class EntryPoint(ABC):
         """
         if not self._has_state:
             return self._call(inputs, self._state.arrays)
-        with self._state.turn:
+        with held(self._state.turn):
             return self._call(inputs, self._state.arrays)
 
     def bound(

@@ -20,7 +20,7 @@ from glow_mlir.runtime.packed_state import PackedState
 from glow_mlir.runtime.pool import look_up, workers
 from glow_mlir.runtime.state import Initial, State
 from glow_mlir.support.addresses import address_of
-from glow_mlir.support.cancellation import Cancellation, current_cancellation
+from glow_mlir.support.cancellation import Cancellation, current_cancellation, held
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.watchdog import Interruptible
 
@@ -98,7 +98,7 @@ class MachineEntry(EntryPoint):
 
     def _call_into(self, inputs: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Call the function, with the outputs of `places` there."""
-        with self._state.turn if self._has_state else contextlib.nullcontext():
+        with held(self._state.turn) if self._has_state else contextlib.nullcontext():
             return self._call(inputs, self._state.arrays, places)
 
     def _call_in_place(self, pointers: int, alive: object, outputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -19,6 +19,7 @@ from glow_mlir.runtime.signature import Argument, Signature, sizes_in
 from glow_mlir.runtime.state import State
 from glow_mlir.support.activity import say, warn
 from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.cancellation import Cancellation, cancelled_by, held
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.symbols import Dimension, told_by
 
@@ -237,7 +238,8 @@ class Specializations(Executable):
 
         def make() -> None:
             try:
-                self._make(assumptions, names)
+                with cancelled_by(Cancellation()):  # The call may end before this does.
+                    self._make(assumptions, names)
             except GlowError as error:
                 warn(error)  # It stays pending: it would fail again.
                 return
@@ -250,7 +252,7 @@ class Specializations(Executable):
     def _make(self, assumptions: Assumptions, names: tuple[str, ...]) -> None:
         """Make the executable for assumptions, or learn that more of them are needed, unless somebody else just did."""
         start = time.perf_counter()
-        with self._making:
+        with held(self._making):
             with self._looking:
                 if assumptions in self._known or names != self._names:
                     return

@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from threading import Lock
+from types import TracebackType
 
 from glow_mlir.errors import CancelledError
+
+_LOOK = 0.02
+"""How many seconds a call that waits for another one lets pass before it looks whether it is to end."""
 
 
 class Cancellation:
@@ -67,3 +72,31 @@ def check_cancellation() -> None:
     """Raise `CancelledError` where the call that this thread or task is in is to end."""
     if (cancellation := _CURRENT.get()) is not None:
         cancellation.check()
+
+
+def held(lock: Lock) -> AbstractContextManager[object]:
+    """
+    Hold a lock inside the `with` statement, for which calls may wait as long as another one takes.
+
+    Raises `CancelledError` where the call that this thread or task is in is to end before it has the lock.
+    """
+    return lock if (call := _CURRENT.get()) is None else _Held(lock, call)
+
+
+class _Held:
+    """A lock for which a call waits until it is to end."""
+
+    __slots__ = ("_call", "_lock")
+
+    def __init__(self, lock: Lock, call: Cancellation) -> None:
+        self._lock = lock
+        self._call = call
+
+    def __enter__(self) -> None:
+        while not self._lock.acquire(timeout=_LOOK):
+            self._call.check()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._lock.release()
