@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
 from glow_mlir.api.reopening import Recipe
-from glow_mlir.api.session_entry import EntrySession
-from glow_mlir.errors import InputError
+from glow_mlir.api.run_options import RunOptions
+from glow_mlir.api.session_entry import EntrySession, Result, SessionEntry
+from glow_mlir.errors import InputError, OptionError
 from glow_mlir.runtime.bundle import read_bundle
 from glow_mlir.runtime.executable import MAIN
 from glow_mlir.runtime.machine_code import MachineCode
+from glow_mlir.support.activity import caution
 
 
 class BundleSession(EntrySession):
@@ -25,7 +28,26 @@ class BundleSession(EntrySession):
     def __init__(self, folder: Path, name: str | None = None) -> None:
         self._folder = folder.absolute()
         self.name, functions, artifact = read_bundle(folder, name)
+        self._cautioned = set[str]()
         super().__init__(MachineCode(artifact), functions, MAIN if MAIN in functions else next(iter(functions)))
+
+    def _watched(self, run_options: RunOptions | None, call: Callable[[], Result], entry: SessionEntry) -> Result:
+        def warned() -> Result:
+            if run_options is not None:
+                self._caution("time_limit", bool(run_options.time_limit))
+            result = call()
+            if run_options is not None:  # Where it was set before, the call has not begun.
+                self._caution("terminate", run_options.terminate)
+            return result
+
+        return super()._watched(run_options, warned, entry)
+
+    def _caution(self, option: str, is_ignored: bool) -> None:
+        """Tell, once, of an option that would end loops of a model: code of bundles has nobody who stops it."""
+        if is_ignored and option not in self._cautioned:
+            self._cautioned.add(option)
+            hint = "a session of the model ends them"
+            caution(OptionError(f"{option} does not end loops of bundles", hint=hint))
 
     def _recipe(self) -> Recipe:
         return Recipe(load_bundle, self._folder, {"name": self.name})

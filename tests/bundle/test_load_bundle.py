@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from checkout import ROOT, run_python
 from in_process import run_tool
 
 import glow_mlir
-from glow_mlir.errors import GlowError
+from glow_mlir.errors import CancelledError, GlowError
 from glow_mlir.quantization.options import Quantization
+from glow_mlir.support.activity import warning_to
 from glow_mlir.tools import glow_compile, glow_profile
 
 DIGITS = ROOT / "examples" / "digits.onnx"
@@ -55,6 +57,32 @@ def test_bundles_run_as_sessions_do_and_without_the_compiler(folder: Path, tmp_p
     np.save(tmp_path / "array.npy", IMAGES)
     run_python(WITHOUT_COMPILER, str(folder), str(tmp_path / "array.npy"))
     np.testing.assert_array_equal(np.load(tmp_path / "array.npy"), expected[0])
+
+
+def test_limits_and_terminate_that_bundles_do_not_heed_are_warned_of_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle, options, warnings = glow_mlir.load_bundle(folder), glow_mlir.RunOptions(), list[str]()
+    with warning_to(lambda warning: warnings.append(str(warning))):
+        bundle.run(None, {"image": IMAGES}, options)
+        assert not warnings
+        options.time_limit = 20
+        for _ in range(2):
+            with warning_to(lambda warning: warnings.append(str(warning))):  # One listener hears words once.
+                bundle.run(None, {"image": IMAGES}, options)
+        assert warnings == ["time_limit does not end loops of bundles (hint: a session of the model ends them)"]
+        entry = bundle.session_entry()
+        run = entry.run
+
+        def terminated(*given: Any) -> Any:
+            options.terminate = True
+            return run(*given)
+
+        monkeypatch.setattr(entry, "run", terminated)
+        bundle.run(None, {"image": IMAGES}, options)
+    assert warnings[1:] == ["terminate does not end loops of bundles (hint: a session of the model ends them)"]
+    with pytest.raises(CancelledError, match="terminate is set"):
+        bundle.run(None, {"image": IMAGES}, options)
 
 
 def test_each_model_of_a_bundle_has_a_profile_of_its_own(tmp_path: Path) -> None:
