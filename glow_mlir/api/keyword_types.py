@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from glow_mlir.support.kinds import FLAG, NAMES, NUMBER, PATH, TEXT, Kind, check_kinds, has, is_flag, lists, of
+from glow_mlir.support.kinds import FLAG, NAMES, NUMBER, PATH, TEXT, Kind, check_kinds, has, is_flag, lists, made_by, of
 
 KEYWORDS: Mapping[str, Kind] = {
     "backend": TEXT,
@@ -14,7 +14,7 @@ KEYWORDS: Mapping[str, Kind] = {
     "profile": FLAG,
     "cache": FLAG,
     "observers": Kind("a list of functions", lists(callable), "[print]", False),
-    "pipeline": Kind("a pipeline", has("stage_names"), "Backend.pipeline() gives one"),
+    "pipeline": Kind("a pipeline", made_by("glow_mlir.driver.pipelines", "Pipeline"), "Backend.pipeline() gives one"),
     "disable": NAMES,
     "pass_observers": Kind("a list of observers", lists(has("before", "after", "failed")), "[CompilationLog()]", False),
     "accuracy": TEXT,
@@ -23,12 +23,18 @@ KEYWORDS: Mapping[str, Kind] = {
     "flash_bytes": NUMBER,
     "tune": FLAG,
     "entry": TEXT,
-    "quantize": Kind("a Quantization", has("pass_options"), "Quantization('profile.json')"),
+    "quantize": Kind(
+        "a Quantization", made_by("glow_mlir.quantization.options", "Quantization"), "Quantization('profile.json')"
+    ),
     "precision": TEXT,
     "keep_precision": NAMES,
     "weights": TEXT,
     "configuration": PATH,
-    "limits": Kind("limits of specializations", has("number", "memory", "threshold"), "SpecializationLimits(number=8)"),
+    "limits": Kind(
+        "limits of specializations",
+        made_by("glow_mlir.runtime.specializations", "SpecializationLimits"),
+        "SpecializationLimits(number=8)",
+    ),
     "strict": FLAG,
     "read_config_from_model": Kind("a truth value", is_flag, "True"),
 }

@@ -68,4 +68,6 @@ class SessionIOBinding:
 
     def __getattr__(self, name: str) -> Any:
         """What is the same in both."""
+        if name == "binding":  # Whoever copies it asks before there is one.
+            raise AttributeError(f"'SessionIOBinding' has no attribute '{name}'")
         return getattr(self.binding, name)

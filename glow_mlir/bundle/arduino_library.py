@@ -18,8 +18,34 @@ from glow_mlir.errors import OptionError
 SKETCH = "examples/Run/Run.ino"
 """The example, which Arduino's menu shows below the name of the library."""
 
-_PRINTED = {"float": "static_cast<double>({}), 6", "double": "{}, 6"}
-"""Type of C → how `Serial` prints it; integers are printed as `long`."""
+_PRINTED = {
+    "float": "Serial.println(static_cast<double>({}), 6)",
+    "double": "Serial.println({}, 6)",
+    "uint32_t": "Serial.println(static_cast<unsigned long>({}))",
+    "int64_t": "print_64(static_cast<uint64_t>({}), true)",
+    "uint64_t": "print_64(static_cast<uint64_t>({}), false)",
+}
+"""Type of C → what prints it; other integers are printed as `long`, which has 32 bits on the boards."""
+
+PRINT_64 = """\
+// Prints an integer of 64 bits, for which `Serial` of many boards has no function.
+static void print_64(uint64_t bits, bool is_signed) {
+  const bool is_negative = is_signed && (bits >> 63) != 0;
+  uint64_t rest = is_negative ? 0 - bits : bits;
+  char text[21];
+  char *begin = text + sizeof(text) - 1;
+  *begin = '\\0';
+  do {
+    *--begin = static_cast<char>('0' + rest % 10);
+    rest /= 10;
+  } while (rest != 0);
+  if (is_negative) {
+    *--begin = '-';
+  }
+  Serial.println(begin);
+}
+""".splitlines()
+"""A function of the sketch, where outputs have such integers."""
 
 
 def properties(bundle: Bundle, _: str) -> str:
@@ -63,6 +89,8 @@ def sketch(bundle: Bundle, _: str) -> str:
     """A program that calls the first entry, on zeros in the place of measurements, and prints its outputs."""
     layout, entry = bundle.layout, bundle.layout.entries[0]
     name, macro = layout.name, layout.macro
+    outputs = [place for place in entry.places if place.binding.role == "output"]
+    has_64 = any(place.binding.dtype in ("int64", "uint64") for place in outputs)
     arguments = f"static glow_arguments arguments = {macro}_ARGUMENTS({name}_constants, mutables, activations);"
     lines = [
         f"// Calls the model '{name}' once a second, on inputs of zeros, and prints its outputs.",
@@ -73,6 +101,7 @@ def sketch(bundle: Bundle, _: str) -> str:
         arguments,
         *_sizes(entry),
         "",
+        *([*PRINT_64, ""] if has_64 else []),
         "void setup() {",
         "  Serial.begin(115200);",
         *(["  arguments.sizes = sizes;"] if entry.entry.symbols else []),
@@ -86,7 +115,7 @@ def sketch(bundle: Bundle, _: str) -> str:
         f"    Serial.println({name}_error_text(status));",
         "    return;",
         "  }",
-        *(line for place in entry.places if place.binding.role == "output" for line in _printed(place)),
+        *(line for place in outputs for line in _printed(place)),
         "  delay(1000);",
         "}",
     ]
@@ -111,11 +140,11 @@ def _written(place: Place) -> Iterator[str]:
 def _printed(place: Place) -> Iterator[str]:
     """What prints the elements of an output; those that C has no type for as the bits that they are."""
     kind, variable = c_type(place.binding.dtype), _variable(place)
-    text = _PRINTED.get(kind, "static_cast<long>({})").format(f"{variable}[at]")
+    text = _PRINTED.get(kind, "Serial.println(static_cast<long>({}))").format(f"{variable}[at]")
     yield f"  const {kind} *const {variable} ="
     yield f"      reinterpret_cast<const {kind} *>({place.region} + {place.macro}_OFFSET);"
     yield f"  for (size_t at = 0; at < {place.macro}_SIZE / sizeof({kind}); ++at) {{"
-    yield f"    Serial.println({text});"
+    yield f"    {text};"
     yield "  }"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -25,6 +26,16 @@ class Kind:
 def of(kind: type[Any] | tuple[type[Any], ...]) -> Callable[[Any], bool]:
     """A test for objects of a class."""
     return lambda value: isinstance(value, kind)
+
+
+def made_by(module: str, name: str) -> Callable[[Any], bool]:
+    """A test for objects of the class of that name, whose module is not imported to ask: who has one has done that."""
+
+    def test(value: Any) -> bool:
+        found = sys.modules.get(module)
+        return found is not None and isinstance(value, getattr(found, name))
+
+    return test
 
 
 def has(*names: str) -> Callable[[Any], bool]:

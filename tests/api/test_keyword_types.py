@@ -52,5 +52,23 @@ def test_keywords_say_what_they_take(name: str, wrong: Any, expected: str) -> No
     assert str(caught.value).startswith(expected)
 
 
+class Looks:
+    """What has the names of each of them, and nothing else."""
+
+    stage_names, number, memory, threshold = ("llvm",), "a", 3, list[int]()
+
+    def pass_options(self) -> dict[str, Any]:
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("pipeline", "a pipeline"), ("quantize", "a Quantization"), ("limits", "limits of")]
+)
+def test_what_only_looks_like_an_option_is_one_line(name: str, expected: str) -> None:
+    given: dict[str, Any] = {"cache": False, name: Looks()}
+    with pytest.raises(OptionError, match=f"{name} cannot be of the type 'Looks': it is {expected}"):
+        InferenceSession(adding(), **given)
+
+
 def test_every_keyword_has_a_type() -> None:
     assert {*KEYWORDS, "threads", "time_limit", "compile_time_limit"} == set(KEYWORDS_OF_OURS)

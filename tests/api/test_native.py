@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,13 @@ def test_programs_find_the_path_of_a_model(tmp_path: Path) -> None:
         setattr(session, name, "elsewhere.onnx")  # As some programs do.
         assert getattr(session, name) == "elsewhere.onnx"
     assert getattr(InferenceSession(adding()), name) is None
+
+
+def test_native_bindings_are_copied() -> None:
+    binding = STATE.SessionIOBinding(getattr(InferenceSession(adding()), "_sess"))
+    assert copy(binding).binding is binding.binding
+    with pytest.raises(AttributeError, match="nothing"):
+        binding.nothing
 
 
 def test_native_forms_are_found_in_bindings_and_devices() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from emulators import GCC, find_emulator, said_by_semihosting
 from in_process import Finished, run_tool
 
 import glow_mlir
+from glow_mlir.bundle.arduino_library import PRINT_64
 from glow_mlir.bundle.packages import PACKAGES
 from glow_mlir.tools import glow_compile
 
@@ -203,6 +205,58 @@ def test_the_example_of_an_arduino_library_prints_what_the_model_computes(tmp_pa
     session = glow_mlir.InferenceSession(DIGITS[0])
     (expected,) = session.run(None, {"image": np.zeros((1, 1, 8, 8), np.float32)})
     np.testing.assert_allclose(printed, np.asarray(expected).ravel(), rtol=0, atol=2e-6)
+
+
+def test_examples_of_arduino_libraries_print_all_of_an_integer(tmp_path: Path) -> None:
+    """`long` has 32 bits on the boards, and `Serial` of many has no overload for more."""
+    kinds = {"a": "i64", "b": "ui64", "c": "ui32", "d": "i32"}
+    storage = "\n".join(
+        f"glow_high.placeholder @{name} : tensor<1x{kind}> {{input}}\n"
+        f"glow_high.placeholder @{name}{name} : tensor<1x{kind}> {{output}}"
+        for name, kind in kinds.items()
+    )
+    moves = "\n".join(
+        f"%{name} = glow_high.get @{name} : tensor<1x{kind}>\nglow_high.save %{name}, @{name}{name}"
+        for name, kind in kinds.items()
+    )
+    names = ", ".join(f"@{name}, @{name}{name}" for name in kinds)
+    (tmp_path / "moved.mlir").write_text(f"{storage}\nglow_high.func @main({names}) {{\n{moves}\n}}\n")
+    done = compiled(tmp_path, "moved.mlir", "--target", "cortex-m4", "--package", "arduino")
+    assert done.code == 0, done.stderr
+    sketch = (tmp_path / "moved" / "examples" / "Run" / "Run.ino").read_text()
+    printed = [line.strip() for line in sketch.splitlines() if re.search(r"\(.*\[at\]", line)]
+    assert printed == [
+        "print_64(static_cast<uint64_t>(output_aa[at]), true);",
+        "print_64(static_cast<uint64_t>(output_bb[at]), false);",
+        "Serial.println(static_cast<unsigned long>(output_cc[at]));",
+        "Serial.println(static_cast<long>(output_dd[at]));",
+    ]
+    sketch_object(tmp_path / "moved")
+
+
+PRINTING = """
+#include <cstdint>
+#include <cstdio>
+struct { void println(const char *text) { std::puts(text); } } Serial;
+FUNCTION
+int main() {
+  print_64(static_cast<uint64_t>(INT64_MIN), true);
+  print_64(static_cast<uint64_t>(INT64_MAX), true);
+  print_64(static_cast<uint64_t>(INT64_C(-1)), true);
+  print_64(0, true);
+  print_64(UINT64_MAX, false);
+}
+"""
+
+
+def test_integers_of_64_bits_are_printed_to_the_digit(tmp_path: Path) -> None:
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("there is no compiler of C++")
+    (tmp_path / "print.cpp").write_text(PRINTING.replace("FUNCTION", "\n".join(PRINT_64)))
+    run(compiler, "-std=gnu++14", "-Wall", "-Wextra", "-Werror", tmp_path / "print.cpp", "-o", tmp_path / "print")
+    said = subprocess.run([tmp_path / "print"], capture_output=True, check=True, timeout=60).stdout.decode().split()
+    assert said == [str(-(1 << 63)), str((1 << 63) - 1), "-1", "0", str((1 << 64) - 1)]
 
 
 def test_examples_of_arduino_libraries_are_programs_whatever_a_model_has(tmp_path: Path) -> None:

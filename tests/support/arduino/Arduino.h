@@ -9,6 +9,7 @@ class Print {
   void begin(unsigned long baud);
   void println(const char *text);
   void println(long number);
+  void println(unsigned long number);
   void println(double number, int digits);
 };
 

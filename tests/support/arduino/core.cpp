@@ -21,20 +21,25 @@ void Print::println(const char *text) {
   ask_host(SYS_WRITE0, "\n");
 }
 
-void Print::println(long number) {
+static void print_integer(unsigned long rest, bool is_negative) {
   char text[24];
   char *at = text + sizeof text;
-  unsigned long rest = number < 0 ? -static_cast<unsigned long>(number) : static_cast<unsigned long>(number);
   *--at = '\0';
   do {
     *--at = static_cast<char>('0' + rest % 10);
     rest /= 10;
   } while (rest != 0);
-  if (number < 0) {
+  if (is_negative) {
     *--at = '-';
   }
-  println(at);
+  Serial.println(at);
 }
+
+void Print::println(long number) {
+  print_integer(number < 0 ? -static_cast<unsigned long>(number) : static_cast<unsigned long>(number), number < 0);
+}
+
+void Print::println(unsigned long number) { print_integer(number, false); }
 
 void Print::println(double number, int digits) {
   char text[24] = {number < 0 ? '-' : '+'};
