@@ -424,6 +424,31 @@ def test_what_is_compiled_beside_a_call_does_not_end_with_it() -> None:
     assert (found.current, warnings) == (special, [])
 
 
+@pytest.mark.parametrize(
+    ("declared", "dimensions", "expected"),
+    [
+        ((5, 2), {}, ["N", 2]),
+        ((5, 7), {}, ["N", None]),
+        ((5,), {}, ["N", 2]),
+        (("rows", 2), {}, ["rows", 2]),
+        ((5, 2), {"M": 3}, ["N", 2]),
+        ((5, 2), {"N": 5}, [5, 2]),
+        ((5, 2), {"N": (1, 8)}, ["N", 2]),
+    ],
+)
+def test_outputs_leave_open_what_their_nodes_do_not_give(
+    declared: tuple[Any, ...], dimensions: dict[str, Any], expected: list[Any]
+) -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Relu", ["z"], ["unused"])]
+    model = model_of(nodes, {"x": ("N", 2), "z": ("M",)}, shape=declared)
+    with warning_to(lambda _: None):
+        session = InferenceSession(model, dimensions=dimensions, cache=False)
+        assert session.get_outputs()[0].shape == expected
+        rows = 5 if dimensions.get("N") == 5 else 3
+        inputs = {"x": np.ones((rows, 2), np.float32), "z": np.ones(3, np.float32)}
+        assert session.run(None, inputs)[0].shape == (rows, 2)
+
+
 def test_labels_say_sizes_of_others_of_which_some_have_bounds() -> None:
     nodes = [helper.make_node("Concat", ["x", "z"], ["all"], axis=0), helper.make_node("Add", ["all", "mask"], ["y"])]
     shapes = {"x": ("past", 2), "z": ("rows", 2), "mask": ("past + rows", 1)}

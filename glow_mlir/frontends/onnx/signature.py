@@ -10,6 +10,7 @@ from onnx import shape_inference
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.errors import GlowError, UnsupportedOperatorsError
+from glow_mlir.frontends.onnx.doubts import without_shapes
 from glow_mlir.frontends.onnx.functions import unknown_operator
 from glow_mlir.frontends.onnx.importer import Model, check_names, opsets_of
 from glow_mlir.frontends.onnx.inlining import inlined
@@ -23,6 +24,7 @@ from glow_mlir.frontends.onnx.types import (
     open_ranks,
     open_sizes,
 )
+from glow_mlir.frontends.onnx.walk import graphs_inside
 from glow_mlir.runtime.signature import Argument, Signature, rank_label
 from glow_mlir.support.symbols import Dimension
 
@@ -41,7 +43,8 @@ def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature
     """
     The inputs and outputs of a model; `dimensions` gives free dimensions of inputs their sizes.
 
-    Outputs have what the model says of them, and where that is nothing, what ONNX infers. Raises `GlowError` where the
+    Outputs have what the model says of them, and where that is nothing, what ONNX infers; extents that it infers to be
+    others than the model says are free. Raises `GlowError` where the
     import would, whatever sizes there are: for operators that are not supported, and for wrong `dimensions`.
     """
     try:
@@ -54,12 +57,10 @@ def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature
         _check_operators(graph.node, opsets)
         fixed = {label: size for label, size in dimensions.items() if isinstance(size, int)}
         inputs = [Argument(value.name, _dtype(value), _fixed(sizes[value.name], fixed)) for value in given]
+        has_free = any(isinstance(size, str) for argument in inputs for size in argument.shape or ("",))
+        given_by_nodes = _sizes_by_nodes(model.proto) if has_free else {}
         outputs = [
-            Argument(
-                value.name,
-                _dtype(value),
-                tuple(declared_sizes(value)) if value.type.tensor_type.HasField("shape") else None,
-            )
+            Argument(value.name, _dtype(value), _undoubted(value, given_by_nodes.get(value.name), fixed))
             for value in _outputs(model.proto)
         ]
     except GlowError as error:
@@ -85,10 +86,56 @@ def _outputs(model: onnx.ModelProto) -> Iterable[onnx.ValueInfoProto]:
     """The outputs with their types, inferred where the model does not say them and ONNX can infer them."""
     if all(value.type.tensor_type.HasField("shape") for value in model.graph.output):
         return model.graph.output
+    return _inferred(model).graph.output
+
+
+def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model with the shapes that ONNX infers, or as it is, where ONNX cannot."""
     try:
-        return shape_inference.infer_shapes(model).graph.output
+        return shape_inference.infer_shapes(model)
     except (shape_inference.InferenceError, EncodeError, ValueError, RuntimeError):
-        return model.graph.output
+        return model
+
+
+def _sizes_by_nodes(model: onnx.ModelProto) -> dict[str, list[int | str]]:
+    """The sizes that nodes give outputs whose numbers the model says, as far as ONNX infers them."""
+    if not any(isinstance(size, int) for value in model.graph.output for size in declared_sizes(value)):
+        return {}
+    bare = onnx.ModelProto()
+    bare.CopyFrom(model)
+    without_shapes(bare.graph, graphs_inside(bare.graph.node))
+    outputs = [value for value in _inferred(bare).graph.output if value.type.tensor_type.HasField("shape")]
+    for value in outputs:
+        for size in value.type.tensor_type.shape.dim:
+            if size.dim_param.startswith("unk__"):  # ONNX makes names up for what it does not know.
+                size.ClearField("dim_param")
+    return {value.name: declared_sizes(value) for value in outputs}
+
+
+def _undoubted(
+    value: onnx.ValueInfoProto, given: Sequence[int | str] | None, fixed: Mapping[str, int]
+) -> tuple[int | str, ...] | None:
+    """
+    The sizes that a model says an output has; free where its nodes give others, which calls warn of.
+
+    `given` has those by nodes, if ONNX infers them: labels that are no dimension's are what it does not know.
+    """
+    if not value.type.tensor_type.HasField("shape"):
+        return None
+    sizes = declared_sizes(value)
+    if given is None:
+        return tuple(sizes)
+    if len(sizes) != len(given):
+        return tuple(given)
+    found: list[int | str] = []
+    for axis, (said, size) in enumerate(zip(sizes, given, strict=True)):
+        unknown = f"{value.name}.{axis}"
+        size = fixed.get(size, size) if isinstance(size, str) else size
+        if isinstance(said, str) or size in (said, unknown):
+            found.append(said)
+        else:
+            found.append(size if isinstance(size, str) else unknown)
+    return tuple(found)
 
 
 def _check_operators(nodes: Iterable[onnx.NodeProto], opsets: Mapping[str, int]) -> None:
