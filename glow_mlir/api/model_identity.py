@@ -77,6 +77,18 @@ def model_identity(model: Any, files: Snapshot) -> tuple[bytes | str, Any]:
     return model.SerializeToString(deterministic=True), model
 
 
+def files_of(path: Path) -> tuple[Path, ...]:
+    """The file of a model, and those beside it that hold its weights; raises `ModelError` for what is no model."""
+    if is_ir(path):
+        from glow_mlir.ir.text import weights_path
+
+        return path, weights_path(path)
+    from glow_mlir.frontends.onnx.external import external_files
+    from glow_mlir.frontends.onnx.importer import open_model
+
+    return path, *(path.parent / name for name in external_files(open_model(path)))
+
+
 def _of_module(path: Path, files: Snapshot) -> str:
     """The digests of a `.mlir` file and of its weights; raises `OSError` where they cannot be read."""
     from glow_mlir.ir.text import weights_path

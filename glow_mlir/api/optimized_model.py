@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from glow_mlir.api.compile_options import CompileOptions
+from glow_mlir.api.model_identity import files_of
 from glow_mlir.api.models import import_any
 
 
@@ -19,15 +20,16 @@ class ExternalForm:
     least_bytes: int = 1024
 
 
-def write_optimized(model: Any, options: CompileOptions, form: ExternalForm) -> None:
+def write_optimized(model: Any, options: CompileOptions, form: ExternalForm, source: Path | None) -> None:
     """
     Write the optimized graph of a model to a file.
 
     Raises `GlowError` as the compilation, for operators that ONNX has no words for, and where the file cannot be
-    written.
+    written, or is one of the model's own: of `source`, where the model was made of what that file has.
     """
     from glow_mlir.driver.pipelines import OPTIMIZED
     from glow_mlir.frontends.onnx.export.exporter import exported_model, save_model
 
+    read = () if source is None else files_of(source)
     module = options.compilation(import_any(model, options.dimensions)).run(OPTIMIZED.name)
-    save_model(exported_model(module), form.path, form.constants, form.least_bytes)
+    save_model(exported_model(module), form.path, form.constants, form.least_bytes, read)

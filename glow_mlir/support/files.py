@@ -38,13 +38,14 @@ class _Node(FileIO):
 
 
 @contextmanager
-def replaced(path: Path) -> Generator[BinaryIO]:
+def replaced(path: Path, read: Iterable[Path] = ()) -> Generator[BinaryIO]:
     """
     Give a file to write, which takes the place of `path`, and its permissions, once it is complete.
 
     A symbolic link stays, and what it leads to is replaced. A device or pipe is written to itself. Raises `OptionError`
-    where the file cannot be written; then nothing of it is left.
+    where the file cannot be written; then nothing of it is left; and where it is one that was `read`.
     """
+    _check_kept(path, read)
     try:
         if is_node(path):
             with BufferedWriter(_Node(path, "w")) as file:
@@ -84,10 +85,7 @@ def placed_files(folder: Path, read: Iterable[Path] = (), obsolete: Collection[s
             (old := aside / "old").mkdir()
             yield new
             for name in sorted({*obsolete, *_paths(new)}):
-                if (whole / name).exists() and any((whole / name).samefile(path) for path in read if path.exists()):
-                    raise OptionError(
-                        "would replace what it is made of", file=str(folder / name), hint="another folder"
-                    )
+                _check_kept(folder / name, read, "another folder")
             if is_new:
                 new.rename(whole)
             else:
@@ -96,6 +94,12 @@ def placed_files(folder: Path, read: Iterable[Path] = (), obsolete: Collection[s
             shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:
         raise OptionError(f"cannot be written: {error.strerror or error}", file=str(folder)) from error
+
+
+def _check_kept(path: Path, read: Iterable[Path], hint: str = "another name") -> None:
+    """Raise `OptionError` where a path leads to a file that was `read`."""
+    if any(path.samefile(other) for other in read if path.exists() and other.exists()):
+        raise OptionError("would replace what it is made of", file=str(path), hint=hint)
 
 
 def _paths(folder: Path) -> list[str]:

@@ -320,45 +320,6 @@ def test_a_callback_takes_messages(capsys: pytest.CaptureFixture[str], monkeypat
             glow_mlir.set_default_logger_callback(callback, severity)
 
 
-def product_by(weight: onnx.TensorProto) -> onnx.ModelProto:
-    """A matrix product of x, 2 × 20, and a constant, 20 × 3."""
-    nodes = [onnx.helper.make_node("MatMul", ["x", weight.name], ["y"])]
-    ends = [onnx.helper.make_tensor_value_info(name, 1, [2, size]) for name, size in (("x", 20), ("y", 3))]
-    return onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:], [weight]), ir_version=9)
-
-
-def test_large_constants_of_the_optimized_graph_go_to_a_file_beside_it(tmp_path: Path) -> None:
-    weight = onnx.numpy_helper.from_array(np.ones((20, 3), np.float32), "w")
-    model = product_by(weight)
-    for least, is_beside in (("100", True), ("1000", False)):
-        told = options(optimized_model_filepath=tmp_path / "optimized.onnx")
-        told.add_session_config_entry("session.optimized_model_external_initializers_file_name", "weights.bin")
-        told.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", least)
-        for _ in range(2):
-            InferenceSession(model, told, cache=False)
-            beside = tmp_path / "weights.bin"
-            assert (beside.stat().st_size if beside.exists() else 0) == (240 if is_beside else 0)
-        (y,) = InferenceSession(tmp_path / "optimized.onnx").run(None, {"x": np.ones((2, 20), np.float32)})
-        np.testing.assert_array_equal(y, np.full((2, 3), 20, np.float32))
-
-
-@pytest.mark.parametrize("name", ["{folder}/weights.bin", "../weights.bin", "optimized.onnx", "./optimized.onnx", ".."])
-def test_constants_of_an_optimized_model_go_beside_it(tmp_path: Path, name: str) -> None:
-    """ONNX's readers take no other files; none that is there is touched."""
-    folder = tmp_path / "models"
-    folder.mkdir()
-    told = options(optimized_model_filepath=folder / "optimized.onnx")
-    location = name.format(folder=tmp_path)
-    told.add_session_config_entry("session.optimized_model_external_initializers_file_name", location)
-    told.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", "1")
-    others = [tmp_path / "weights.bin", folder / "optimized.onnx"]
-    for path in others:
-        path.write_bytes(b"other")
-    with pytest.raises(OptionError, match="is no file beside the model"):
-        InferenceSession(product_by(onnx.numpy_helper.from_array(np.ones((20, 3), np.float32), "w")), told)
-    assert [path.read_bytes() for path in others] == [b"other", b"other"]
-
-
 # ---- refused ---------------------------------------------------------------------------------------------------
 
 VALUES: tuple[tuple[str, Any, str], ...] = (

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import errno
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 
 import onnx
@@ -21,7 +24,7 @@ from glow_mlir.frontends.onnx.export.writer import OPSET, Writer, name_nodes, va
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import EXPORTERS
 from glow_mlir.ir.traversal import operations, own_operations
-from glow_mlir.support.files import replaced
+from glow_mlir.support.files import is_node, placed_files, replaced
 from glow_mlir.support.symbols import SymbolicSize
 
 IR_VERSION = 10
@@ -79,26 +82,51 @@ def _has_narrow_elements(function: FuncOp) -> bool:
     return any(is_narrow(element_of(value)) for op in operations(function) for value in op.results)
 
 
-def save_model(model: onnx.ModelProto, path: Path, constants: str = "", least_bytes: int = 1024) -> None:
+def save_model(
+    model: onnx.ModelProto, path: Path, constants: str = "", least_bytes: int = 1024, read: Iterable[Path] = ()
+) -> None:
     """
     Write a model to a file; its `constants` of so many bytes and more to the file of that name beside it.
 
     Without a name they are in the model, unless they have more than `LARGEST` bytes. Raises `OptionError` where a file
-    cannot be written, and for a name of no file beside the model, which ONNX's readers take alone.
+    cannot be written, or is one that was `read` for the model, and for a name of no file beside the model, which ONNX's
+    readers take alone; then files are as they were.
     """
     beside = PurePath(constants)
     if constants and (beside.is_absolute() or ".." in beside.parts or beside == PurePath(path.name)):
         raise OptionError(f"'{constants}' is no file beside the model, for its constants", hint=f"{path.name}.data")
     if constants or sum(tensor.ByteSize() for tensor in model.graph.initializer) > LARGEST:
-        location = constants or f"{path.name}.data"
-        try:
-            (path.parent / location).unlink(missing_ok=True)  # Or else it would grow.
-            onnx.save(model, path, save_as_external_data=True, location=location, size_threshold=least_bytes)
-        except OSError as error:
-            raise OptionError(f"cannot be written: {error.strerror}", file=str(error.filename or path)) from error
+        _save_with(model, path, constants or f"{path.name}.data", least_bytes, read)
         return
-    with replaced(path) as file:
+    with replaced(path, read) as file:
         file.write(model.SerializeToString())
+
+
+def _save_with(model: onnx.ModelProto, path: Path, location: str, least_bytes: int, read: Iterable[Path]) -> None:
+    """Write a model and the file of its constants at that place beside it, as `save_model`: both or none."""
+    beside = PurePath(location)
+    try:
+        _check_place(path, beside)
+    except OSError as error:
+        raise OptionError(f"cannot be written: {error.strerror}", file=str(path)) from error
+    # Where no constant is as large as that, those of an earlier model go.
+    with placed_files(path.parent, read, {str(beside)}) as place:
+        (place / beside.parent).mkdir(exist_ok=True, parents=True)
+        onnx.save(model, place / path.name, save_as_external_data=True, location=location, size_threshold=least_bytes)
+
+
+def _check_place(path: Path, beside: PurePath) -> None:
+    """Raise `OptionError` or `OSError` where a model and the file beside it cannot take the places of files."""
+    folder = path.parent
+    if not stat.S_ISDIR(folder.stat().st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    for file in (path, folder / beside):
+        if is_node(file):  # To take its place would be to take a device, a pipe or a folder away.
+            raise OptionError("cannot be written: it is no regular file", file=str(file), hint="name another file")
+    within = beside.parent
+    if not (folder / within).is_dir() or (folder / within).resolve() != folder.resolve() / within:
+        reason = f"'{beside}' lies in no folder beside the model, for its constants"
+        raise OptionError(reason, hint=f"make the folder '{within}', or name a file without one")
 
 
 def _check(placeholders: list[PlaceholderOp]) -> None:
