@@ -86,7 +86,8 @@ NETWORKS: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "recurrent": (lambda: lstm_network(layers=1, steps=3, width=4, hidden=5), "optimized"),
     "quantized": (lambda: quantized_model("residual", "qdq-u8"), "imported"),
     "codes": (lambda: quantized_model("residual", "qdq-u8"), "optimized"),
-    "codes of rows": (lambda: quantized_model("encoder", "qdq-u8"), "optimized"),
+    # Weights of 7 bits: onnxruntime's sums of two products of u8 and i8 end at 16 bits on processors without VNNI.
+    "codes of rows": (lambda: quantized_model("encoder", "qdq-one-scale"), "optimized"),
 }
 
 
