@@ -8,19 +8,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high import activations as act
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, StorageCastOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
 from glow_mlir.dialects.quant import uniform, zero_point_of
-from glow_mlir.dialects.shapes import normalize_axis, rank_of, shape_of, size_of
+from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, size_of
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.frontends.onnx.pooling import pool
 from glow_mlir.frontends.onnx.quantization import (
@@ -46,8 +48,13 @@ def _rounded_with_zero_point(node: Node, value: SSAValue, scale: int) -> SSAValu
     Codes of a value as onnxruntime rounds them when it has added the zero point: halves become even codes.
 
     These are not even distances from an odd zero point, but those from one less, of a value that is one step more.
+    Whether it is odd may be known at run time only: then it is added to the quotient before that is rounded.
     """
     to = known_type(node, scale, scale + 1, node.element())
+    if to is None and node.optional(scale + 1) is not None:
+        quotient = node.emit(binary.DivOp, value, _plain(node, scale))
+        place = node.emit(binary.AddOp, quotient, node.emit(CastOp, _plain(node, scale + 1), to=element_of(value)))
+        return node.emit(QuantizeOp, place, node.constant(np.array(1, np.float32)), to=node.element())
     if to is None or not zero_point_of(to) % 2:
         return _requantized(node, value, scale)
     (step, zero), *_ = to.quantization
@@ -173,7 +180,7 @@ def _scaled(node: Node, sums: SSAValue, left: SSAValue, right: SSAValue, bias: i
 
 
 def _plain(node: Node, position: int) -> SSAValue:
-    """A scale for all columns, or for each."""
+    """A scale or zero point for all columns, or for each."""
     value = node.input(position)
     return node.emit(ReshapeOp, value, shape=()) if shape_of(value) == (1,) else value
 
