@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 from onnx_models import integers, model_of, node, value
 
 from glow_mlir.api.session import InferenceSession
-from glow_mlir.errors import ExecutionError
+from glow_mlir.errors import ExecutionError, GlowError, ModelError
 from glow_mlir.support.symbols import Dimension
 
 BACKENDS = ("cpu", "interpreter")
@@ -107,6 +107,17 @@ MODELS: Mapping[str, onnx.ModelProto] = {
         node("Split", "x counts", "y z", axis=0),
         outputs=["y", "z"],
     ),
+    "two parts of a count less one": selected(
+        node("Shape", "rows", "number", start=0, end=1),
+        node("Sub", "number one", "less"),
+        node("Max", "less first", "before"),
+        node("Shape", "x", "n", start=0, end=1),
+        node("Sub", "n before", "rest"),
+        node("Concat", "before rest", "counts", axis=0),
+        node("Split", "x counts", "y z", axis=0),
+        outputs=["y", "z"],
+        one=[1],
+    ),
     "experts": experts(),
 }
 """Name → a model with parts whose sizes are known at run time only."""
@@ -171,6 +182,90 @@ def test_parts_that_do_not_make_up_an_axis_fail_the_call(backend: str) -> None:
     for wrong in ([1, 1, 0, 0, 0], [2, 2, 0, 0, 0], [-1, 0, 0, 0, 0]):
         with pytest.raises(ExecutionError, match="parts"):
             session.run(None, {"x": np.array(wrong, np.float32)})
+
+
+def shifted(size: int, first: int, second: int) -> onnx.ModelProto:
+    """Parts of `count` + first and second - `count` of an axis, where `count` is how many elements are not 0."""
+    nodes = [
+        node("NonZero", "x", "places"),
+        node("Shape", "places", "count", start=1, end=2),
+        node("Add", "count first", "one"),
+        node("Sub", "second count", "two"),
+        node("Concat", "one two", "counts", axis=0),
+        node("Split", "x counts", "y z", "parts", axis=0),
+    ]
+    known = [integers("first", first), integers("second", second)]
+    return model_of(nodes, [value("x", shape=(size,))], ["y", "z"], known, opset=18)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("first", "second"), [(-1, 7), (-2, 8), (1, 5), (2, 4)])
+def test_parts_that_may_be_negative_are_checked_by_the_call(first: int, second: int, backend: str) -> None:
+    session = InferenceSession(shifted(6, first, second), backend=backend, cache=False)
+    for count in range(7):
+        x = np.where(np.arange(6) < count, np.arange(1, 7), 0).astype(np.float32)
+        if 0 <= count + first <= 6:
+            y, z = session.run(None, {"x": x})
+            assert (y.tolist(), z.tolist()) == (x[: count + first].tolist(), x[count + first :].tolist())
+        else:
+            with pytest.raises(ExecutionError, match="parts"):
+                session.run(None, {"x": x})
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 5), (0, 7), (-7, 13)])
+def test_parts_that_never_make_up_an_axis_are_refused(first: int, second: int) -> None:
+    with pytest.raises(ModelError, match=r"Split: parts of .* do not make up 6 elements"):
+        InferenceSession(shifted(6, first, second), cache=False)
+
+
+def parted(opset: int, number: int, **attributes: Any) -> onnx.ModelProto:
+    """Parts of an axis without their sizes."""
+    names = " ".join(f"y{place}" for place in range(number))
+    nodes = [node("Split", "x", names, "parts", axis=0, **attributes)]
+    return model_of(nodes, [value("x", shape=("n", 3))], names.split(), opset=opset)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("bounds", [None, {"n": (1, 9)}, {"n": (4, 5)}], ids=["free", "bounded", "narrow"])
+@pytest.mark.parametrize("opset", [2, 11, 13])
+def test_parts_of_unknown_sizes_have_to_be_equal(
+    opset: int, bounds: Mapping[str, Dimension] | None, backend: str
+) -> None:
+    model = parted(opset, 2)
+    session = InferenceSession(model, backend=backend, dimensions=bounds, cache=False)
+    reference: Any = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    for found, wanted in zip(session.run(None, {"x": x}), reference.run(None, {"x": x}), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(GlowError, match="parts"):
+        session.run(None, {"x": np.zeros((5, 3), np.float32)})
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_parts_of_selected_rows_have_to_be_equal(backend: str) -> None:
+    model = selected(node("Split", "rows", "y z", "parts", axis=0), outputs=["y", "z"])
+    model.opset_import[0].version = 13
+    session = InferenceSession(model, backend=backend, cache=False)
+    x = np.arange(18, dtype=np.float32).reshape(6, 3)
+    for count in range(7):
+        inputs = {"x": x, "keep": np.arange(6) < count}
+        if count % 2:
+            with pytest.raises(ExecutionError, match="parts"):
+                session.run(None, inputs)
+            continue
+        y, z = session.run(None, inputs)
+        np.testing.assert_array_equal(np.concatenate([y, z]), x[:count])
+        assert len(y) == len(z)
+
+
+@pytest.mark.parametrize("dimensions", [{"n": 5}, {"n": (5, 5)}])
+def test_elements_that_make_no_equal_parts_are_refused(dimensions: Mapping[str, Dimension]) -> None:
+    reason = r"'parts': Split: 5 elements do not make up 2 equal parts \(hint: "
+    with pytest.raises(ModelError, match=reason):
+        InferenceSession(parted(13, 2), dimensions=dimensions, cache=False)
+    session = InferenceSession(parted(18, 2, num_outputs=2), dimensions=dimensions, cache=False)
+    y, z = session.run(None, {"x": np.zeros((5, 3), np.float32)})
+    assert (len(y), len(z)) == (3, 2)
 
 
 def test_sizes_of_parts_go_by_the_names_of_results() -> None:

@@ -264,18 +264,16 @@ def _taken(start: int, end: int, step: int, size: int) -> range:
 
 @onnx_operator("Split")
 def split(node: Node) -> list[SSAValue]:
-    """Parts of the given sizes along `axis`, by default equal ones; the last is smaller where they cannot be equal."""
+    """Parts of the given sizes along `axis`, by default equal ones; of `num_outputs`, the last may be smaller."""
     axis = normalize_axis(node.int("axis", 0), node.rank())
     size = node.sizes()[axis]
     parts = _parts(node, size)
     sizes = [part for part in parts if not isinstance(part, SSAValue)]
-    if len(sizes) < len(parts):
-        return computed_parts(node, axis, parts)
-    missing = size - sum(sizes)
-    if isinstance(missing, int) and (missing or min(map(smallest, sizes), default=0) < 0):
-        told = ", ".join(map(str, sizes))
+    missing = size - sum(sizes) if len(sizes) == len(parts) else None
+    if (isinstance(missing, int) and missing) or min(map(largest, sizes), default=0) < 0:
+        told = ", ".join("?" if isinstance(part, SSAValue) else str(part) for part in parts)
         raise ModelError(f"Split: parts of [{told}] do not make up {size} elements", node=node.name)
-    if missing != 0:
+    if missing != 0 or min(map(smallest, sizes), default=0) < 0:
         return computed_parts(node, axis, parts)
     starts = [sum(sizes[:position]) for position in range(len(sizes))]
     places = zip(starts, sizes, strict=True)
@@ -294,11 +292,15 @@ def _parts(node: Node, size: Size) -> list[Bound]:
         raise ModelError(
             f"Split: {len(node.proto.output)} outputs cannot take {count} parts", node=node.name, hint=hint
         )
+    may_differ = node.has("num_outputs")
     if isinstance(size, int):
+        if size % count and not may_differ:
+            hint = "num_outputs, from opset 18 on, takes a smaller part, or give the sizes of all"
+            raise ModelError(f"Split: {size} elements do not make up {count} equal parts", node=node.name, hint=hint)
         part = -(-size // count)
         return [max(0, min(part, size - part * position)) for position in range(count)]
     equal = quotient(size, count)
-    return equal_parts(node, size, count) if equal is None else [equal] * count
+    return equal_parts(node, size, count, may_differ) if equal is None else [equal] * count
 
 
 @onnx_operator("Concat")

@@ -156,9 +156,15 @@ def _most(start: Bound, end: Bound, step: int, most: int) -> int:
     return -(-most // step)
 
 
-def equal_parts(node: Node, size: Size, count: int) -> list[Bound]:
-    """The sizes of so many equal parts of an axis, of which the last ones are smaller, or empty."""
+def equal_parts(node: Node, size: Size, count: int, may_differ: bool) -> list[Bound]:
+    """
+    The sizes of so many equal parts of an axis, of which the last ones are smaller, or empty, where they may differ.
+
+    Else these do not make up an axis whose elements are no multiple of them.
+    """
     length, zero = scalar(node, size), scalar(node, 0)
+    if not may_differ:
+        return [node.emit(DivOp, length, scalar(node, count))] * count
     part = _steps(node, length, count)
     found: list[Bound] = []
     left = length
@@ -170,12 +176,17 @@ def equal_parts(node: Node, size: Size, count: int) -> list[Bound]:
 
 
 def computed_parts(node: Node, axis: int, parts: Sequence[Bound]) -> list[SSAValue]:
-    """Parts of those sizes along an axis; a call fails where they do not make up its elements."""
+    """
+    Parts of those sizes along an axis; a call fails where they do not make up its elements.
+
+    A size that may be negative is bound like one that data decides, which is checked.
+    """
     value = node.input()
     size = sizes_of(value)[axis]
+    most = largest(size)
     lengths = [scalar(node, part) for part in parts]
     numbers = [
-        bound_number(node, length, largest(size), result) if isinstance(part, SSAValue) else part
+        part if not isinstance(part, SSAValue) and smallest(part) >= 0 else bound_number(node, length, most, result)
         for result, (part, length) in enumerate(zip(parts, lengths, strict=True))
     ]
     found: list[SSAValue] = []
