@@ -291,6 +291,8 @@ def test_a_run_time_operand_that_fixes_a_shape_is_refused(case: SingleNode, mess
         (node("Transpose", counted(2, 3), opset=13, perm=[0, 0]), "is no permutation of 2 axes"),
         (node("Gather", counted(2, 3), ints(0), opset=13, axis=2), "axis 2 is out of range for rank 2"),
         (node("Split", counted(2, 3), ints(1, 5), opset=13, outputs=2), "do not make up 2 elements"),
+        (node("Split", counted(3), ints(1, 1, 1), opset=13, outputs=2), "2 outputs cannot take 3 parts"),
+        (node("Split", counted(3), opset=11, split=[1, 2], outputs=3), "3 outputs cannot take 2 parts"),
         (node("Pad", counted(2, 3), ints(-1, -2, -2, 0), opset=13), "cuts off more than"),
         (node("Expand", counted(2, 3), ints(2, 4), opset=13), "do not broadcast"),
         (node("Concat", counted(2, 3), counted(3, 2), opset=13, axis=0), "differ outside axis 0"),

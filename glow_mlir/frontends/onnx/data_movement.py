@@ -282,16 +282,18 @@ def split(node: Node) -> list[SSAValue]:
 
 def _parts(node: Node, size: Size) -> list[Bound]:
     """The sizes of the parts that a Split makes of that many elements."""
+    told: list[Bound] | None = None
     if node.has("split"):
-        return list(node.ints("split"))
-    if node.optional(1) is not None:
-        return bounds_of(node, 1, "the sizes")
-    count = node.int("num_outputs", len(node.proto.output))
-    if count != len(node.proto.output):
-        hint = "num_outputs is the number of the node's outputs"
-        raise ModelError(
-            f"Split: {len(node.proto.output)} outputs cannot take {count} parts", node=node.name, hint=hint
-        )
+        told = list(node.ints("split"))
+    elif node.optional(1) is not None:
+        told = bounds_of(node, 1, "the sizes")
+    outputs = len(node.proto.output)
+    count = node.int("num_outputs", outputs) if told is None else len(told)
+    if count != outputs:
+        hint = "there are as many sizes, or num_outputs, as the node has outputs"
+        raise ModelError(f"Split: {outputs} outputs cannot take {count} parts", node=node.name, hint=hint)
+    if told is not None:
+        return told
     may_differ = node.has("num_outputs")
     if isinstance(size, int):
         if size % count and not may_differ:
