@@ -48,6 +48,8 @@ class Case:
     dimensions: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     codes: bool = False
     """Whether floats are rounded to codes in it, so that a rounding error may become a step of a code."""
+    may_fail: bool = False
+    """Whether there may be calls that have to fail, here and in onnxruntime."""
 
 
 @dataclass

@@ -1,6 +1,8 @@
 """
 What has to hold of a random model: the results of onnxruntime, optimized and not, in shapes, types and numbers.
 
+A call that has no result in onnxruntime has to fail here as well, where the case says that there may be such calls.
+
 Where floats are rounded to codes, a rounding error may become a step of a code. Such a difference counts as right only
 where the float lies that close to the middle between two codes: the model is computed again with all floats a little
 larger or smaller before they are rounded, and results have to lie between those.
@@ -9,8 +11,9 @@ larger or smaller before they are rounded, and results have to lie between those
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import onnx
@@ -19,7 +22,9 @@ from drawn_models import Arrays, Case
 from onnx import helper, numpy_helper
 
 from glow_mlir.api.session import InferenceSession
-from glow_mlir.errors import GlowWarning
+from glow_mlir.errors import CompilerBugError, GlowError, GlowWarning
+
+Result = TypeVar("Result")
 
 RELATIVE = 1e-4
 """How far a result may be off, by the largest of its output, without codes."""
@@ -41,6 +46,13 @@ RESULT_SCALES: Mapping[str, int] = {
     **dict.fromkeys(["QLinearSigmoid", "QLinearLeakyRelu", "QLinearAveragePool", "QLinearGlobalAveragePool"], 3),
 }
 """Operator whose result is rounded to codes → which operand is their scale."""
+
+
+_ERRORS: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state")
+FAILURES: tuple[type[Exception], ...] = (
+    *(_ERRORS.Fail, _ERRORS.InvalidArgument, _ERRORS.InvalidGraph, _ERRORS.RuntimeException),
+)
+"""What onnxruntime raises where a model or its inputs contradict themselves."""
 
 
 class WrongResultError(AssertionError):
@@ -70,18 +82,42 @@ def check_case(case: Case, **options: Any) -> int:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GlowWarning)
-        session = InferenceSession(case.model, cache=False, dimensions=dict(case.dimensions), **options)
-        found = [results_of(session, call) for call in case.calls]
+        kinds = (GlowError,) if case.may_fail else ()
+        session = attempted(
+            lambda: InferenceSession(case.model, cache=False, dimensions=dict(case.dimensions), **options), kinds
+        )
+        found = [
+            session if isinstance(session, Exception) else attempted(lambda call=call: results_of(session, call), kinds)
+            for call in case.calls
+        ]
     return compare(case, found)
 
 
-def compare(case: Case, found: Sequence[Sequence[np.ndarray]]) -> int:
-    """Compare the results of each call with onnxruntime's, as `check_case` does."""
-    plain = onnxruntime_session(case.model, optimized=False)
+def attempted(make: Callable[[], Result], kinds: tuple[type[Exception], ...]) -> Result | Exception:
+    """What a function returns, or what it raises of some kinds; a fault of the compiler's own is none of these."""
+    try:
+        return make()
+    except CompilerBugError:
+        raise
+    except kinds as error:
+        return error
+
+
+def compare(case: Case, found: Sequence[Sequence[np.ndarray] | Exception]) -> int:
+    """Compare the results of each call, or the exceptions, with onnxruntime's, as `check_case` does."""
+    kinds = FAILURES if case.may_fail else ()
+    plain = attempted(lambda: onnxruntime_session(case.model, optimized=False), kinds)
     names = [output.name for output in case.model.graph.output]
     explained = 0
     for call, results in zip(case.calls, found, strict=True):
-        wanted = results_of(plain, call)
+        right = plain if isinstance(plain, Exception) else attempted(lambda call=call: results_of(plain, call), kinds)
+        if isinstance(right, Exception):
+            if not isinstance(results, Exception):
+                raise WrongResultError(f"does not fail as in onnxruntime: {right}")
+            continue
+        if isinstance(results, Exception):
+            raise results
+        wanted = right
         if not (wrong := difference(names, results, [wanted], exact=True)):
             continue
         if not case.codes and not difference(names, results, [wanted], exact=False):
@@ -139,7 +175,12 @@ def nudged(model: onnx.ModelProto, number: int) -> onnx.ModelProto:
             nodes.append(helper.make_node("Add", [f"{name}.times", f"{name}.more"], [f"{name}.plus"]))
             moved.input[0] = f"{name}.plus"
         elif (place := RESULT_SCALES.get(node.op_type)) is not None:
-            weights.append(numpy_helper.from_array(np.asarray(known[node.input[place]] / factor), name))
+            scale = node.input[place]
+            if scale in known:
+                weights.append(numpy_helper.from_array(np.asarray(known[scale] / factor), name))
+            else:
+                weights.append(numpy_helper.from_array(np.asarray(factor), f"{name}.less"))
+                nodes.append(helper.make_node("Div", [scale, f"{name}.less"], [name]))
             moved.input[place] = name
         nodes.append(moved)
     del copy.graph.node[:]

@@ -2,17 +2,20 @@
 Random quantized networks, as ONNX models, by seed: codes between floats, operators on codes, codes by the call.
 
 Scales are powers of two now and then, with inputs in the middle between two codes, where the rule of rounding shows.
+Some such networks have only operators whose results are exact: then no code may differ. Operators on codes take scale
+and zero point from the call now and then.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from drawn_models import MICROSOFT, Case, Drawn, Value
+from onnx import numpy_helper
 
 Block = Callable[["Codes", Value], Value]
 
@@ -38,6 +41,8 @@ class Codes:
     rows: int | str
     even: bool
     """Whether scales are powers of two."""
+    told: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    """The scales and zero points that the call gives."""
 
     def factor(self, span: float) -> float:
         """A scale for numbers up to `span`, in about 100 steps."""
@@ -51,6 +56,25 @@ class Codes:
         middle = int(limits.max + limits.min + 1) // 2
         zero = middle + self.g.number(-40, 40) if self.g.chance(0.7) else middle
         return Scale(self.g.weight(self.factor(span)), self.g.weight(zero, kind), kind)
+
+    def result_scale(self, kind: str) -> Scale:
+        """Scale and zero point of what an operator on codes gives; each is given by the call now and then."""
+        found = self.scale(kind=kind)
+        return Scale(self.maybe_told(found.scale), self.maybe_told(found.zero), kind)
+
+    def maybe_told(self, name: str) -> str:
+        """An initializer, the last or the one before; an input in its place now and then."""
+        if not self.g.chance(0.25):
+            return name
+        weight = next(weight for weight in reversed(self.g.weights) if weight.name == name)
+        self.g.weights.remove(weight)
+        self.told[name] = numpy_helper.to_array(weight)
+        return name
+
+    @property
+    def parameters(self) -> list[Value]:
+        """The inputs that are scales and zero points."""
+        return [Value(name, (), str(array.dtype)) for name, array in self.told.items()]
 
     def quantized(self, x: str, scale: Scale) -> str:
         """Floats as codes."""
@@ -85,9 +109,9 @@ class Codes:
         """Weights as floats that are codes."""
         return self.g.node("DequantizeLinear", *self.weights(shape, axis), axis=axis)
 
-    def kernel(self, x: Value) -> tuple[dict[str, Any], tuple[int | str, ...]]:
-        """A window, its strides and pads, and the sizes of the result."""
-        size = self.g.number(1, min(3, *(int(s) for s in x.shape[2:])))
+    def kernel(self, x: Value, most: int = 3) -> tuple[dict[str, Any], tuple[int | str, ...]]:
+        """A window of so many elements along an axis at most, its strides and pads, and the sizes of the result."""
+        size = self.g.number(1, min(most, *(int(s) for s in x.shape[2:])))
         stride, pad = self.g.number(1, 2), self.g.number(0, size // 2)
         sizes = tuple((int(s) + 2 * pad - size) // stride + 1 for s in x.shape[2:])
         rank = len(sizes)
@@ -246,8 +270,8 @@ def qlinear_conv(c: Codes, x: Value) -> Value:
     if len(x.shape) < 3:
         return qlinear_matmul(c, x)
     window, sizes = c.kernel(x)
-    given, result = (c.scale(kind=c.g.one_of(["uint8", "uint8", "int8"])) for _ in range(2))
-    result = c.scale(kind=given.kind)
+    given = c.scale(kind=c.g.one_of(["uint8", "uint8", "int8"]))
+    result = c.result_scale(given.kind)
     inner = int(x.shape[1])
     group = inner if c.g.chance(0.3) else 1
     outputs = inner if group > 1 else c.g.number(1, 9)
@@ -262,7 +286,7 @@ def qlinear_conv(c: Codes, x: Value) -> Value:
 def qlinear_matmul(c: Codes, x: Value) -> Value:
     """QLinearMatMul, or onnxruntime's QGemm."""
     given = c.scale(kind=c.g.one_of(["uint8", "int8"]))
-    result = c.scale(kind=given.kind)
+    result = c.result_scale(given.kind)
     inner, outputs = int(x.shape[-1]), c.g.number(1, 9)
     weights = c.weights([inner, outputs], 1, "int8")
     operands = [c.quantized(x.name, given), given.scale, given.zero, *weights]
@@ -277,7 +301,7 @@ def qlinear_matmul(c: Codes, x: Value) -> Value:
 def qlinear_function(c: Codes, x: Value) -> Value:
     """onnxruntime's operators of one or two tensors of codes."""
     kind = c.g.one_of(["uint8", "int8"])
-    one, two, result = c.scale(kind=kind), c.scale(2.0, kind=kind), c.scale(kind=kind)
+    one, two, result = c.scale(kind=kind), c.scale(2.0, kind=kind), c.result_scale(kind)
     left = [c.quantized(x.name, one), one.scale, one.zero]
     right = [c.quantized(x.name, two), two.scale, two.zero]
     out = [result.scale, result.zero]
@@ -299,6 +323,32 @@ def qlinear_function(c: Codes, x: Value) -> Value:
     else:
         y = c.g.node("QLinearAdd", *left, *right, *out, domain=MICROSOFT)
     return Value(c.floats(y, result), x.shape)
+
+
+def exact_function(c: Codes, x: Value) -> Value:
+    """
+    An operator on codes that floats compute without an error, for scales that are powers of two.
+
+    Halves are then halves, and become the same code everywhere.
+    """
+    kind = c.g.one_of(["uint8", "int8"])
+    one, two = c.scale(kind=kind), c.scale(2.0, kind=kind)
+    left = [c.quantized(x.name, one), one.scale, one.zero]
+    right = [c.quantized(x.name, two), two.scale, two.zero]
+    form, result, shape = c.g.number(0, 4), c.result_scale(kind), x.shape
+    out = [result.scale, result.zero]
+    if form == 0 and len(shape) > 2:
+        window, sizes = c.kernel(x, most=2)
+        y = c.g.node("QLinearAveragePool", *left, *out, domain=MICROSOFT, **window)
+        shape = (*shape[:2], *sizes)
+    elif form == 1:
+        y = c.g.node("QLinearLeakyRelu", *left, *out, domain=MICROSOFT, alpha=0.5)
+    elif form == 2:
+        y = c.g.node("QLinearConcat", *out, *left, *right, axis=1, domain=MICROSOFT)
+        shape = (x.shape[0], 2 * int(x.shape[1]), *x.shape[2:])
+    else:
+        y = c.g.node(c.g.one_of(["QLinearAdd", "QLinearMul"]), *left, *right, *out, domain=MICROSOFT)
+    return Value(c.floats(y, result), shape)
 
 
 # ---- codes by the call -----------------------------------------------------------------------------------------
@@ -344,7 +394,8 @@ QDQ: Sequence[Block] = (
 )
 ON_CODES: Sequence[Block] = (qlinear_conv, qlinear_matmul, qlinear_function, qlinear_function)
 BY_CALL: Sequence[Block] = (dynamic_matmul, dynamic_conv, dynamic_codes)
-SCHEMES: Sequence[Sequence[Block]] = (QDQ, QDQ, ON_CODES, BY_CALL, (*QDQ, *ON_CODES, *BY_CALL))
+EXACT: Sequence[Block] = (exact_function,)
+SCHEMES: Sequence[Sequence[Block]] = (QDQ, QDQ, ON_CODES, BY_CALL, (*QDQ, *ON_CODES, *BY_CALL), EXACT)
 """What networks are made of; some of one kind alone."""
 
 
@@ -356,7 +407,8 @@ def quantized_case(seed: int) -> Case:
     rank = g.one_of([2, 3, 4, 4])
     sizes = (g.number(1, 9), *(g.number(1, 8) for _ in range(rank - 2)))
     x = given = Value("x", (rows, *sizes))
-    c, blocks = Codes(g, rows, even=g.chance(0.4)), g.one_of(SCHEMES)
+    blocks = g.one_of(SCHEMES)
+    c = Codes(g, rows, even=blocks is EXACT or g.chance(0.4))
     outputs = list[Value]()
     for _ in range(g.number(1, 4)):
         x = g.one_of(blocks)(c, x)
@@ -369,9 +421,9 @@ def quantized_case(seed: int) -> Case:
         outputs.append(Value(c.quantized(x.name, scale), x.shape, scale.kind))
     else:
         outputs.append(x)
-    model = g.model([given], list({value.name: value for value in outputs}.values()), opset=21)
-    calls = [{"x": _numbers(g, (number, *sizes), c.even)} for number in _rows(g, rows)]
-    return Case(model, calls, {"N": (1, MOST_ROWS)} if bounded else {}, codes=True)
+    model = g.model([given, *c.parameters], list({value.name: value for value in outputs}.values()), opset=21)
+    calls = [{"x": _numbers(g, (number, *sizes), c.even), **c.told} for number in _rows(g, rows)]
+    return Case(model, calls, {"N": (1, MOST_ROWS)} if bounded else {}, codes=blocks is not EXACT)
 
 
 def _rows(g: Drawn, rows: int | str) -> list[int]:

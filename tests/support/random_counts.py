@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from drawn_models import Case, Drawn, Size, Value
@@ -28,6 +29,9 @@ class Counts:
     results: list[Value] = field(default_factory=list[Value])
     """What has a size that data decides, or follows from one."""
     counted: int = 0
+    opset: int = 20
+    may_fail: bool = False
+    """Whether there is something that fails for some numbers."""
 
     def pick(self, *, rank: int = 1, most: int = 4, kind: str = "float32") -> Value | None:
         """One of the values of such a rank and type, the latest ones more often; none where there is none."""
@@ -52,6 +56,12 @@ class Counts:
         """Which elements of a value lie above, below or at a number; none of them, now and then."""
         limit = self.g.one_of([0.0, 0.5, -0.5, 2.0, 50.0])
         return self.g.node(self.g.one_of(["Greater", "Less", "GreaterOrEqual", "Equal"]), x.name, self.g.weight(limit))
+
+    def largest(self, x: Value, axes: Sequence[int]) -> str:
+        """The largest elements along axes, which were an attribute before opset 18."""
+        if self.opset < 18:
+            return self.g.node("ReduceMax", x.name, axes=axes, keepdims=0)
+        return self.g.node("ReduceMax", x.name, self.g.integers(*axes), keepdims=0)
 
     def size_of(self, x: Value, axis: int) -> str:
         """The extent along an axis, as a list of one number."""
@@ -86,7 +96,7 @@ def compressed(c: Counts) -> None:
         c.add(c.g.node("Compress", x.name, flat), [c.size()])
         return
     others = [place for place in range(len(x.shape)) if place != axis]
-    total = c.g.node("ReduceMax", x.name, c.g.integers(*others), keepdims=0) if others else x.name
+    total = c.largest(x, others) if others else x.name
     if any(isinstance(x.shape[place], str) for place in others):
         return  # The largest of nothing is decided by no standard.
     limit = c.g.weight(c.g.one_of([0.0, 0.5, 1.0, 30.0]))
@@ -157,6 +167,39 @@ def split(c: Counts) -> None:
     sizes = c.g.node("Concat", first, c.g.node("Sub", c.g.integers(size), first), axis=0)
     one, two = c.g.several("Split", [x.name, sizes], 2, axis=axis)
     for name in (one, two):
+        c.add(name, [c.size() if place == axis else s for place, s in enumerate(x.shape)])
+
+
+def shifted_split(c: Counts) -> None:
+    """Two parts: some more or less elements than data says, and the rest; a call fails where one is negative."""
+    if (x := c.pick()) is None:
+        return
+    axis = c.g.number(0, len(x.shape) - 1)
+    size = x.shape[axis]
+    if not isinstance(size, int) or size < 2:
+        return
+    total = c.g.node("ReduceSum", c.g.node("Cast", c.condition(x), to=7), keepdims=0)
+    places = c.g.node("NonZero", c.g.node("Less", c.g.weight(np.arange(size), "int64"), total))
+    count, more = c.g.node("Shape", places, start=1, end=2), c.g.number(-2, 2)
+    first = c.g.node("Add", count, c.g.integers(more))
+    rest = c.g.node("Sub", c.g.integers(size - more), count)
+    ends = [first, rest] if c.g.chance() else [rest, first]
+    for name in c.g.several("Split", [x.name, c.g.node("Concat", *ends, axis=0)], 2, axis=axis):
+        c.add(name, [c.size() if place == axis else s for place, s in enumerate(x.shape)])
+    c.may_fail |= bool(more)
+
+
+def equal_split(c: Counts) -> None:
+    """Parts of no given sizes: before opset 18 they have to be equal, or else a call fails."""
+    if (x := c.pick()) is None:
+        return
+    axis = c.g.number(0, len(x.shape) - 1)
+    size = x.shape[axis]
+    # As many as one has to be told of: onnxruntime takes no more of `num_outputs` than there are elements.
+    number = c.g.number(2, 3) if c.opset < 18 else 2
+    told: dict[str, Any] = {} if c.opset < 18 else {"num_outputs": number}
+    c.may_fail |= c.opset < 18 and (not isinstance(size, int) or size % number != 0)
+    for name in c.g.several("Split", [x.name], number, axis=axis, **told):
         c.add(name, [c.size() if place == axis else s for place, s in enumerate(x.shape)])
 
 
@@ -270,7 +313,23 @@ def scattered(c: Counts) -> None:
 
 DECIDE: Sequence[Callable[[Counts], None]] = (non_zero, non_zero, compressed, compressed, unique, rows_of_table)
 FOLLOW: Sequence[Callable[[Counts], None]] = (
-    *(unary, binary, reduced, split, split, cut, cut, joined, joined, gathered, gathered, expanded, padded, padded),
+    *(
+        unary,
+        binary,
+        reduced,
+        split,
+        shifted_split,
+        equal_split,
+        cut,
+        cut,
+        joined,
+        joined,
+        gathered,
+        gathered,
+        expanded,
+        padded,
+        padded,
+    ),
     *(turned, counted, scattered),
 )
 """What decides sizes, and what computes with them."""
@@ -282,6 +341,7 @@ SHAPES: Sequence[tuple[Size, ...]] = ((7,), (4, 5), (3, 2, 4), ("N",), ("N", 3),
 def counted_case(seed: int) -> Case:
     """The model of a seed, with three calls of different numbers."""
     c = Counts(Drawn(np.random.default_rng([seed, 12])))
+    c.opset = c.g.one_of([17, 20])
     for number in range(c.g.number(1, 2)):
         c.values.append(Value(f"x{number}", c.g.one_of(SHAPES)))
     inputs = list(c.values)
@@ -292,14 +352,14 @@ def counted_case(seed: int) -> Case:
         non_zero(c)
         unary(c)
     results = [c.results[-1], *(value for value in c.results[:-1] if c.g.chance(0.4))]
-    model = c.g.model(inputs, results)
+    model = c.g.model(inputs, results, c.opset)
     bounded = any("N" in value.shape for value in inputs)
     calls = list[dict[str, np.ndarray]]()
     for _ in range(3):
         rows = c.g.number(1, MOST_ROWS)
         shapes = {value.name: [rows if size == "N" else int(size) for size in value.shape] for value in inputs}
         calls.append({name: _numbers(c.g, shape) for name, shape in shapes.items()})
-    return Case(model, calls, {"N": (1, MOST_ROWS)} if bounded else {})
+    return Case(model, calls, {"N": (1, MOST_ROWS)} if bounded else {}, may_fail=c.may_fail)
 
 
 def _numbers(g: Drawn, shape: Sequence[int]) -> np.ndarray:
