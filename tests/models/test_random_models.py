@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from bundle_cases import check_damaged as check_damaged_bundle
 from bundle_cases import check_emulated, check_host, machine_for, settled
 from drawn_models import Case, Drawn, Value
 from model_cases import KINDS, check_model
-from onnxruntime_cases import WrongResultError, compare, onnxruntime_session, results_of
+from onnxruntime_cases import WrongResultError, check_case, compare, onnxruntime_session, results_of
 from pickle_cases import check_copies
 from pickle_cases import check_damaged as check_damaged_pickle
+
+from glow_mlir.errors import ExecutionError, GlowError
 
 SEEDS = range(4)
 
@@ -93,6 +97,33 @@ def test_types_and_shapes_have_to_agree() -> None:
     for other in (wanted.astype(np.uint8), wanted[:, np.newaxis], wanted[:1]):
         with pytest.raises(WrongResultError, match=r"int8\[2\]"):
             compare(case, [[other]])
+
+
+def halves(rows: int) -> Case:
+    """Two parts of so many rows, which have to be equal."""
+    g = Drawn(np.random.default_rng(0))
+    names = g.several("Split", ["x"], 2, axis=0)
+    model = g.model([Value("x", ("N",))], [Value(name, ("*",)) for name in names], 13)
+    return Case(model, [{"x": np.ones(rows, np.float32)}], may_fail=True)
+
+
+def test_a_call_fails_where_onnxruntime_fails() -> None:
+    check_case(halves(5))
+    check_case(halves(4))
+    with pytest.raises(WrongResultError, match=r"does not fail as in onnxruntime: .*split evenly"):
+        compare(halves(5), [[np.ones(3, np.float32), np.ones(2, np.float32)]])
+    with pytest.raises(ExecutionError, match="no parts"):
+        compare(halves(4), [ExecutionError("no parts")])
+    with pytest.raises(GlowError, match="equal parts"):
+        check_case(replace(halves(5), may_fail=False))
+
+
+@pytest.mark.parametrize("kind", ["codes", "counts"])
+def test_some_of_the_models_take_the_hard_way(kind: str) -> None:
+    """Parameters of codes come from the call, or calls fail; most models are without."""
+    cases = [KINDS[kind](seed) for seed in range(60)]
+    hard = [case for case in cases if case.may_fail or (kind == "codes" and len(case.calls[0]) > 1)]
+    assert 3 < len(hard) < 40
 
 
 def test_settled_models_take_no_sizes() -> None:
