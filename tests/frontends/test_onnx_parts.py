@@ -268,6 +268,28 @@ def test_elements_that_make_no_equal_parts_are_refused(dimensions: Mapping[str, 
     assert (len(y), len(z)) == (3, 2)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("pads", [(-1, 0, -1, 0), (-2, 1, 0, 0), (2, 0, -2, -1), (0, 0, -2, 0)])
+def test_borders_cut_off_what_there_is_at_the_call(pads: tuple[int, ...], backend: str) -> None:
+    """Negative widths that are more than the fewest elements that there may be: then the call fails."""
+    nodes = [node("Pad", "x pads", "y", "pad")]
+    model = model_of(nodes, [value("x", shape=("n", 3))], ["y"], [integers("pads", *pads)], opset=18)
+    session = InferenceSession(model, backend=backend, dimensions=BOUNDS, cache=False)
+    reference: Any = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for rows in (2, 3, 9):
+        x = np.arange(3 * rows, dtype=np.float32).reshape(rows, 3)
+        np.testing.assert_array_equal(session.run(None, {"x": x})[0], reference.run(None, {"x": x})[0])
+    with pytest.raises(ExecutionError, match="pad"):
+        session.run(None, {"x": np.ones((1, 3), np.float32)})
+
+
+def test_borders_that_cut_off_more_than_there_ever_is_are_refused() -> None:
+    nodes = [node("Pad", "x pads", "y", "pad")]
+    model = model_of(nodes, [value("x", shape=("n",))], ["y"], [integers("pads", -5, -5)], opset=18)
+    with pytest.raises(ModelError, match="Pad cuts off more than"):
+        InferenceSession(model, dimensions=BOUNDS, cache=False)
+
+
 def test_sizes_of_parts_go_by_the_names_of_results() -> None:
     outputs = {output.name: output.shape for output in ours("experts", "cpu", is_bounded=False).get_outputs()}
     assert outputs["a"] == ["a.count", 3]

@@ -19,7 +19,15 @@ from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of,
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest, smallest
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.parts import Bound, bounds_of, computed_part, computed_parts, cut, equal_parts
+from glow_mlir.frontends.onnx.parts import (
+    Bound,
+    bounds_of,
+    checked_part,
+    computed_part,
+    computed_parts,
+    cut,
+    equal_parts,
+)
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Size, Sizes, product_of, quotient
 
@@ -326,9 +334,12 @@ def pad_value(
     """`value` within a border of the given width before and after each axis; negative widths cut off."""
     shape = sizes_of(value)
     kept = {axis: (max(-before, 0), shape[axis] - max(-after, 0)) for axis, (before, after) in enumerate(widths)}
-    if any(smallest(last - first) < 0 for first, last in kept.values()):
+    if any(largest(last - first) < 0 for first, last in kept.values()):
         raise ModelError(f"{node.kind} cuts off more than shape {shape} has", node=node.name)
-    value = cut(node, value, kept)
+    unsure = [axis for axis, (first, last) in kept.items() if smallest(last - first) < 0]
+    value = cut(node, value, {axis: bounds for axis, bounds in kept.items() if axis not in unsure})
+    for axis in unsure:
+        value = checked_part(node, value, axis, *kept[axis])
     pads = [max(0, before) for before, _ in widths] + [max(0, after) for _, after in widths]
     if not any(pads):
         return value

@@ -197,6 +197,15 @@ def computed_parts(node: Node, axis: int, parts: Sequence[Bound]) -> list[SSAVal
     return found
 
 
+def checked_part(node: Node, value: SSAValue, axis: int, first: Size, last: Size) -> SSAValue:
+    """The part of an axis between two places of it; a call fails where the last lies in front of the first."""
+    size = sizes_of(value)[axis]
+    lengths = [scalar(node, length) for length in (first, last - first, size - last)]
+    number = bound_number(node, lengths[1], largest(last - first))
+    start = node.emit(AddOp, lengths[0], _checked_start(node, lengths, scalar(node, size)))
+    return gathered(node, value, axis, start, number)
+
+
 def _checked_start(node: Node, lengths: Sequence[SSAValue], size: SSAValue) -> SSAValue:
     """0, where parts are none of them negative and make up an axis: else a call fails, since it is looked up."""
     zero, left, least = scalar(node, 0), size, scalar(node, 0)
