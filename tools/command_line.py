@@ -8,13 +8,16 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from io import UnsupportedOperation
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, OptionError, printable
 from glow_mlir.support.activity import warning_to
 from glow_mlir.support.blame import foreign_place
+from glow_mlir.support.file_kinds import ONNX, kind_of_file
 from glow_mlir.tools.repeated_options import give_once
 from glow_mlir.tools.shell_completion import SHELLS, CompletionAction
 from glow_mlir.tools.source_lines import STDIN, excerpt
@@ -252,14 +255,32 @@ def message(error: GlowError) -> str:
 
 
 def check_files(inputs: Sequence[str], outputs: Sequence[str]) -> None:
-    """Raise `OptionError` where a file to write is one to read, or another one to write; `-` is no file."""
+    """
+    Raise `OptionError` where a file to write is one to read, or another one to write; `-` is no file.
+
+    The files with the weights of a model are read with it.
+    """
     taken = {_identity(path): "it is read as well" for path in inputs if path != "-"}
+    if any(os.path.isfile(path) for path in outputs):  # Or else no model is opened for that.
+        taken |= {_identity(path): "it is read as well" for path in _weights_of(inputs)}
     for path in outputs:
         if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):  # As /dev/null.
             continue
         if (reason := taken.get(_identity(path))) is not None:
             raise OptionError(f"cannot be written: {reason}", file=path, hint="name another file")
         taken[_identity(path)] = "it is written twice"
+
+
+def _weights_of(inputs: Sequence[str]) -> list[str]:
+    """The files beside ONNX models that hold their weights; none of what is damaged, which others tell of."""
+    from glow_mlir.api.model_identity import files_of
+
+    found: list[str] = []
+    for path in inputs:
+        if path != "-" and kind_of_file(Path(path)) is ONNX:
+            with suppress(GlowError):
+                found += [str(file) for file in files_of(Path(path))[1:]]
+    return found
 
 
 def check_written(

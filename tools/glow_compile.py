@@ -179,11 +179,13 @@ def execute(args: Namespace) -> int:
 
 def write_files(args: Namespace, bundle: Bundle, folder: Path, models: Iterable[str]) -> None:
     """Write the bundle, and the report that the options ask for: both, or nothing."""
+    from glow_mlir.api.model_identity import files_of
     from glow_mlir.bundle.files import write_bundle
     from glow_mlir.support.files import replaced
 
     profiles = (entry_and_file(text)[1] for text in args.load_profile or ())
-    read = [Path(file) for file in (*models, *profiles, args.load_configuration) if file is not None]
+    read = [Path(file) for file in (*profiles, args.load_configuration) if file is not None]
+    read += [file for model in models for file in files_of(Path(model))]
     if args.report is None:
         write_bundle(bundle, folder, args.emit, read, package=args.package)
         return
