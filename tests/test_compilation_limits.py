@@ -8,13 +8,18 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from xdsl.dialects.builtin import LocationAttr, NameLoc, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, StringAttr, UnknownLoc
 
 from glow_mlir import InferenceSession
+from glow_mlir.dialects.glow_high.storage import ConstantOp
+from glow_mlir.dialects.shapes import bytes_of
 from glow_mlir.errors import OptionError, TimeLimitError, UnsupportedError
 from glow_mlir.frontends.onnx import graph
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.ir.context import new_context
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.rewriting import fuse_locations
+from glow_mlir.transforms.fold_constants import FoldConstantsPass
 
 
 def model(nodes: list[onnx.NodeProto], weights: dict[str, np.ndarray], result: str) -> bytes:
@@ -45,6 +50,52 @@ def test_constants_that_double_are_not_made() -> None:
     nodes.append(helper.make_node("Add", ["x", "s"], ["y"]))
     session = InferenceSession(model(nodes, CONSTANT, "y"), cache=False)
     assert session.machine_code.constants.nbytes < 1 << 22
+
+
+def opposites(count: int) -> list[onnx.NodeProto]:
+    """Nodes that double a constant `c` by its opposite, the last of which gives `t`."""
+    names = ["c", *(f"c{number}" for number in range(1, count)), "t"]
+    pairs = ((one, two, f"n{number}") for number, (one, two) in enumerate(pairwise(names)))
+    return [
+        node
+        for one, two, negated in pairs
+        for node in (
+            helper.make_node("Neg", [one], [negated]),
+            helper.make_node("Concat", [one, negated], [two], axis=0),
+        )
+    ]
+
+
+def constant_bytes(module: ModuleOp) -> int:
+    return sum(bytes_of(op.type) for op in module.body.block.ops if isinstance(op, ConstantOp))
+
+
+def test_constants_that_double_do_not_grow_with_each_run() -> None:
+    """Each run would make eight times what the run before has left."""
+    nodes = [*opposites(14), helper.make_node("ReduceSum", ["t"], ["s"], keepdims=0)]
+    module = import_model(model([*nodes, helper.make_node("Add", ["x", "s"], ["y"])], CONSTANT, "y"))
+    held: list[int] = []
+    for _ in range(4):
+        FoldConstantsPass(limit=64, total=4096).apply(new_context(), module)
+        held.append(constant_bytes(module))
+    assert held[0] > 1024
+    assert held == held[:1] * 4
+    assert held[0] <= 64 + 4096
+
+
+def test_constants_are_bounded_by_what_a_model_has() -> None:
+    """However many runs of the pass a compilation has, and however many of its constants are no larger than `limit`."""
+    wide = [helper.make_node("Expand", [f"c{number}", "shape"], [f"w{number}"]) for number in range(400)]
+    sums = [helper.make_node("Mul", ["x", "x"], ["m"])] + [
+        helper.make_node("ReduceSum", [f"w{number}"], [f"s{number}"], keepdims=0) for number in range(400)
+    ]
+    made = [*wide, *sums, helper.make_node("Sum", ["m", *(f"s{number}" for number in range(400))], ["y"])]
+    weights = {f"c{number}": CONSTANT["c"][:4] + number for number in range(400)}
+    module = import_model(model(made, weights | {"shape": np.array([1024, 4])}, "y"))
+    before = constant_bytes(module)
+    for _ in range(3):
+        FoldConstantsPass(total=1 << 20).apply(new_context(), module)
+    assert 1 << 19 < constant_bytes(module) - before <= 1 << 20
 
 
 def test_values_that_fix_shapes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

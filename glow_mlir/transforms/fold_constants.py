@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
-from xdsl.ir import Attribute, SSAValue
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.constants.deferred import Deferred
 from glow_mlir.constants.storage import Storage
@@ -28,28 +31,42 @@ from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 
 MOST_GROWTH = 8
-"""How often the bytes of all constants large results may have: some operators follow one another on weights."""
+"""How often the bytes of all constants results may have: some operators follow one another on weights."""
 
 LARGEST_SPLATS = 1 << 28
 """Bytes of splats from which on nothing is computed on them: they are small only as long as they are one number."""
 
 
+UNCOUNTED = 1 << 10
+"""Bytes up to which a result is not counted: as much as an operator takes itself."""
+
+
 @dataclass
 class Growth:
-    """How many bytes of large results a run of the pass may still make; constants that double each time end there."""
+    """How many bytes of constants all runs of the pass on one module have made, beside those that it had before."""
 
-    total: int
-    left: int | None = None
+    held: int
+    made: int = 0
 
-    def allows(self, size: int, storage: Storage) -> bool:
-        """Whether there may be as many bytes more, which are counted then."""
-        if self.left is None:
-            held = sum(bytes_of(op.type) for op in storage.by_name.values() if isinstance(op, ConstantOp))
-            self.left = max(self.total, MOST_GROWTH * held)
-        if size > self.left:
-            return False
-        self.left -= size
-        return True
+    @staticmethod
+    def of(module: ModuleOp) -> Growth:
+        """
+        That of a module, of which the first call notes what it holds.
+
+        It is kept beside the IR: bounds that each run takes from what the run before has left multiply.
+        """
+        if module not in _GROWTHS:
+            constants = (op for op in module.body.block.ops if isinstance(op, ConstantOp))
+            _GROWTHS[module] = Growth(sum(bytes_of(op.type) for op in constants))
+        return _GROWTHS[module]
+
+    def allows(self, size: int, total: int) -> bool:
+        """Whether there may be as many bytes more: `total` in all, or so many times what was there."""
+        return self.made + size <= max(total, MOST_GROWTH * self.held)
+
+
+_GROWTHS: WeakKeyDictionary[Operation, Growth] = WeakKeyDictionary()
+"""Module → what has been made for it."""
 
 
 class FoldMovedConstant(Pattern):
@@ -68,8 +85,8 @@ class FoldConstantOperands(Pattern):
 
     limit: int
     """Bytes of a result up to which it may be larger than the operands together."""
-    growth: Growth
-    """What larger results may take together."""
+    total: int
+    """Bytes that results may take together, whatever there was before."""
     codes: bool = False
     """Whether codes become the wider numbers that they stand for."""
 
@@ -85,13 +102,15 @@ class FoldConstantOperands(Pattern):
         operands = grouped_arrays(op, rewriter.storage)
         if operands is None:
             return
-        large = sum(size for size in map(bytes_of, op.results) if size > self.limit)
-        if large and not self.growth.allows(large, rewriter.storage):
+        counted = sum(size for size in map(bytes_of, op.results) if size > min(self.limit, UNCOUNTED))
+        growth = Growth.of(rewriter.storage.module)
+        if counted and not growth.allows(counted, self.total):
             return
         try:
             results = apply_semantics(op, operands)
         except ExecutionError:  # It fails where it is executed, if it is.
             return
+        growth.made += counted
         replace_by_constants(op, [np.asarray(array) for array in results], rewriter)
 
 
@@ -102,18 +121,22 @@ class FoldConstantsPass(PatternPass):
 
     A result larger than `limit` bytes folds only where it is no larger than its operands together, so that an expanded
     constant does not bloat the weights. Codes stay codes, unless they are as wide as the numbers that they stand for,
-    or `codes` is given. Results that are larger than `limit` have `total` bytes together at most, or eight times those
-    that constants had before; what is left over is computed by each inference.
+    or `codes` is given. All results, of all runs on a module but for tiny ones, have `total` bytes together at most, or
+    eight times those that constants had before the first run; what is left over is computed by each inference.
     """
 
     name = "fold-constants"
 
     limit: int = 1 << 20
     codes: bool = False
-    total: int = 1 << 32
+    total: int = 1 << 28
 
     def walks(self) -> tuple[Walk, ...]:
-        return (Walk((FoldMovedConstant(), FoldConstantOperands(self.limit, Growth(self.total), self.codes))),)
+        return (Walk((FoldMovedConstant(), FoldConstantOperands(self.limit, self.total, self.codes))),)
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        Growth.of(op)
+        super().apply(ctx, op)
 
 
 def is_expansion(op: HighOp) -> bool:

@@ -26,7 +26,7 @@ glow_high.func @main(@x, @y) {
   glow_high.save %2, @y
 }
 
-// LIST: fold-constants{limit=1048576 codes=false total=4294967296}
+// LIST: fold-constants{limit=1048576 codes=false total=268435456}
 // LIST-NEXT: {{ }}Replace operators whose operands are all constants
 // LIST: passes of xDSL:
 // LIST: canonicalize
