@@ -8,16 +8,16 @@ declares, all accesses are known; of what is declared around it, only those insi
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from heapq import merge
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from glow_mlir.analysis.extents import Extents
 from glow_mlir.analysis.regions import Region, region_of, regions_overlap
 from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp, Qualifier
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -78,6 +78,8 @@ class Accesses:
     """Allocation or weight → its accesses, in order of position."""
     deallocs: dict[SSAValue, DeallocOp] = field(default_factory=dict[SSAValue, DeallocOp])
     """Allocation → where its life ends."""
+    _extents: dict[SSAValue, Extents[Access]] = field(default_factory=dict[SSAValue, "Extents[Access]"])
+    """Allocation or weight that was asked about → its accesses, by what they touch."""
 
     @staticmethod
     def of(block: Block) -> Accesses:
@@ -108,20 +110,52 @@ class Accesses:
         region = region_of(value)
         return (access for access in self.to(root_of(value)) if regions_overlap(access.region, region))
 
+    def near(self, root: SSAValue, region: Region) -> Iterable[Access]:
+        """Accesses to an allocation or weight, all that may touch elements of a region among them, in any order."""
+        accesses = self.to(root)
+        if len(accesses) < FEW:
+            return accesses
+        if root not in self._extents:
+            extents = self._extents[root] = Extents[Access]()
+            for access in accesses:
+                extents.add(access.region, access)
+        return self._extents[root].near(region)
+
     def add(self, op: Operation) -> None:
         """Take in the accesses of an op of the block whose operands are new."""
         for access in accesses_of(op, self.positions[op]):
-            insort(self.by_root.setdefault(root_of(access.value), []), access, key=lambda other: other.position)
+            self._insert(root_of(access.value), access)
 
     def move(self, gone: SSAValue, root: SSAValue) -> None:
         """Make the accesses to `gone` those of `root`; their operands are views of it now."""
-        renewed = [replace(access) for access in self.by_root.pop(gone, [])]
-        self.by_root[root] = list(merge(self.to(root), renewed, key=lambda access: access.position))
+        self._extents.pop(gone, None)
+        for access in self.by_root.pop(gone, []):
+            self._insert(root, replace(access))
 
     def forget(self, op: Operation) -> None:
         """Drop the accesses of an op of the block that is to be erased."""
+        position = self.positions[op]
         for root in {root_of(access.value) for access in accesses_of(op)}:
-            self.by_root[root] = [access for access in self.to(root) if access.op is not op]
+            accesses = self.to(root)
+            first = bisect_left(accesses, position, key=_position)
+            last = bisect_right(accesses, position, first, key=_position)
+            for access in accesses[first:last]:
+                if access.op is op and root in self._extents:
+                    self._extents[root].remove(access.region, access)
+            accesses[first:last] = [access for access in accesses[first:last] if access.op is not op]
+
+    def _insert(self, root: SSAValue, access: Access) -> None:
+        insort(self.by_root.setdefault(root, []), access, key=_position)
+        if root in self._extents:
+            self._extents[root].add(access.region, access)
+
+
+def _position(access: Access) -> int:
+    return access.position
+
+
+FEW = 16
+"""Accesses up to which all are looked at."""
 
 
 def each_user(buffer: SSAValue) -> Iterator[QualifiedOp]:

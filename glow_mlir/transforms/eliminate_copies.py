@@ -99,7 +99,9 @@ class CopyElimination:
         if not moved or any(access.writes and access.position > now for access in moved):
             return False
         place, in_place = region_of(copy.target), list[Access]()
-        for access in self._others(target, copy):
+        for access in self.accesses.near(target, place):
+            if access.op is copy:
+                continue
             fills_early = moved[0].position <= access.position <= now
             spoils = now < access.position <= moved[-1].position and access.writes
             if (fills_early or spoils) and regions_overlap(access.region, place):
@@ -123,7 +125,7 @@ class CopyElimination:
         if not moved or any(access.writes or access.position <= now for access in moved):
             return False
         place = region_of(copy.source)
-        for access in self._others(source, copy):
+        for access in self.accesses.near(source, place):
             spoils = now < access.position <= moved[-1].position and access.writes
             if spoils and regions_overlap(access.region, place):
                 return False

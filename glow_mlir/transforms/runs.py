@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.analysis.accesses import each_user
 from glow_mlir.analysis.cost import is_profitable
-from glow_mlir.analysis.regions import region_of, regions_overlap
+from glow_mlir.analysis.regions import Region, region_of, regions_overlap
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import are_alike, motion_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, root_of
@@ -40,7 +41,31 @@ def splat_behind(value: SSAValue, splats: Mapping[SSAValue, Operation]) -> Opera
     return None if bytes_of(root) < bytes_of(value) else splats.get(root)
 
 
-@dataclass
+class Buffers:
+    """What is asked of buffers again and again; each answer is kept, since their types stay as they are."""
+
+    def __init__(self) -> None:
+        self._places: dict[SSAValue, Place] = {}
+        self._regions: dict[SSAValue, Region] = {}
+
+    def place(self, value: SSAValue) -> Place:
+        """The place of a buffer."""
+        if value not in self._places:
+            self._places[value] = place_of(value)
+        return self._places[value]
+
+    def region(self, value: SSAValue) -> Region:
+        """The elements of a buffer."""
+        if value not in self._regions:
+            self._regions[value] = region_of(value)
+        return self._regions[value]
+
+    def meet(self, one: SSAValue, other: SSAValue) -> bool:
+        """Whether two buffers of one allocation have elements in common."""
+        return regions_overlap(self.region(one), self.region(other))
+
+
+@dataclass(eq=False)
 class Run:
     """
     Elementwise instructions over one index space; `splats` has the known contents of the block.
@@ -53,6 +78,7 @@ class Run:
     """The block of the members."""
     space: Sizes
     splats: Mapping[SSAValue, Operation]
+    buffers: Buffers = field(default_factory=Buffers)
     members: list[tuple[int, DerivedInstruction]] = field(default_factory=list[tuple[int, DerivedInstruction]])
     sources: dict[Place, SSAValue] = field(default_factory=dict["Place", SSAValue])
     """The buffers that the members read from outside, in order."""
@@ -77,9 +103,15 @@ class Run:
             and (time == self.last + 1 or self._may_wait())
         )
 
+    def may_grow(self, most: int) -> bool:
+        """Whether any instruction may join the run, but the one right behind it; if not, none ever may."""
+        # What joins reads a buffer and writes one.
+        has_room = len(self.members) < most and len(self.sources) + len(self.written) + 2 <= MOST_BUFFERS
+        return has_room and self._may_wait()
+
     def saved_bytes(self, op: DerivedInstruction) -> int:
         """The traffic that `op` has no more where it joins: loads of what is loaded anyway, or was written."""
-        places = [(place_of(value), byte_size(value)) for value in op.inputs()]
+        places = [(self.buffers.place(value), byte_size(value)) for value in op.inputs()]
         return sum(
             size * ((place in self.written) + (place in self.written or place in self.sources))
             for place, size in places
@@ -91,7 +123,7 @@ class Run:
         for value in (*op.inputs(), output):
             for other, written in self.touched.get(root_of(value), ()):
                 apart = are_alike(other, value) if written or value is output else True
-                if not apart and regions_overlap(region_of(other), region_of(value)):
+                if not apart and self.buffers.meet(other, value):
                     return False
         return True
 
@@ -103,24 +135,32 @@ class Run:
     def conflicts(self, uses: Iterable[Use]) -> bool:
         """Whether an instruction that uses buffers in this way must come behind the members."""
         return any(
-            (writes or written) and regions_overlap(region_of(other), region_of(value))
+            (writes or written) and self.buffers.meet(other, value)
             for value, writes in uses
             for other, written in self.touched.get(root_of(value), ())
         )
 
-    def add(self, time: int, op: DerivedInstruction) -> None:
-        """Append `op`; what it reads comes from outside unless an earlier member wrote it."""
-        for value in op.inputs():
-            if place_of(value) not in self.written and splat_behind(value, self.splats) is None:
-                self.sources.setdefault(place_of(value), value)
-            self._touch(value, False)
-        output = op.outputs()[0]
-        self.written.setdefault(place_of(output), output)
-        self._touch(output, True)
-        self.members.append((time, op))
+    def add(self, time: int, op: DerivedInstruction) -> tuple[list[Use], list[Place]]:
+        """
+        Append `op`; what it reads comes from outside unless an earlier member wrote it.
 
-    def _touch(self, value: SSAValue, writes: bool) -> None:
-        self.touched.setdefault(root_of(value), []).append((value, writes))
+        Gives the uses of `op`, and the places of those of its buffers that the run writes or has from outside.
+        """
+        for value in op.inputs():
+            if self.buffers.place(value) not in self.written and splat_behind(value, self.splats) is None:
+                self.sources.setdefault(self.buffers.place(value), value)
+        output = op.outputs()[0]
+        self.written.setdefault(self.buffers.place(output), output)
+        self.members.append((time, op))
+        uses = [*((value, False) for value in op.inputs()), (output, True)]
+        for value, writes in uses:
+            self.touched.setdefault(root_of(value), []).append((value, writes))
+        places = dict.fromkeys(self.buffers.place(value) for value, _ in uses)
+        return uses, [place for place in places if place in self.written or place in self.sources]
+
+    def uses(self) -> Iterator[Use]:
+        """How the members use buffers."""
+        return chain.from_iterable(self.touched.values())
 
     def targets(self) -> list[SSAValue]:
         """The buffers that the run must store: those used by anything else, or by the members when they run again."""
@@ -142,7 +182,7 @@ def merged(runs: Sequence[Run], most: int) -> Run | None:
     buffers = sum(len(run.sources) + len(run.written) for run in runs)
     if sum(len(run.members) for run in runs) >= most or buffers >= MOST_BUFFERS:
         return None
-    union = Run(first.block, first.space, first.splats)
+    union = Run(first.block, first.space, first.splats, first.buffers)
     for time, op in sorted((item for run in runs for item in run.members), key=lambda item: item[0]):
         union.add(time, op)
     return union

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard, cast
 
@@ -24,7 +24,8 @@ from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import fuse_locations, low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
-from glow_mlir.transforms.runs import MOST_MEMBERS, Place, Run, Use, merged, place_of, splat_behind
+from glow_mlir.transforms.open_runs import OpenRuns
+from glow_mlir.transforms.runs import MOST_MEMBERS, Buffers, Place, Run, Use, merged, place_of, splat_behind
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,14 @@ class StackPass(ModulePass):
 
 
 class Stacking:
-    """The runs of one block that are still open, by the allocations and weights that they use."""
+    """The work on one block."""
 
     def __init__(self, block: Block, most: int) -> None:
         self.block = block
         self.most = most
         self.splats = known_splats(block)
-        self.open: dict[SSAValue, list[Run]] = {}
+        self.buffers = Buffers()
+        self.open = OpenRuns(self.buffers)
 
     def run(self) -> None:
         """Go through the block once; each run is closed in front of the first instruction that must come behind it."""
@@ -68,40 +70,34 @@ class Stacking:
             else:
                 uses = [(access.value, access.writes) for access in accesses_of(op)]
                 self._close(uses + ([(op.buffer, True)] if isinstance(op, DeallocOp) else []), ())
-        for run in self._touching(self.open):
+        for run in self.open.all():
             emit_stack(run)
         remove_unused_splats(self.block)
 
     def _visit(self, time: int, op: DerivedInstruction) -> None:
         """Let an elementwise instruction join the runs that it shares buffers with, or begin one."""
         uses = [(access.value, access.writes) for access in accesses_of(op)]
-        joined = [run for run in self._touching(map(root_of, op.operands)) if run.accepts(op, time, self.most)]
-        run = merged(joined, self.most) if joined else Run(self.block, sizes_of(op.outputs()[0]), self.splats)
+        joined = self.open.accepting(op, time, self.most)
+        run = merged(joined, self.most) if joined else self._new_run(op)
         if run is None:
             joined = joined[-1:]
             run = joined[0]
         self._close(uses, joined)
         for old in joined:
-            self._drop(old)
-        run.add(time, op)
-        for root in run.touched:
-            self.open.setdefault(root, []).append(run)
+            if old is not run:
+                self.open.drop(old)
+        self.open.add(run, time, op)
 
-    def _touching(self, roots: Iterable[SSAValue]) -> list[Run]:
-        """The open runs that use some of the allocations and weights, each once, the one that began first in front."""
-        found = {id(run): run for root in roots for run in self.open.get(root, ())}
-        return sorted(found.values(), key=lambda run: run.members[0][0])
+    def _new_run(self, op: DerivedInstruction) -> Run:
+        """A run without members for an instruction."""
+        return Run(self.block, sizes_of(op.outputs()[0]), self.splats, self.buffers)
 
     def _close(self, uses: Sequence[Use], kept: Sequence[Run]) -> None:
         """Emit the runs, but for those `kept`, that come before an instruction with these uses."""
-        for run in self._touching(root_of(value) for value, _ in uses):
-            if not any(run is other for other in kept) and run.conflicts(uses):
-                self._drop(run)
+        for run in self.open.conflicting(uses):
+            if run not in kept:
+                self.open.drop(run)
                 emit_stack(run)
-
-    def _drop(self, run: Run) -> None:
-        for root in run.touched:
-            self.open[root] = [other for other in self.open[root] if other is not run]
 
 
 def stack_block(block: Block, most: int = MOST_MEMBERS) -> None:

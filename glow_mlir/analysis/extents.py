@@ -1,0 +1,102 @@
+"""What uses parts of one allocation, found by where these are, without a walk over all that use it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from glow_mlir.analysis.regions import Region
+
+Item = TypeVar("Item")
+
+Span = tuple[int, int]
+"""The first element, and the one behind the last."""
+
+
+class _Spans(Generic[Item]):
+    """Items by span; those of about one length are in one list, so that a search knows how far in front to begin."""
+
+    def __init__(self) -> None:
+        self._items: dict[Span, dict[Item, None]] = {}
+        self._by_length: dict[int, list[Span]] = {}
+
+    def add(self, span: Span, item: Item) -> None:
+        """Take in an item with that span."""
+        items = self._items.setdefault(span, {})
+        if not items:
+            insort(self._by_length.setdefault((span[1] - span[0]).bit_length(), []), span)
+        items[item] = None
+
+    def remove(self, span: Span, item: Item) -> None:
+        """Let go of an item, if it is there with that span."""
+        items = self._items.get(span)
+        if items is None:
+            return
+        items.pop(item, None)
+        if not items:
+            del self._items[span]
+            spans = self._by_length[(span[1] - span[0]).bit_length()]
+            del spans[bisect_left(spans, span)]
+
+    def meeting(self, begin: int, end: int) -> Iterator[Item]:
+        """The items whose spans have something in common with this one."""
+        for bits, spans in self._by_length.items():
+            first = bisect_left(spans, (begin - (1 << bits), begin))
+            for place in range(first, bisect_left(spans, (end, end))):
+                if spans[place][1] > begin:
+                    yield from self._items[spans[place]]
+
+
+class Extents(Generic[Item]):
+    """
+    Items by the regions of one allocation that they use.
+
+    `near` gives all whose regions overlap another, and few others: those between whose first and last elements it lies.
+    Columns are told apart by where they are in a row.
+    """
+
+    def __init__(self) -> None:
+        self._by_stride: dict[int, tuple[_Spans[Item], _Spans[Item]]] = {}
+        """Stride from row to row → items by their elements, and by those of a row; 0 for what is no part of rows."""
+
+    def add(self, region: Region, item: Item) -> None:
+        """Take in an item that uses a region; an empty one overlaps nothing."""
+        if not region.is_empty:
+            stride, row = _row_of(region)
+            whole, rows = self._by_stride.setdefault(stride, (_Spans[Item](), _Spans[Item]()))
+            whole.add((region.offset, region.end), item)
+            if stride:
+                rows.add(row, item)
+
+    def remove(self, region: Region, item: Item) -> None:
+        """Let go of an item that uses a region, if it is there."""
+        stride, row = _row_of(region)
+        if not region.is_empty and stride in self._by_stride:
+            whole, rows = self._by_stride[stride]
+            whole.remove((region.offset, region.end), item)
+            rows.remove(row, item)
+
+    def near(self, region: Region) -> dict[Item, None]:
+        """The items that may use elements of a region, each once."""
+        found: dict[Item, None] = {}
+        if region.is_empty:
+            return found
+        stride, (begin, end) = _row_of(region)
+        for other, (whole, rows) in self._by_stride.items():
+            if stride and other == stride:
+                for shift in (-stride, 0, stride):  # Parts of a row may go on in the next one.
+                    found.update(dict.fromkeys(rows.meeting(begin + shift, end + shift)))
+            else:
+                found.update(dict.fromkeys(whole.meeting(region.offset, region.end)))
+        return found
+
+
+def _row_of(region: Region) -> tuple[int, Span]:
+    """The stride of a region's rows and its span in the first; a stride of 0 where rows are not apart."""
+    if not region.axes:
+        return 0, (0, 0)
+    (_, stride), *inner = region.axes
+    length = 1 + sum((size - 1) * step for size, step in inner)
+    begin = region.offset % stride
+    return (stride, (begin, begin + length)) if length < stride else (0, (0, 0))
