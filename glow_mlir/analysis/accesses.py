@@ -103,12 +103,12 @@ class Accesses:
 
     def meeting(self, value: SSAValue) -> list[Access]:
         """The accesses that may touch elements of a buffer, in order of position."""
-        return list(self.each_meeting(value))
+        return sorted(self.each_meeting(value), key=_position)
 
     def each_meeting(self, value: SSAValue) -> Iterator[Access]:
-        """Like `meeting`, one after the other: who needs few of many does not pay for all."""
+        """Like `meeting`, one after the other in any order: who needs few of many does not pay for all."""
         region = region_of(value)
-        return (access for access in self.to(root_of(value)) if regions_overlap(access.region, region))
+        return (access for access in self.near(root_of(value), region) if regions_overlap(access.region, region))
 
     def near(self, root: SSAValue, region: Region) -> Iterable[Access]:
         """Accesses to an allocation or weight, all that may touch elements of a region among them, in any order."""

@@ -77,19 +77,24 @@ class Extents(Generic[Item]):
             whole.remove((region.offset, region.end), item)
             rows.remove(row, item)
 
-    def near(self, region: Region) -> dict[Item, None]:
-        """The items that may use elements of a region, each once."""
-        found: dict[Item, None] = {}
+    def near(self, region: Region) -> Iterator[Item]:
+        """The items that may use elements of a region, each once, one after the other; none may be added meanwhile."""
+        seen = set[Item]()
+        for item in self._each_near(region):
+            if item not in seen:
+                seen.add(item)
+                yield item
+
+    def _each_near(self, region: Region) -> Iterator[Item]:
         if region.is_empty:
-            return found
+            return
         stride, (begin, end) = _row_of(region)
         for other, (whole, rows) in self._by_stride.items():
             if stride and other == stride:
                 for shift in (-stride, 0, stride):  # Parts of a row may go on in the next one.
-                    found.update(dict.fromkeys(rows.meeting(begin + shift, end + shift)))
+                    yield from rows.meeting(begin + shift, end + shift)
             else:
-                found.update(dict.fromkeys(whole.meeting(region.offset, region.end)))
-        return found
+                yield from whole.meeting(region.offset, region.end)
 
 
 def _row_of(region: Region) -> tuple[int, Span]:

@@ -51,7 +51,7 @@ class OpenRuns:
         for value, writes in uses:
             for key in ((root_of(value), True), (root_of(value), False))[: 1 + writes]:
                 if (extents := self._used.get(key)) is not None:
-                    near.update(extents.near(self._buffers.region(value)))
+                    near.update(dict.fromkeys(extents.near(self._buffers.region(value))))
         return [run for run in _in_order(near) if run.conflicts(uses)]
 
     def add(self, run: Run, time: int, op: DerivedInstruction) -> None:

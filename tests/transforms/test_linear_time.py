@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import IntegerType, ModuleOp
 
-from glow_mlir.analysis import written
+from glow_mlir.analysis import accesses, written
 from glow_mlir.analysis.least_memory import least_memory_order
 from glow_mlir.analysis.order_search import Segment
 from glow_mlir.analysis.placement import Placement, Request
@@ -27,8 +27,8 @@ from glow_mlir.driver.pipelines import parse_pipeline
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import high_functions, low_functions
 from glow_mlir.ir.text import parse_module
-from glow_mlir.transforms import verify_low
-from glow_mlir.transforms.runs import MOST_BUFFERS, MOST_MEMBERS
+from glow_mlir.transforms import eliminate_copies, verify_low
+from glow_mlir.transforms.runs import MOST_BUFFERS, MOST_MEMBERS, Run
 from glow_mlir.transforms.schedule import schedule_block
 from glow_mlir.transforms.stack import stack_block
 from glow_mlir.transforms.verify_low import VerifyLowPass
@@ -118,6 +118,61 @@ def test_work_of_stack_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
         calls.clear()
         stack_block(low_functions(module)[0].block)
         counts.append(len(calls))
+    assert 0 < counts[1] < 5 * counts[0]
+
+
+def parts(count: int, row: bool) -> ModuleOp:
+    """A buffer of rows of four or of columns, each of which becomes the same part of another by way of its own."""
+    whole = f"memref<{count}x4xf32>" if row else f"memref<4x{count}xf32>"
+    own = "memref<1x4xf32>" if row else "memref<4x1xf32>"
+    strides, step = ("[4, 1]", 4) if row else (f"[{count}, 1]", 1)
+    view = f"memref<{own[7:10]}xf32, strided<{strides}, offset: {{}}>>"
+    lines: list[str] = []
+    for i in range(count):
+        lines += [f"%{name}{i} = glow_low.view %{name} : {whole} to {view.format(i * step)}" for name in "xy"]
+        lines += [f"%{name}{i} = glow_low.alloc : {own}" for name in "ab"]
+    lines += [f"glow_low.copy @out %a{i}, @in %x{i}" for i in range(count)]
+    lines += [f"glow_low.tanh @out %b{i}, @in %a{i}" for i in range(count)]
+    lines += [f"glow_low.copy @out %y{i}, @in %b{i}" for i in range(count)]
+    type_, text = f"tensor<{whole[7:]}", "\n".join(lines)
+    return parse_module(
+        f"glow_high.placeholder @x : {type_} {{input}}\nglow_high.placeholder @y : {type_} {{output}}\n"
+        f"glow_low.func @main(@x, @y) {{\n"
+        f"%x = glow_low.weight @x : {whole}\n%y = glow_low.weight @y {{mutable}} : {whole}\n{text}\n}}",
+        new_context(),
+    )
+
+
+PARTS = "assign-target,eliminate-copies,stack,eliminate-copies,fuse-epilogues,fuse-prologues"
+
+
+@pytest.mark.parametrize("row", [True, False])
+def test_work_on_parts_of_a_buffer_is_linear(row: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is compared with those that it meets, and not with all that are there."""
+    steps: list[object] = []
+
+    def counting(original: Callable[..., object]) -> Callable[..., object]:
+        def counted(*args: object) -> object:
+            steps.append(args)
+            return original(*args)
+
+        return counted
+
+    for owner, name in (
+        (Run, "accepts"),
+        (Run, "conflicts"),
+        (eliminate_copies, "regions_overlap"),
+        (accesses, "regions_overlap"),
+    ):
+        monkeypatch.setattr(owner, name, counting(getattr(owner, name)))
+    counts: list[int] = []
+    for count in (40, 160):
+        module = parts(count, row)
+        steps.clear()
+        for item in parse_pipeline(PARTS).passes:
+            item.apply(new_context(), module)
+        assert len([op for op in low_functions(module)[0].block.ops if isinstance(op, StackOp)]) == count
+        counts.append(len(steps))
     assert 0 < counts[1] < 5 * counts[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import cast
 
@@ -74,10 +75,13 @@ TYPED_PARAMETERS = {
 """The attributes of pointers that say of which type the memory is that is passed along."""
 
 
+_UNUSUAL = re.compile(rb'[^ -~]|["\\]')
+
+
 def quoted(text: str) -> str:
     """Return a string literal of LLVM IR, everything unusual escaped."""
-    plain = (chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in text.encode())
-    return '"' + "".join(plain) + '"'
+    plain = _UNUSUAL.sub(lambda found: b"\\%02X" % ord(found[0]), text.encode())
+    return f'"{plain.decode()}"'
 
 
 def parameter_text(attributes: DictionaryAttr, types: TypeText, where: str) -> str:
