@@ -115,6 +115,8 @@ def _integer_type(element: Attribute) -> IntegerType[int, Signedness] | None:
 
 def byte_width(element: Attribute) -> int:
     """Bytes that one element takes in memory; what has less bits takes one."""
+    if type(element) is Float32Type:  # Most are.
+        return 4
     if isinstance(element, ReducedPrecisionFloatType):
         return 1
     if (integer := _integer_type(element)) is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import TypeVar, cast
+from typing import TypeGuard, TypeVar, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, NoneAttr, TensorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.element_types import byte_width, is_storable
@@ -25,14 +25,30 @@ SHAPED = (TensorType, MemRefType)
 """The types of tensors and buffers."""
 
 
+VALUES = (OpResult, BlockArgument)
+"""The kinds of values, which are told by identity: an `isinstance` of an abstract class takes several times as long."""
+
+
+def type_of(value: SSAValue | Attribute) -> Attribute:
+    """The type of a value, or the type itself."""
+    if type(value) in VALUES or isinstance(value, SSAValue):
+        return cast("SSAValue", value).type
+    return value
+
+
+def _is_shaped(type_: Attribute) -> TypeGuard[TensorType[Attribute] | MemRefType[Attribute]]:
+    """Whether a type is that of tensors or buffers."""
+    return type(type_) in SHAPED or isinstance(type_, SHAPED)
+
+
 def shape_of(value: SSAValue | Attribute) -> Shape:
     """
     The static shape of a tensor or buffer, given as a value or as its type.
 
     Raises `RunTimeSizeError` where a size is known at run time only: what can handle those asks `sizes_of`.
     """
-    type_ = value.type if isinstance(value, SSAValue) else value
-    if not isinstance(type_, SHAPED):
+    type_ = type_of(value)
+    if not _is_shaped(type_):
         raise VerifyException(f"expected a tensor or a buffer, got {type_}")
     shape = type_.get_shape()
     return static(sizes_of(value)) if DYNAMIC_INDEX in shape else shape
@@ -40,8 +56,8 @@ def shape_of(value: SSAValue | Attribute) -> Shape:
 
 def sizes_of(value: SSAValue | Attribute) -> Sizes:
     """The sizes of a tensor or buffer, as a value or its type: numbers, or what is known of them before run time."""
-    type_ = value.type if isinstance(value, SSAValue) else value
-    if not isinstance(type_, SHAPED):
+    type_ = type_of(value)
+    if not _is_shaped(type_):
         raise VerifyException(f"expected a tensor or a buffer, got {type_}")
     shape = type_.get_shape()
     if DYNAMIC_INDEX not in shape:
@@ -57,16 +73,16 @@ def sizes_of(value: SSAValue | Attribute) -> Sizes:
 
 def has_static_shape(value: SSAValue | Attribute) -> bool:
     """Whether all sizes of a tensor or buffer are numbers."""
-    type_ = value.type if isinstance(value, SSAValue) else value
-    return isinstance(type_, SHAPED) and DYNAMIC_INDEX not in type_.get_shape()
+    type_ = type_of(value)
+    return _is_shaped(type_) and DYNAMIC_INDEX not in type_.get_shape()
 
 
 def element_of(value: SSAValue | Attribute) -> Attribute:
     """The element type of a tensor or buffer, given as a value or as its type."""
-    type_ = value.type if isinstance(value, SSAValue) else value
-    if not isinstance(type_, SHAPED):
+    type_ = type_of(value)
+    if not _is_shaped(type_):
         raise VerifyException(f"expected a tensor or a buffer, got {type_}")
-    return cast("Attribute", type_.element_type)
+    return type_.element_type
 
 
 def size_along(value: SSAValue | Attribute, axis: int) -> int:
@@ -77,8 +93,8 @@ def size_along(value: SSAValue | Attribute, axis: int) -> int:
 
 def rank_of(value: SSAValue | Attribute) -> int:
     """The number of dimensions of a tensor or buffer."""
-    type_ = value.type if isinstance(value, SSAValue) else value
-    if not isinstance(type_, SHAPED):
+    type_ = type_of(value)
+    if not _is_shaped(type_):
         raise VerifyException(f"expected a tensor or a buffer, got {type_}")
     return type_.get_num_dims()
 

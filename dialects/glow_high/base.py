@@ -285,13 +285,18 @@ class OperandSpan(NamedTuple):
 
 def operand_spans(op: IRDLOperation) -> tuple[OperandSpan, ...]:
     """Where each operand definition of `op` has its operands; decoded once a class and segments."""
+    return decoded_spans(type(op), len(op.operands), segments_of(op))
+
+
+def segments_of(op: IRDLOperation) -> bytes | None:
+    """How many operands each definition of `op` has, as the attribute keeps it; `None` where it has none."""
     segments = op.properties.get("operandSegmentSizes")
-    packed = segments.data.data if isinstance(segments, DenseArrayBase) else None
-    return _decoded_spans(type(op), len(op.operands), packed)
+    return segments.data.data if isinstance(segments, DenseArrayBase) else None
 
 
 @cache
-def _decoded_spans(kind: type[IRDLOperation], count: int, packed: bytes | None) -> tuple[OperandSpan, ...]:
+def decoded_spans(kind: type[IRDLOperation], count: int, packed: bytes | None) -> tuple[OperandSpan, ...]:
+    """Where each definition has its operands, in an op of a kind with as many, and these segments."""
     definitions = kind.get_irdl_definition().operands
     if packed is None:
         surplus = count - sum(not isinstance(declared, VariadicDef) for _, declared in definitions)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
+from functools import cache
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import LocationAttr, MemRefType
@@ -26,10 +27,11 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 
 from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
 from glow_mlir.dialects.glow_high.base import (
+    decoded_spans,
     is_variadic,
     operand_groups,
-    operand_spans,
     parse_defined_value,
+    segments_of,
     split_known,
     to_segments,
     visible_properties,
@@ -97,9 +99,9 @@ class QualifiedOp(IRDLOperation, ABC):
     def named_uses(self) -> Iterator[tuple[str, Qualifier, SSAValue]]:
         """Every operand present: its name, qualifier and buffer."""
         operands = tuple(self.operands)
-        for name, start, stop, _ in operand_spans(self):
-            for value in operands[start:stop]:
-                yield name, self.QUALIFIERS[name], value
+        roles = _roles(type(self), len(operands), segments_of(self))
+        for (name, qualifier), value in zip(roles, operands, strict=True):
+            yield name, qualifier, value
 
     def uses(self) -> Iterator[tuple[Qualifier, SSAValue]]:
         """Every operand present: its qualifier and buffer."""
@@ -113,6 +115,13 @@ class QualifiedOp(IRDLOperation, ABC):
     def outputs(self) -> tuple[SSAValue, ...]:
         """The buffers behind @out."""
         return tuple(value for qualifier, value in self.uses() if qualifier is Qualifier.OUT)
+
+
+@cache
+def _roles(kind: type[QualifiedOp], count: int, segments: bytes | None) -> tuple[tuple[str, Qualifier], ...]:
+    """The name and qualifier of each operand of an op of a kind."""
+    spans = decoded_spans(kind, count, segments)
+    return tuple((span.name, kind.QUALIFIERS[span.name]) for span in spans for _ in range(span.start, span.stop))
 
 
 class Instruction(QualifiedOp):

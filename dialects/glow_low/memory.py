@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
-from xdsl.ir import Attribute, Operation, SSAValue, Use
+from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
 from xdsl.irdl import (
     IRDLOperation,
     base,
@@ -57,6 +57,7 @@ from glow_mlir.dialects.shapes import (
     rank_of,
     require,
     sizes_of,
+    type_of,
     verify_storable,
 )
 from glow_mlir.dialects.sizes import SizesAttr, largest, shape_at, smallest
@@ -86,7 +87,7 @@ def strides_of(value: SSAValue | Attribute) -> Shape:
 
 def _layout_strides(value: SSAValue | Attribute) -> Shape | None:
     """The strides that a buffer's type says; `None` for a buffer that is laid out for its largest shape."""
-    type_ = value.type if isinstance(value, SSAValue) else value
+    type_ = type_of(value)
     assert isinstance(type_, MemRefType)
     if not isinstance(type_.layout, StridedLayoutAttr):
         return None
@@ -95,7 +96,7 @@ def _layout_strides(value: SSAValue | Attribute) -> Shape | None:
 
 def offset_of(value: SSAValue | Attribute) -> int:
     """The offset of a buffer's first element from the start of its allocation, in elements."""
-    type_ = value.type if isinstance(value, SSAValue) else value
+    type_ = type_of(value)
     assert isinstance(type_, MemRefType)
     layout = type_.layout
     return layout.offset.data if isinstance(layout, StridedLayoutAttr) and isinstance(layout.offset, IntAttr) else 0
@@ -461,9 +462,15 @@ class ViewOp(AddressOp, HasCanonicalizationPatternsInterface):
 
 def root_of(value: SSAValue) -> SSAValue:
     """The allocation or weight behind a buffer, through all views and windows."""
-    while isinstance(value.owner, AddressOp):
-        value = value.owner.source
+    while _is_address(type(value.owner)):
+        value = cast("AddressOp", value.owner).source
     return value
+
+
+@cache
+def _is_address(kind: type[Operation | Block]) -> bool:
+    """Whether operations of a kind give other addresses of memory; an `isinstance` takes several times as long."""
+    return issubclass(kind, AddressOp)
 
 
 @irdl_op_definition

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
@@ -57,15 +57,25 @@ def accesses_of(op: Operation, position: int = 0) -> Iterator[Access]:
     An op that states no qualifiers is taken to read and write every buffer that it gets.
     """
     for inner in subtree(op):
-        if isinstance(inner, AllocOp | WeightOp | AddressOp | DeallocOp):
+        states = _states_uses(type(inner))
+        if states is None:
             continue
-        if isinstance(inner, QualifiedOp):
+        if states:
+            assert isinstance(inner, QualifiedOp)
             for index, (qualifier, _) in enumerate(inner.uses()):
                 yield Access(inner, index, position, qualifier.reads, qualifier.writes)
         else:
             for index, value in enumerate(inner.operands):
                 if isinstance(value.type, MemRefType):
                     yield Access(inner, index, position, reads=True, writes=True)
+
+
+@cache
+def _states_uses(kind: type[Operation]) -> bool | None:
+    """Whether operations of a kind state how they use their operands; `None` where they use no content."""
+    if issubclass(kind, AllocOp | WeightOp | AddressOp | DeallocOp):
+        return None
+    return issubclass(kind, QualifiedOp)
 
 
 @dataclass

@@ -6,12 +6,13 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import extent_of, offset_of, root_of, strides_of
-from glow_mlir.dialects.shapes import Shape, largest_shape
+from glow_mlir.dialects.shapes import Shape, largest_shape, type_of
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,20 @@ def region_of(value: SSAValue | Attribute) -> Region:
     Symbols are as large as they may be: parts of one memory agree on what they decide, so that nothing else is told by
     other values.
     """
+    moves = moves_of(value) if isinstance(value, SSAValue) else []
+    return _region(value, moves) if moves else _still(type_of(value))
+
+
+@lru_cache(1 << 12)
+def _still(type_: Attribute) -> Region:
+    """The elements of a buffer that does not move, which follow from its type."""
+    return _region(type_, ())
+
+
+def _region(value: SSAValue | Attribute, moves: Sequence[tuple[int, int]]) -> Region:
     start, shape = offset_of(value), largest_shape(value)
     if 0 in shape:
         return Region(start, start, ())
-    moves = moves_of(value) if isinstance(value, SSAValue) else []
     start -= sum((trips - 1) * -step for trips, step in moves if step < 0)
     axes = [*zip(shape, strides_of(value), strict=True), *((trips, abs(step)) for trips, step in moves)]
     taken = sorted(((size, step) for size, step in axes if size > 1 and step), key=lambda axis: -axis[1])

@@ -29,7 +29,7 @@ class Span(NamedTuple):
 
 def inner_blocks(op: Operation) -> Iterator[Block]:
     """The blocks inside an operation that are parts of the program, in order."""
-    if not isinstance(op, Instruction):
+    if op.regions and not isinstance(op, Instruction):
         for region in op.regions:
             yield from region.blocks
 
@@ -54,11 +54,14 @@ def own_operations_backward(scope: Scope) -> Iterator[Operation]:
 
 def operations(scope: Scope) -> Iterator[Operation]:
     """All operations in the order of the program; a branch or loop comes before what is inside."""
-    for op in own_operations(scope):
+    op = _block_of(scope).first_op
+    while op is not None:
+        following = op.next_op
         yield op
         if op.regions:
             for block in inner_blocks(op):
                 yield from operations(block)
+        op = following
 
 
 def subtree(op: Operation) -> Iterator[Operation]:

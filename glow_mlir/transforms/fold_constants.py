@@ -92,6 +92,8 @@ class FoldConstantOperands(Pattern):
 
     @rooted
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
+        if not op.operands or not all(map(rewriter.storage.is_constant, op.operands)):  # Of most operators.
+            return
         if isinstance(op, SplatOp) or has_run_time_sizes(op) or is_typing(op) or (not self.codes and is_expansion(op)):
             return
         # An operand that is read twice is there once.

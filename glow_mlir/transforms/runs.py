@@ -23,16 +23,22 @@ MOST_MEMBERS = 128
 MOST_BUFFERS = 64
 """Buffers that the members of one stack read from outside or write (Glow's kArgLimit)."""
 
-Place = tuple[SSAValue, Attribute, frozenset[tuple[SSAValue, int]]]
-"""An allocation or weight, type and motion of a buffer of it: two values with one place are one buffer."""
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """
+    An allocation or weight, type and motion of a buffer of it: two values with one place are one buffer.
+
+    `Buffers` makes one of each, so that they are told by identity: types take long to hash.
+    """
+
+    root: SSAValue
+    type: Attribute
+    motion: frozenset[tuple[SSAValue, int]]
+
 
 Use = tuple[SSAValue, bool]
 """A buffer, and whether it is written."""
-
-
-def place_of(value: SSAValue) -> Place:
-    """The place of a buffer."""
-    return root_of(value), value.type, frozenset(motion_of(value).items())
 
 
 def splat_behind(value: SSAValue, splats: Mapping[SSAValue, Operation]) -> Operation | None:
@@ -46,19 +52,23 @@ class Buffers:
 
     def __init__(self) -> None:
         self._places: dict[SSAValue, Place] = {}
+        self._made: dict[tuple[SSAValue, Attribute, frozenset[tuple[SSAValue, int]]], Place] = {}
         self._regions: dict[SSAValue, Region] = {}
 
     def place(self, value: SSAValue) -> Place:
         """The place of a buffer."""
-        if value not in self._places:
-            self._places[value] = place_of(value)
-        return self._places[value]
+        found = self._places.get(value)
+        if found is None:
+            key = root_of(value), value.type, frozenset(motion_of(value).items())
+            found = self._places[value] = self._made.setdefault(key, Place(*key))
+        return found
 
     def region(self, value: SSAValue) -> Region:
         """The elements of a buffer."""
-        if value not in self._regions:
-            self._regions[value] = region_of(value)
-        return self._regions[value]
+        found = self._regions.get(value)
+        if found is None:
+            found = self._regions[value] = region_of(value)
+        return found
 
     def meet(self, one: SSAValue, other: SSAValue) -> bool:
         """Whether two buffers of one allocation have elements in common."""
@@ -167,10 +177,10 @@ class Run:
         members = {op for _, op in self.members}
         return [
             value
-            for (root, _, _), value in self.written.items()
-            if not isinstance(root.owner, AllocOp)
-            or root.owner.parent is not self.block
-            or any(user not in members for user in each_user(root))
+            for place, value in self.written.items()
+            if not isinstance(place.root.owner, AllocOp)
+            or place.root.owner.parent is not self.block
+            or any(user not in members for user in each_user(place.root))
         ]
 
 

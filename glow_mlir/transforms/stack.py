@@ -25,7 +25,7 @@ from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import fuse_locations, low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
 from glow_mlir.transforms.open_runs import OpenRuns
-from glow_mlir.transforms.runs import MOST_MEMBERS, Buffers, Place, Run, Use, merged, place_of, splat_behind
+from glow_mlir.transforms.runs import MOST_MEMBERS, Buffers, Place, Run, Use, merged, splat_behind
 
 
 @dataclass(frozen=True)
@@ -145,18 +145,21 @@ class StackBuilder:
         location = fuse_locations(member.location for _, member in self.run.members)
         op = StackOp.over(targets, sources, maps, len(space), location)
         for source, argument in zip(sources, op.block.args, strict=True):
-            self.registers[place_of(source)] = argument
+            self.registers[self._place(source)] = argument
         for _, member in self.run.members:
             arguments = [self._argument(value, op.block) for value in member.inputs()]
-            self.registers[place_of(member.outputs()[0])] = append_body(member, op.block, arguments)
+            self.registers[self._place(member.outputs()[0])] = append_body(member, op.block, arguments)
         op.block.add_op(
-            YieldOp.create(operands=[self.registers[place_of(value)] for value in targets], location=location)
+            YieldOp.create(operands=[self.registers[self._place(value)] for value in targets], location=location)
         )
         return op
 
+    def _place(self, value: SSAValue) -> Place:
+        return self.run.buffers.place(value)
+
     def _argument(self, value: SSAValue, block: Block) -> SSAValue:
-        if place_of(value) in self.registers:
-            return self.registers[place_of(value)]
+        if (known := self.registers.get(self._place(value))) is not None:
+            return known
         splat = splat_behind(value, self.run.splats)
         assert splat is not None
         attribute = splat.properties["value"]

@@ -42,6 +42,13 @@ REGISTERS_AN_ANGLE = 16
 """How many there are to be for each vector of sines and the like, which are computed in f64, by two vectors of them."""
 
 
+MOST_ACCEPTED = 1 << 10
+"""Of how many different operators it is kept whether their bodies can be emitted."""
+
+_ACCEPTED: dict[object, bool] = {}
+"""Kind, types and properties of an operator → whether its body can be emitted."""
+
+
 @kernel("stack")
 class StackKernel(Kernel):
     """One vectorised loop nest for a whole stack; the vectors of a chain stay in registers."""
@@ -55,8 +62,14 @@ class StackKernel(Kernel):
             return all(can_emit(inner) for inner in op.block.ops if inner.results)
         if not issubclass(kind_of(op), Elementwise):
             return False
-        block, _ = scalar_body(op)
-        return all(can_emit(inner) for inner in block.ops)
+        types = (*op.operand_types, *op.result_types)
+        key = type(op), types, tuple(op.properties.items())
+        if key not in _ACCEPTED:
+            if len(_ACCEPTED) >= MOST_ACCEPTED:
+                _ACCEPTED.clear()
+            block, _ = scalar_body(op)
+            _ACCEPTED[key] = all(can_emit(inner) for inner in block.ops)
+        return _ACCEPTED[key]
 
     def emit(self, call: KernelCall) -> None:
         op = call.op
