@@ -20,7 +20,7 @@ class ExternalForm:
     least_bytes: int = 1024
 
 
-def write_optimized(model: Any, options: CompileOptions, form: ExternalForm, source: Path | None) -> None:
+def write_optimized(model: Any, options: CompileOptions, form: ExternalForm, source: str | None) -> None:
     """
     Write the optimized graph of a model to a file.
 
@@ -30,6 +30,6 @@ def write_optimized(model: Any, options: CompileOptions, form: ExternalForm, sou
     from glow_mlir.driver.pipelines import OPTIMIZED
     from glow_mlir.frontends.onnx.export.exporter import exported_model, save_model
 
-    read = () if source is None else files_of(source)
+    read = () if source is None else files_of(Path(source))
     module = options.compilation(import_any(model, options.dimensions)).run(OPTIMIZED.name)
     save_model(exported_model(module), form.path, form.constants, form.least_bytes, read)

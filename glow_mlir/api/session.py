@@ -152,8 +152,7 @@ class InferenceSession(EntrySession):
             if settings.enable_profiling:
                 self._check_profile()
             if settings.optimized_model_filepath:
-                source = None if self._model_path is None else Path(self._model_path)
-                write_optimized(self._model, self._options, settings.external_form, source)
+                write_optimized(self._model, self._options, settings.external_form, self._model_path)
         self._settings = settings
         self._profile = CallProfile(settings.profile_file_prefix, start) if settings.enable_profiling else None
         self._is_watched = self._profile is not None or is_telling(settings) or bool(self._time_limit)

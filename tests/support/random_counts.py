@@ -30,8 +30,8 @@ class Counts:
     """What has a size that data decides, or follows from one."""
     counted: int = 0
     opset: int = 20
-    may_fail: bool = False
-    """Whether there is something that fails for some numbers."""
+    checked: list[Value] = field(default_factory=list[Value])
+    """What fails for some numbers: results of the model, since nothing has to fail that nobody asks for."""
 
     def pick(self, *, rank: int = 1, most: int = 4, kind: str = "float32") -> Value | None:
         """One of the values of such a rank and type, the latest ones more often; none where there is none."""
@@ -185,8 +185,8 @@ def shifted_split(c: Counts) -> None:
     rest = c.g.node("Sub", c.g.integers(size - more), count)
     ends = [first, rest] if c.g.chance() else [rest, first]
     for name in c.g.several("Split", [x.name, c.g.node("Concat", *ends, axis=0)], 2, axis=axis):
-        c.add(name, [c.size() if place == axis else s for place, s in enumerate(x.shape)])
-    c.may_fail |= bool(more)
+        part = c.add(name, [c.size() if place == axis else s for place, s in enumerate(x.shape)])
+        c.checked += [part] if more else []
 
 
 def equal_split(c: Counts) -> None:
@@ -198,9 +198,10 @@ def equal_split(c: Counts) -> None:
     # As many as one has to be told of: onnxruntime takes no more of `num_outputs` than there are elements.
     number = c.g.number(2, 3) if c.opset < 18 else 2
     told: dict[str, Any] = {} if c.opset < 18 else {"num_outputs": number}
-    c.may_fail |= c.opset < 18 and (not isinstance(size, int) or size % number != 0)
+    may_fail = c.opset < 18 and (not isinstance(size, int) or size % number != 0)
     for name in c.g.several("Split", [x.name], number, axis=axis, **told):
-        c.add(name, [c.size() if place == axis else s for place, s in enumerate(x.shape)])
+        part = c.add(name, [c.size() if place == axis else s for place, s in enumerate(x.shape)])
+        c.checked += [part] if may_fail else []
 
 
 def cut(c: Counts) -> None:
@@ -351,7 +352,8 @@ def counted_case(seed: int) -> Case:
     if not c.results:
         non_zero(c)
         unary(c)
-    results = [c.results[-1], *(value for value in c.results[:-1] if c.g.chance(0.4))]
+    chosen = [c.results[-1], *(value for value in c.results[:-1] if c.g.chance(0.4)), *c.checked]
+    results = list({value.name: value for value in chosen}.values())
     model = c.g.model(inputs, results, c.opset)
     bounded = any("N" in value.shape for value in inputs)
     calls = list[dict[str, np.ndarray]]()
@@ -359,7 +361,7 @@ def counted_case(seed: int) -> Case:
         rows = c.g.number(1, MOST_ROWS)
         shapes = {value.name: [rows if size == "N" else int(size) for size in value.shape] for value in inputs}
         calls.append({name: _numbers(c.g, shape) for name, shape in shapes.items()})
-    return Case(model, calls, {"N": (1, MOST_ROWS)} if bounded else {}, may_fail=c.may_fail)
+    return Case(model, calls, {"N": (1, MOST_ROWS)} if bounded else {}, may_fail=bool(c.checked))
 
 
 def _numbers(g: Drawn, shape: Sequence[int]) -> np.ndarray:
