@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from types import FunctionType
 from typing import Any, ClassVar, cast
 
@@ -32,7 +33,14 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.base import HighOp, is_variadic, operand_groups, verify_operands
+from glow_mlir.dialects.glow_high.base import (
+    HighOp,
+    decoded_spans,
+    is_variadic,
+    operand_groups,
+    segments_of,
+    verify_operands,
+)
 from glow_mlir.dialects.glow_high.interfaces import Workload
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, parse_operands, print_operands
 from glow_mlir.dialects.glow_low.body import (
@@ -97,6 +105,15 @@ def _further_operands(body: str) -> list[str]:
     return [name for name in (f"{body}_targets", f"{body}_sources") if name in DerivedInstruction.BODY_OPERANDS]
 
 
+@cache
+def _places(
+    kind: type[DerivedInstruction], count: int, segments: bytes | None, names: frozenset[str]
+) -> tuple[int, ...]:
+    """Which operands of an instruction of a kind have one of these names."""
+    spans = decoded_spans(kind, count, segments)
+    return tuple(place for span in spans if span.name in names for place in range(span.start, span.stop))
+
+
 class DerivedInstruction(Instruction, Workload):
     """
     An instruction that was derived from the operator class `OPERATOR`.
@@ -148,13 +165,15 @@ class DerivedInstruction(Instruction, Workload):
 
     def inputs(self) -> tuple[SSAValue, ...]:
         """The buffers that the operator itself reads."""
-        names = self.OPERATOR_INPUTS
-        return tuple(value for name, _, value in self.named_uses() if name in names)
+        return self._named(self.OPERATOR_INPUTS)
 
     def outputs(self) -> tuple[SSAValue, ...]:
         """The buffers of the operator's results."""
-        names = self.OPERATOR_RESULTS
-        return tuple(value for name, _, value in self.named_uses() if name in names)
+        return self._named(self.OPERATOR_RESULTS)
+
+    def _named(self, names: frozenset[str]) -> tuple[SSAValue, ...]:
+        operands = tuple(self.operands)
+        return tuple([operands[place] for place in _places(type(self), len(operands), segments_of(self), names)])
 
     @property
     def prologue(self) -> Body | None:

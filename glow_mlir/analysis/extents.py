@@ -48,6 +48,10 @@ class _Spans(Generic[Item]):
                     yield from self._items[spans[place]]
 
 
+FEW = 8
+"""Items up to which all are looked at: that is faster."""
+
+
 class Extents(Generic[Item]):
     """
     Items by the regions of one allocation that they use.
@@ -57,12 +61,20 @@ class Extents(Generic[Item]):
     """
 
     def __init__(self) -> None:
+        self._few: list[tuple[Region, Item]] | None = []
+        """All of them, as long as they are few."""
         self._by_stride: dict[int, tuple[_Spans[Item], _Spans[Item]]] = {}
         """Stride from row to row → items by their elements, and by those of a row; 0 for what is no part of rows."""
 
     def add(self, region: Region, item: Item) -> None:
         """Take in an item that uses a region; an empty one overlaps nothing."""
-        if not region.is_empty:
+        if self._few is not None:
+            self._few.append((region, item))
+            if len(self._few) > FEW:
+                many, self._few = self._few, None
+                for pair in many:
+                    self.add(*pair)
+        elif not region.is_empty:
             stride, row = _row_of(region)
             whole, rows = self._by_stride.setdefault(stride, (_Spans[Item](), _Spans[Item]()))
             whole.add((region.offset, region.end), item)
@@ -71,6 +83,9 @@ class Extents(Generic[Item]):
 
     def remove(self, region: Region, item: Item) -> None:
         """Let go of an item that uses a region, if it is there."""
+        if self._few is not None:
+            self._few = [(where, other) for where, other in self._few if other is not item or where != region]
+            return
         stride, row = _row_of(region)
         if not region.is_empty and stride in self._by_stride:
             whole, rows = self._by_stride[stride]
@@ -86,6 +101,9 @@ class Extents(Generic[Item]):
                 yield item
 
     def _each_near(self, region: Region) -> Iterator[Item]:
+        if self._few is not None:
+            yield from (item for _, item in self._few)
+            return
         if region.is_empty:
             return
         stride, (begin, end) = _row_of(region)

@@ -49,8 +49,9 @@ class OpenRuns:
         """Those that come before an instruction with these uses, the one that began first in front."""
         near: dict[Run, None] = {}
         for value, writes in uses:
-            for key in ((root_of(value), True), (root_of(value), False))[: 1 + writes]:
-                if (extents := self._used.get(key)) is not None:
+            root = root_of(value)
+            for is_written in (True, False) if writes else (True,):
+                if (extents := self._used.get((root, is_written))) is not None:
                     near.update(dict.fromkeys(extents.near(self._buffers.region(value))))
         return [run for run in _in_order(near) if run.conflicts(uses)]
 

@@ -62,7 +62,7 @@ class Stacking:
         """Go through the block once; each run is closed in front of the first instruction that must come behind it."""
         time = 0
         for op in list(own_operations(self.block)):
-            if isinstance(op, AllocOp | ViewOp | WeightOp) or is_constant_splat(op, self.splats):
+            if type(op) in (AllocOp, ViewOp, WeightOp) or is_constant_splat(op, self.splats):
                 continue
             time += 1
             if isinstance(op, DerivedInstruction) and is_elementwise(op):
