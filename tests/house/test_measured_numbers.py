@@ -12,6 +12,7 @@ ROOMS = ("analysis", "conversion", "driver", "ir", "transforms")
 
 EFFORT = {
     "FAR",
+    "FEW",
     "LARGEST_BOUNDED",
     "LARGEST_SPLATS",
     "LOOK_AHEAD",
@@ -27,6 +28,7 @@ EFFORT = {
     "MOST_REPRODUCERS",
     "MOST_SWEEPS",
     "MOST_TERMS",
+    "UNCOUNTED",
     "WIDTHS",
     "WINDOW",
     "WORK",
@@ -71,7 +73,7 @@ KERNELS = {
     "kernels/clipped_store": {"_LARGEST"},
     "kernels/conv": {"MOST_UNROLLED"},
     "kernels/dot_products": {"_SIGN_BITS"},
-    "kernels/elementwise": {"REGISTERS_A_VECTOR", "REGISTERS_AN_ANGLE"},
+    "kernels/elementwise": {"MOST_ACCEPTED", "REGISTERS_A_VECTOR", "REGISTERS_AN_ANGLE"},
     "kernels/embedding": {"_PART_BYTES"},
     "kernels/lookup": {"AT_ONCE", "LANES"},
     "kernels/matmul": {"MOST_AXES"},
@@ -97,7 +99,8 @@ KERNELS = {
     "rounded_codes": {"_BYTE", "_FAR", "_WIDEST_CODE"},
 }
 """
-Module of `codegen` → its numbers: of formats and interfaces, how much code is unrolled, and what generated code takes.
+Module of `codegen` → its numbers: of formats and interfaces, how much code is unrolled, what generated code takes, and
+how much is kept of what was found out.
 
 Those of `codegen/math` are mathematics.
 """
