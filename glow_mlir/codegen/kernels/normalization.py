@@ -14,7 +14,6 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import broadcast_strides
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.lines import Line, Lines, line_steps
-from glow_mlir.codegen.math.exponentials import exp_falling
 from glow_mlir.codegen.math.roots import square_root
 from glow_mlir.codegen.math.scalar_math import MATH
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
@@ -134,7 +133,7 @@ def _softmax_line(call: KernelCall, line: Line) -> None:
     peak = _peak(call, line)
 
     def accumulate(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
-        power = exp_falling(b, line.load(1, source, offsets, lanes) - line.spread(peak, lanes))
+        power = MATH["exp"](b, line.load(1, source, offsets, lanes) - line.spread(peak, lanes))
         line.store(0, result, offsets, power)
         return [values[0] + power]
 
@@ -153,7 +152,7 @@ def _log_softmax_line(call: KernelCall, line: Line) -> None:
 
     def accumulate(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
         x = line.load(1, source, offsets, lanes)
-        return [values[0] + exp_falling(b, x - line.spread(peak, lanes))]
+        return [values[0] + MATH["exp"](b, x - line.spread(peak, lanes))]
 
     (total,) = line.fold([(0.0, computed(source.element))], accumulate, _sum)
     logarithm = MATH["log"](b, total)
