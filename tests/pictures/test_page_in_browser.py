@@ -60,6 +60,10 @@ const boxes = () => [...document.querySelectorAll("#canvas .box")];
 """
 
 
+TARGET = "avx2"
+"""The machine that is compiled for: pictures are to look the same on every one."""
+
+
 def shown(model: onnx.ModelProto) -> Shown:
     """What a page shows of a model; the times are made up, one for each instruction."""
     graphs: dict[str, Graph] = {}
@@ -75,7 +79,8 @@ def shown(model: onnx.ModelProto) -> Shown:
             memories.append(memory_of(module))
 
     log, counts = CompilationLog(), PassCounts()
-    Compilation(import_model(model), runner=PassRunner(observers=[counts, log]), observers=[observe]).run("allocated")
+    runner = PassRunner(observers=[counts, log])
+    Compilation(import_model(model), target=TARGET, runner=runner, observers=[observe]).run("allocated")
     steps = [node.kind for node in graphs["allocated"].nodes if node.family not in PASSIVE]
     times = [StepTime(kind, 1.5 + number, 1.25 + number) for number, kind in enumerate(steps)]
     return Shown("", memories[-1], graphs, log, passes, times)
