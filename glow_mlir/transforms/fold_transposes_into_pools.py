@@ -8,10 +8,9 @@ from glow_mlir.backends.interface import costs_of
 from glow_mlir.dialects.costs import Costs
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.dialects.glow_high.pooling import Pool, SumPoolOp
-from glow_mlir.dialects.glow_high.transposition import changed
+from glow_mlir.dialects.glow_high.transposition import changed, inverse
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import rank_of, size_along
-from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.windows import CHANNELS_FIRST, is_channels_last
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
@@ -33,10 +32,9 @@ class FoldTransposesIntoPool(Pattern):
         before, after = op.input.owner, only_reader(op)
         rank = rank_of(op.input)
         to_last = (0, *range(2, rank), 1)
-        to_first = (0, rank - 1, *range(1, rank - 1))
         if not isinstance(before, TransposeOp) or not op.input.has_one_use() or ints(before.permutation) != to_last:
             return
-        if not isinstance(after, TransposeOp) or ints(after.permutation) != to_first:
+        if not isinstance(after, TransposeOp) or ints(after.permutation) != inverse(to_last):
             return
         location = fuse_locations([before.location, op.location, after.location])
         pool = type(op).inferred([before.input], changed(op, layout=CHANNELS_FIRST), location)
@@ -66,4 +64,4 @@ def has_long_rows(op: Pool, costs: Costs) -> bool:
     """Whether vectors over the pixels of a row of results are worth it."""
     window = op.window()
     shortest = costs.clipped_pooled_pixels if any(window.padding(len(window.kernel) - 1)) else costs.pooled_pixels
-    return window.strides[-1] <= LONGEST_STRIDE and largest(size_along(op.result, -2)) >= shortest
+    return window.strides[-1] <= LONGEST_STRIDE and size_along(op.result, -2) >= shortest
