@@ -165,9 +165,14 @@ def split(c: Counts) -> None:
     limited = c.g.node("Min", count, c.g.weight(size, "int64"))
     first = c.g.node("Unsqueeze", limited, c.g.integers(0))
     sizes = c.g.node("Concat", first, c.g.node("Sub", c.g.integers(size), first), axis=0)
-    one, two = c.g.several("Split", [x.name, sizes], 2, axis=axis)
-    for name in (one, two):
-        c.add(name, [c.size() if place == axis else s for place, s in enumerate(x.shape)])
+    add_parts(c, c.g.several("Split", [x.name, sizes], 2, axis=axis), x, axis)
+
+
+def add_parts(c: Counts, names: Sequence[str], x: Value, axis: int, *, may_fail: bool = False) -> None:
+    """Take in the parts of a value along an axis, of new sizes; where they may fail, they are checked."""
+    for name in names:
+        part = c.add(name, [c.size() if place == axis else s for place, s in enumerate(x.shape)])
+        c.checked += [part] if may_fail else []
 
 
 def shifted_split(c: Counts) -> None:
@@ -184,9 +189,8 @@ def shifted_split(c: Counts) -> None:
     first = c.g.node("Add", count, c.g.integers(more))
     rest = c.g.node("Sub", c.g.integers(size - more), count)
     ends = [first, rest] if c.g.chance() else [rest, first]
-    for name in c.g.several("Split", [x.name, c.g.node("Concat", *ends, axis=0)], 2, axis=axis):
-        part = c.add(name, [c.size() if place == axis else s for place, s in enumerate(x.shape)])
-        c.checked += [part] if more else []
+    parts = c.g.several("Split", [x.name, c.g.node("Concat", *ends, axis=0)], 2, axis=axis)
+    add_parts(c, parts, x, axis, may_fail=more != 0)
 
 
 def equal_split(c: Counts) -> None:
@@ -199,9 +203,7 @@ def equal_split(c: Counts) -> None:
     number = c.g.number(2, 3) if c.opset < 18 else 2
     told: dict[str, Any] = {} if c.opset < 18 else {"num_outputs": number}
     may_fail = c.opset < 18 and (not isinstance(size, int) or size % number != 0)
-    for name in c.g.several("Split", [x.name], number, axis=axis, **told):
-        part = c.add(name, [c.size() if place == axis else s for place, s in enumerate(x.shape)])
-        c.checked += [part] if may_fail else []
+    add_parts(c, c.g.several("Split", [x.name], number, axis=axis, **told), x, axis, may_fail=may_fail)
 
 
 def cut(c: Counts) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.importer import ModelSource, open_model
 
 
@@ -24,4 +25,4 @@ def notes_of(source: ModelSource) -> dict[str, Any]:
 def nodes_of(source: ModelSource) -> list[tuple[str, str, str]]:
     """Domain, kind and name of each node of the graph; raises `ModelError` for what is no ONNX model."""
     nodes = open_model(source).proto.graph.node
-    return [("" if node.domain == "ai.onnx" else node.domain, node.op_type, node.name) for node in nodes]
+    return [(plain_domain(node.domain), node.op_type, node.name) for node in nodes]
