@@ -16,7 +16,7 @@ from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import lanes_for, load_as, raw
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Extents, Index, collapse, linear, nest, numbers, vector_nest
+from glow_mlir.codegen.builder.nests import Extents, Index, collapse, known_steps, linear, nest, numbers, vector_nest
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.builder.value import Value
@@ -165,8 +165,8 @@ def _copy_tiles(
     squares = (across.extent + rows - 1) // rows
     by_lines = share.is_all
     if not share.is_all:
-        lines, known = math.prod(numbers([d.extent for d in outer])), numbers((squares,))[0]
-        by_lines = lines >= share.parts or lines >= known
+        lines = known_steps([d.extent for d in outer])
+        by_lines = lines >= share.parts or (isinstance(squares, int) and lines >= squares)
     of_squares = ALL if by_lines else share
     size = type_info(raw(target.operand.element)).bits // 8
     # Symbols are for what changes from call to call, which is taken to fit into a cache.
@@ -180,9 +180,7 @@ def _copy_tiles(
                 for start, stop, height in _squares(across.extent, rows):
                     begin, end = start, stop
                     if not of_squares.is_all:
-                        first_square, last_square = numbers((start, stop))
-                        count = (last_square - first_square) // height
-                        begin, end = of_squares.within(numbers((squares,))[0], first_square // rows, count)
+                        begin, end = of_squares.within(squares, start // rows, (stop - start) // height)
                         begin, end = begin * height + start, end * height + start
                     with b.loop(begin, end, walk.strip) as top, b.loop(block, block_end, width) as j:
                         with b.loop(top, b.min(top + walk.strip, end), height) as i:

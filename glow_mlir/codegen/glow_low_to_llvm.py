@@ -47,6 +47,7 @@ from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.traversal import Scope, operations, own_operations
 from glow_mlir.runtime.artifact import CANCELLED, WRONG_VECTORS
 from glow_mlir.support.cancellation import check_cancellation
+from glow_mlir.support.symbols import Size
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class Task:
 
     function: str
     parts: int
-    rounds: int
+    rounds: Size
 
 
 @dataclass
@@ -324,10 +325,10 @@ class FunctionEmission:
         for position, value in enumerate(values):
             data.at(position, ptr).store(value)
         for rounds, group in groupby(tasks, lambda task: task.rounds):
-            number = b.stack(b.index_type, 1) if rounds > 1 else None
+            number = None if rounds == 1 else b.stack(b.index_type, 1)
             if number is not None:
                 data.at(len(values), ptr).store(number)
-            with b.loop(0, rounds) as turn:
+            with b.loop(0, *extents_at((rounds,), self.extents)) as turn:
                 if number is not None:
                     number.store(b.index(turn))
                 for task in group:
@@ -463,7 +464,7 @@ class FunctionEmission:
                 behind = count + len(names)
                 failed = data.at(behind, ptr).load(ptr) if may_fail else None
                 number = None
-                if kernel.rounds(op, axis) > 1:
+                if kernel.rounds(op, axis) != 1:
                     number = data.at(behind + may_fail, ptr).load(ptr).load(b.index_type)
                 share = Partition(b.index(part), parts)
                 kernel.emit(KernelCall(b, self.module, op, operands, axis, share, number, symbols, failed))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, cast
+from unittest import mock
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
 from checkout import ROOT
+from cut import however_small
 from onnx import TensorProto, helper, numpy_helper
 from operator_forms import FORMS, Form
 
 from glow_mlir import InferenceSession
+from glow_mlir.codegen.selection import candidate
 from glow_mlir.errors import ModelError, UnsupportedError
 
 BOUNDS = {"size": (1, 9)}
@@ -144,3 +149,40 @@ def test_what_is_made_of_codes_takes_the_same_sizes(kind: str, axis: int) -> Non
 def test_the_documentation_names_what_is_refused() -> None:
     text = (ROOT / "docs" / "sizes.md").read_text(encoding="utf-8")
     assert all(f"`{kind}`" in text for kind, _ in REFUSED)
+
+
+@contextmanager
+def counted_cuts() -> Generator[Callable[[], int]]:
+    """How many instructions are cut while the context lasts, however small they are."""
+    original, found = candidate.partition, list[bool]()
+
+    def partition(*given: Any) -> bool:
+        found.append(original(*given))
+        return found[-1]
+
+    with mock.patch.object(candidate, "partition", partition), however_small():
+        yield lambda: sum(found)
+
+
+NOT_CUT = {"Shape", "Size", "Reshape", "Flatten", "Identity", "Dropout"}
+"""Operators that are views of their operands, or have sizes for results."""
+
+
+@pytest.mark.parametrize(("kind", "axis"), [case for case in CASES if case not in REFUSED | UNFIT])
+def test_calls_with_symbols_use_all_threads(kind: str, axis: int) -> None:
+    """With the same bits as on one."""
+    model, form = model_of(kind, axis)
+    content = model.SerializeToString()
+    bounds = {"size": (1, 4000)}  # Copies are cut where they may be large.
+    alone = InferenceSession(content, dimensions=bounds, cache=False, threads=1)
+    with counted_cuts() as cuts:
+        together = InferenceSession(content, dimensions=bounds, cache=False, threads=3)
+    assert cuts() or kind in NOT_CUT
+    for size in (1, 2, form.operands[0].shape[axis], 17, 40):
+        inputs: dict[str, np.ndarray] = {}
+        for place in free_operands(form):
+            shape = list(form.operands[place].shape)
+            shape[axis] = size
+            inputs[f"x{place}"] = np.resize(form.operands[place], shape)
+        for found, wanted in zip(together.run(None, inputs), alone.run(None, inputs), strict=True):
+            assert found.tobytes() == wanted.tobytes(), f"of size {size}"

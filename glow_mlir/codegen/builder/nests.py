@@ -54,19 +54,21 @@ def nest(b: Builder, extents: Extents, body: Callable[[list[Index]], None], shar
     """
     Loops over `extents`, the last innermost; `body` gets the indices.
 
-    The share is one of the steps of the outermost axes, as many as it takes to have some for each part; these have to
-    be numbers.
+    The share is one of the steps of the outermost axes, as many as it takes to have some for each part.
     """
     cut = 0
     with ExitStack() as stack:
         outer: list[Index] = []
         if not share.is_all:
-            known = numbers(extents)
-            while cut < len(known) and math.prod(known[:cut]) < share.parts:
+            while cut < len(extents) and known_steps(extents[:cut]) < share.parts:
                 cut += 1
-            begin, end = share.of(math.prod(known[:cut]))
-            outer = unraveled(stack.enter_context(b.loop(begin, end)), known[:cut])
+            outer = unraveled(stack.enter_context(b.loop(*share.of(product(extents[:cut])))), extents[:cut])
         body([*outer, *(stack.enter_context(b.loop(0, size, 1)) for size in extents[cut:])])
+
+
+def known_steps(extents: Extents) -> int:
+    """How many steps there are along some axes for sure: a size that is known at run time only may be one."""
+    return math.prod(extent for extent in extents if isinstance(extent, int))
 
 
 def unraveled(step: Index, extents: Extents) -> list[Index]:
@@ -83,6 +85,12 @@ def numbers(extents: Extents) -> Shape:
     known = tuple(extent for extent in extents if isinstance(extent, int))
     assert len(known) == len(extents), "work is not shared along extents that are known at run time only"
     return known
+
+
+def steps_of(extent: Index, width: Index) -> Index:
+    """How many steps of `width` cover an extent."""
+    known = isinstance(extent, int) and isinstance(width, int)
+    return -(-extent // width) if known else (extent + (width - 1)) // width
 
 
 def product(extents: Iterable[Index]) -> Index:
@@ -130,10 +138,9 @@ def vector_loop(
             with b.loop(start, stop, lanes) as i:
                 body(i, lanes)
             continue
-        known, last = numbers((extent, stop))
-        vectors = -(-known // width)
+        vectors = steps_of(extent, width)
         if lanes == width:
-            begin, end = share.within(vectors, 0, last // width)
+            begin, end = share.within(vectors, 0, stop // width)
             with b.loop(begin * width, end * width, width) as i:
                 body(i, width)
             continue
@@ -159,14 +166,39 @@ def vector_nest(
     """
     by_lines = share.is_all
     if not share.is_all:
-        *outermost, innermost = numbers(extents)
-        lines = math.prod(outermost)
-        by_lines = lines >= share.parts or lines >= -(-innermost // width)
+        *outermost, innermost = extents
+        if not all(isinstance(size, int) for size in outermost):
+            _shared_lines(b, extents, width, body, share, rest)
+            return
+        lines, vectors = known_steps(outermost), steps_of(innermost, width)
+        by_lines = lines >= share.parts or (isinstance(vectors, int) and lines >= vectors)
 
     def line(outer: list[Index]) -> None:
         vector_loop(b, extents[-1], width, lambda i, lanes: body(outer, i, lanes), ALL if by_lines else share, rest)
 
     nest(b, extents[:-1], line, share if by_lines else ALL)
+
+
+def _shared_lines(
+    b: Builder,
+    extents: Extents,
+    width: int,
+    body: Callable[[list[Index], Index, int], None],
+    share: Partition,
+    rest: int | None,
+) -> None:
+    """The loops of `vector_nest` over a share of all vectors, where it is not known whether there are enough lines."""
+    *outermost, innermost = extents
+    vectors = b.max(b.index(steps_of(innermost, width)), 1)
+    total = product(outermost) * vectors
+    begin, end = map(b.index, share.of(total))
+    with b.loop(begin // vectors, b.select(begin < end, steps_of(end, vectors), 0)) as number:
+        first, last = share.within(total, number * vectors, vectors)
+        start, behind = first * width, b.min(last * width, innermost)
+        outer = unraveled(number, outermost)
+        for piece, until, lanes in chunks(behind - start, width, rest):
+            with b.loop(piece, until, lanes) as i:
+                body(outer, i + start, lanes)
 
 
 def nest_steps(extents: Shape, width: int) -> int:

@@ -14,18 +14,18 @@ class Partition:
     part: Value | None = None
     parts: int = 1
 
-    def of(self, count: int) -> tuple[Index, Index]:
-        """The first of `count` steps, and the one behind the last; numbers of Python where it is all of them."""
+    def of(self, count: Index) -> tuple[Index, Index]:
+        """The first of `count` steps, and the one behind the last; as `count` is where it is all of them."""
         if self.part is None:
             return 0, count
-        if count == self.parts:
+        if isinstance(count, int) and count == self.parts:
             return self.part, self.part + 1
         return self.part * count // self.parts, (self.part + 1) * count // self.parts
 
-    def within(self, total: int, first: int, count: int) -> tuple[Index, Index]:
+    def within(self, total: Index, first: Index, count: Index) -> tuple[Index, Index]:
         """The range, counted from `first`, of what the share has of `count` of `total` steps; it may be empty."""
         begin, end = self.of(total)
-        if isinstance(begin, int) or isinstance(end, int):
+        if self.part is None or isinstance(begin, int) or isinstance(end, int):
             return 0, count
         operators = begin.operators
         return operators.max(begin - first, 0), operators.min(end - first, count)

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Block, Operation
 
 from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Extents, Index, chunks, linear, numbers, product
+from glow_mlir.codegen.builder.nests import Extents, Index, chunks, linear, product
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box
@@ -162,8 +162,7 @@ class AttentionKernel(Kernel):
         plan = Plan.of(call.op, call.target)
         batch = call.result.extents[:-2]
         scratch = dict(zip(plan.scratch, call.many("scratch"), strict=True))
-        share = call.share("batches")
-        places = (0, product(batch)) if share.is_all else share.of(math.prod(numbers(batch)))
+        places = call.share("batches").of(product(batch))
         counts = call.one("query").extents[-2], call.one("key").extents[-2]
         past = None if plan.past is None else call.extents((plan.past,))[0]
         with call.b.loop(*places) as position:

@@ -62,7 +62,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, is_empty, largest_shape, shape_of, size_along, sizes_of
-from glow_mlir.dialects.sizes import largest, static
+from glow_mlir.dialects.sizes import largest, smallest, static
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
 
@@ -208,7 +208,7 @@ class DepthwiseConvKernel(Kernel):
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         pack = {"pack": 1} if op.properties.get("packing") is None else {}
-        batch, *outputs, _ = shape_of(getattr(op, "result"))
+        batch, *outputs, _ = map(smallest, sizes_of(getattr(op, "result")))
         by_images = (
             batch >= kernel_costs(target).parts_per_thread * target.threads
             or batch % target.threads == 0
@@ -473,10 +473,12 @@ class ConvKernel(Kernel):
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         pack = {"pack": 1} if op.properties.get("packing") is None else {}
         if has_prologue(op):
-            outputs = shape_of(getattr(op, "result"))[1:-1]
+            outputs = outputs_of(op)
             return {**pack, "blocks": -(-outputs[0] // block_lines(outputs, target))}
         tile, by_tiles = dot_of(op, target).tile(target), bool(tiles_of(op).get(TILE_PRODUCTS, 0))
-        axis, steps = conv_cut(shape_of_conv(op), tile, target, by_tiles)
+        # Where symbols decide how many images there are, there may be one.
+        shape = dataclasses.replace(shape_of_conv(op), batch=smallest(sizes_of(getattr(op, "input"))[0]))
+        axis, steps = conv_cut(shape, tile, target, by_tiles)
         return {**pack, axis: steps}
 
     def private(self, op: Instruction) -> Sequence[int]:

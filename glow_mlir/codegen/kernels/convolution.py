@@ -170,7 +170,7 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
     if panels is None:
         panels = (shape.filters + (tile.panel - 1)) // tile.panel
     group_size = panels * shape.panel_rows(dot) * tile.panel
-    images = options.images.of(shape.batch) if isinstance(shape.batch, int) else (0, shape.batch)
+    images = options.images.of(shape.batch)
     by_tiles = _by_tiles(b, operands, shape, options) if options.tile_products else nullcontext()
     with by_tiles as tiles, b.loop(*images) as image, b.loop(0, shape.groups) as group:
         nest = _Nest(b, operands, shape, kernel, options, tiles)

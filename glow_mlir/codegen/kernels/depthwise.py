@@ -222,7 +222,7 @@ def emit_depthwise(
     arguments: dict[str, Index] = {f"slice{i}": offset for i, offset in enumerate(_slice_offsets(flat)) if i}
     places = tuple(_planar_plane(plane, shape) for plane in planes)
     nest = _Nest(b, operands, kernel, flat, places, arguments, lines)
-    with b.loop(*(images.of(flat.batch) if isinstance(flat.batch, int) else (0, flat.batch))) as image:
+    with b.loop(*images.of(flat.batch)) as image:
         origin = tuple(image * plane.strides[0] for plane in places)
         nest.axis(0, image * flat.input_image, (image * flat.output_image, *origin))
 

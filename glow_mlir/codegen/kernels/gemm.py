@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import steps_of
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
@@ -43,8 +44,7 @@ def emit_panels(
     """
     Run `body` for each panel of packed weights `[ceil(columns / panel), depth, panel]` of cells of type `element`.
 
-    The last panel may have fewer columns; it then uses as few vectors as they need. A share is one of the panels, of
-    which Python has to know the number.
+    The last panel may have fewer columns; it then uses as few vectors as they need. A share is one of the panels.
     """
     panel = tile.panel
 
@@ -62,11 +62,13 @@ def emit_panels(
             with b.loop(*share.within(panels, panels - 1, 1)):
                 body(Columns(whole, at(whole), -(-rest // tile.lanes), rest % tile.lanes != 0, rest))
         return
-    whole = columns // panel * panel
-    with b.loop(0, whole, panel) as start:
+    panels, count = steps_of(columns, panel), columns // panel
+    begin, end = share.within(panels, 0, count)
+    with b.loop(begin * panel, end * panel, panel) as start:
         body(Columns(start, at(start), tile.vectors, False, panel))
+    whole = count * panel
     rest = columns - whole
-    with b.when(b.index(rest) > 0):
+    with b.loop(*share.within(panels, count, 1)), b.when(b.index(rest) > 0):
         body(Columns(whole, at(whole), tile.vectors, True, rest))
 
 
@@ -116,10 +118,17 @@ def emit_blocks(
     """
     Run `body(first row, rows)` for blocks of about `block` rows, and at most so many where Python does not know them.
 
-    A share is one of the blocks, of which each share has as many as the others.
+    A share is one of the blocks, of which each share has as many as the others; of the tiles where Python does not know
+    how many rows there are.
     """
     if share.is_all and (block >= UNBOUNDED if not isinstance(rows, int) else rows <= block):
         body(0, rows)
+        return
+    if not isinstance(rows, int) and not share.is_all:
+        begin, end = share.of(steps_of(rows, tile_rows))
+        start, stop = begin * tile_rows, b.min(end * tile_rows, rows)
+        with b.when(b.index(start) < stop):
+            emit_blocks(b, stop - start, tile_rows, block, lambda first, count: body(first + start, count))
         return
     if not isinstance(rows, int):
         unit = tile_rows if block >= tile_rows else 1

@@ -231,7 +231,8 @@ class MatMulKernel(Kernel):
         return product_choices(_tile_product(op, target) is not None)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        *batch, rows, columns = shape_of(getattr(op, "result"))
+        sizes = sizes_of(getattr(op, "result"))
+        *batch, rows, columns = map(largest, sizes)
         tile = _dot(op, target).tile(target)
         packed = op.properties.get("packing") is not None
         if not packed and _is_batched(op):
@@ -241,7 +242,10 @@ class MatMulKernel(Kernel):
         by_tiles = tiles_of(op).get(TILE_PRODUCTS, 0)
         steps = row_strips(rows).count if by_tiles else -(-rows // tile.rows)
         cut = product_cut(rows, steps, columns, tile, target)
-        if math.prod(batch) >= kernel_costs(target).parts_per_thread * target.threads:
+        panels = -(-columns // tile.panel)
+        if not all(isinstance(size, int) for size in sizes[:-1]) and panels >= target.threads:
+            cut = ("columns", panels)  # There may be one row.
+        if math.prod(map(smallest, sizes[: len(batch)])) >= kernel_costs(target).parts_per_thread * target.threads:
             cut = ("batches", math.prod(batch))
         return dict([cut] if packed else [("pack", -(-columns // tile.panel)), cut])
 

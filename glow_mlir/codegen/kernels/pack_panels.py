@@ -7,7 +7,7 @@ from dataclasses import replace
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import numbers
+from glow_mlir.codegen.builder.nests import numbers, steps_of
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import f32, vector
 from glow_mlir.codegen.builder.value import Index, Value
@@ -104,9 +104,10 @@ def emit_pack_transposed(
         copy_box(b, (columns, taps, channels), target, source)
 
     if not isinstance(whole, int) or not isinstance(rest, int):
-        with b.loop(0, whole) as number:
+        panels = steps_of(n, panel)
+        with b.loop(*share.within(panels, 0, whole)) as number:
             pack(number, panel)
-        with b.when(b.index(rest) > 0):
+        with b.loop(*share.within(panels, whole, 1)), b.when(b.index(rest) > 0):
             pack(whole, rest)
         return
     panels = whole + (rest > 0)

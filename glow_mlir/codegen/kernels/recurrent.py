@@ -43,8 +43,9 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import element_of, largest_shape, shape_of
+from glow_mlir.dialects.shapes import element_of, largest_shape, sizes_of
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.symbols import Size
 
 SUMS, STATES, UPDATE, RESET_STATE = range(4)
 """Positions of the scratch operands; only a GRU whose reset gate comes before the product has the last two."""
@@ -362,8 +363,8 @@ class RecurrenceKernel(Kernel):
         blocks = self.plan(cast(Recurrence, op), target).packed_shape[0]
         return {"begin": 1, **dict.fromkeys(self.step_axes(cast(Recurrence, op)), blocks), "end": 1}
 
-    def rounds(self, op: Instruction, axis: str) -> int:
-        return 1 if axis in ("begin", "end") else shape_of(op.inputs()[0])[0]
+    def rounds(self, op: Instruction, axis: str) -> Size:
+        return 1 if axis in ("begin", "end") else sizes_of(op.inputs()[0])[0]
 
     def private(self, op: Instruction) -> Sequence[int]:
         return (SUMS,)

@@ -394,7 +394,7 @@ class _Nest(TiledProduct):
     def _transform(self, first: Index, tiles: Index, share: Partition) -> None:
         """Transform the inputs of a share of the tiles of a block."""
         inputs, _, patch = self.scratch
-        if isinstance(tiles, int) and not share.is_all:
+        if not share.is_all:
             begin, end = share.of(tiles)
             inputs, first, tiles = inputs.at(begin * self.cut.channels, self.element), begin + first, end - begin
         height, width = self.shape.outputs

@@ -31,7 +31,7 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, sizes_of
 from glow_mlir.dialects.target import Target
-from glow_mlir.support.symbols import Sizes, SymbolicSize
+from glow_mlir.support.symbols import Size, Sizes, SymbolicSize
 
 
 @dataclass(frozen=True)
@@ -277,11 +277,11 @@ class Kernel(ABC):
         """
         return {}
 
-    def rounds(self, op: Instruction, axis: str) -> int:
+    def rounds(self, op: Instruction, axis: str) -> Size:
         """
         How often all parts along an axis run, one time after the other.
 
-        Neighbouring axes with as many rounds, more than one, take turns in each.
+        Neighbouring axes with as many rounds, more than one or as many as symbols say, take turns in each.
         """
         return 1
 

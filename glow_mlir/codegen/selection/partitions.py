@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.ir import SSAValue
 
@@ -10,8 +12,10 @@ from glow_mlir.backends.interface import costs_of
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.forms import at_largest
 from glow_mlir.dialects.glow_low.memory import AllocOp, buffer_type
-from glow_mlir.dialects.shapes import element_of, has_static_shape, shape_of
+from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.sizes import RunTimeSizeError, largest
 from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.pool_layout import MOST_PARTS
 
@@ -20,17 +24,16 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
     """
     Write on a prepared instruction into how many parts it is cut, and make room for scratch of each thread.
 
-    Returns whether it is cut; it is not where its sizes are known at run time only.
+    Returns whether it is cut. Where symbols decide, there are as many parts as the largest sizes take, some of which
+    have nothing to do in calls with smaller ones.
     """
-    if not all(map(has_static_shape, op.operands)):
-        return False
     costs = costs_of(target)
-    total = work(op, costs)
+    total = work(at_largest(op), costs)
     if total < 2 * costs.part_operations:
         return False
     parts: dict[str, int] = {}
-    for axis, steps in kernel.cuts(op, target).items():
-        grain = costs.part_operations * max(1, kernel.rounds(op, axis))
+    for axis, steps in steps_of_axes(op, kernel, target).items():
+        grain = costs.part_operations * max(1, largest(kernel.rounds(op, axis)))
         wanted = min(total // grain, costs.parts_per_thread * target.threads)
         parts[axis] = max(1, min(wanted, steps, MOST_PARTS))
     if all(count == 1 for count in parts.values()):
@@ -40,6 +43,14 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
     for number in kernel.private(op):
         _multiply(scratch[number], target.threads)
     return True
+
+
+def steps_of_axes(op: Instruction, kernel: Kernel, target: Target) -> Mapping[str, int]:
+    """The axes that a kernel cuts an instruction along, and how many steps each has, at most where symbols decide."""
+    try:
+        return kernel.cuts(op, target)
+    except RunTimeSizeError:
+        return kernel.cuts(at_largest(op), target)
 
 
 def partitions_of(op: Instruction) -> dict[str, int]:

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.kernel import UNBOUNDED, Buffer, Kernel, tiles_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
-from glow_mlir.codegen.selection.partitions import partitions_of, widened
+from glow_mlir.codegen.selection.partitions import partitions_of, steps_of_axes, widened
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import buffer_type, is_contiguous
 from glow_mlir.dialects.properties import integer, ints, text
@@ -105,7 +105,7 @@ def _of_partitions(op: Instruction, kernel: Kernel, target: Target) -> Iterator[
     if target.threads < 2:
         yield "there are 'partitions' in a function for one thread", "its attribute 'threads' says for how many it is"
     # What belongs to an axis that is left out would never run.
-    steps = kernel.cuts(op, target)
+    steps = steps_of_axes(op, kernel, target)
     if set(counts) != set(steps):
         yield (
             f"'partitions' has {_listed(counts)}, not what the kernel '{kernel.name}' cuts this {op.name} along",
