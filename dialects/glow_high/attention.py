@@ -10,11 +10,11 @@ from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic, ParallelAxes
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, float_prop, size, size_prop
-from glow_mlir.dialects.shapes import broadcast, element_of, require, shape_of, size_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, require, shape_of, size_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.support.symbols import Sizes
 
@@ -51,6 +51,12 @@ class AttentionOp(HighOp):
         require(key[-2] == value[-2], f"there are {key[-2]} keys for {value[-2]} values")
         batch = broadcast(broadcast(query[:-2], key[:-2]), value[:-2])
         return (*batch, query[-2], key[-2])
+
+    def parallel_axes(self) -> ParallelAxes:
+        names = (name for name in ("query", "key", "value", "mask") if getattr(self, name) is not None)
+        ranks = {name: rank_of(getattr(self, name)) for name in names}
+        rank = rank_of(self.result)
+        return ParallelAxes.broadcast(rank - 2, rank, **ranks)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         element, scores = element_of(self.query), self.scores_shape()

@@ -18,12 +18,12 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 
 from glow_mlir.dialects.element_types import is_narrow_float, number_width, ui8
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic, ParallelAxes
 from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized, unknown
 from glow_mlir.dialects.narrow_floats import is_power_of_two
 from glow_mlir.dialects.operand_types import F32, NUMBERS, UI8
 from glow_mlir.dialects.properties import int_prop, integer, optional_type_prop
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, size_of, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, size_of, tensor
 
 WIDTHS = (2, 4, 8)
 """Bits that a code may have."""
@@ -125,6 +125,9 @@ class BlockwiseMatMulOp(Blockwise):
     left_bits = int_prop(0)
 
     irdl_options = SEGMENTS
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(rank_of(self.left) - 1, "left")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         columns, depth = self.weights()

@@ -12,7 +12,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow, OnCodes
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow, OnCodes, ParallelAxes
 from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.dialects.glow_high.samples import Samples, unknown, windowed_samples
 from glow_mlir.dialects.glow_high.windowed import Windowed
@@ -75,6 +75,9 @@ class ConvOp(Windowed):
 
     def padded(self, pads: Shape, fill: float, known: Range) -> Mapping[str, AttributeValue] | None:
         return {"pads": pads} if fill == 0 else None
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(1, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, spatial, channels = split_batch(self.input, self.layout)
@@ -227,6 +230,9 @@ class Col2ImOp(HighOp):
     def windows(self) -> Shape:
         """How many windows there are along each spatial axis."""
         return self.window().outputs(ints(self.image_shape))
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(1, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, rows, columns = shape_of(self.input)

@@ -17,6 +17,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
+from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed
@@ -70,6 +71,13 @@ class GatherOp(DataMovement):
     axis = int_prop(0)
     result = result_def(TENSOR)
 
+    def parallel_axes(self) -> ParallelAxes:
+        axis = normalize_axis(integer(self.axis), rank_of(self.input))
+        places: Sequence[int | None] = [None] * axis
+        taken: Sequence[int | None] = [None] * rank_of(self.indices)
+        operands = {"input": [*range(axis), *taken], "indices": [*places, *range(len(taken))]}
+        return ParallelAxes(axis + len(taken), operands)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = sizes_of(self.input)
         require(len(shape) > 0, "gather needs an input with at least one axis")
@@ -119,6 +127,9 @@ class GatherElementsOp(HighOp):
     axis = int_prop(0)
     result = result_def(TENSOR)
 
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank_of(self.input)), "input", "indices")
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         check_elements_shape(self.input, self.indices, integer(self.axis))
         return (tensor(sizes_of(self.indices), element_of(self.input)),)
@@ -160,6 +171,11 @@ class GatherNDOp(HighOp):
     indices = operand_def(INDICES)
     batch_dims = int_prop(0)
     result = result_def(TENSOR)
+
+    def parallel_axes(self) -> ParallelAxes:
+        batch, count = integer(self.batch_dims), rank_of(self.indices) - 1
+        places: Sequence[int | None] = [*range(batch), *[None] * (count - batch)]
+        return ParallelAxes(count, {"input": places, "indices": range(count)})
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, indices, batch = sizes_of(self.input), sizes_of(self.indices), integer(self.batch_dims)
@@ -217,6 +233,13 @@ class ScatterElementsOp(Scatter):
 
     axis = int_prop(0)
 
+    def parallel_axes(self) -> ParallelAxes:
+        axis = normalize_axis(integer(self.axis), rank_of(self.input))
+        pairs = list(zip(sizes_of(self.input), sizes_of(self.indices), strict=True))
+        # Behind the indices along an axis, elements stay as they are.
+        whole = next((place for place, (all_, some) in enumerate(pairs) if all_ != some), axis)
+        return ParallelAxes.shared(min(axis, whole), "input", "indices", "updates")
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.check()
         require(sizes_of(self.indices) == sizes_of(self.updates), "indices and updates must have one shape")
@@ -270,6 +293,10 @@ class ReverseSequenceOp(HighOp):
     batch_axis = int_prop(1)
     time_axis = int_prop(0)
     result = result_def(TENSOR)
+
+    def parallel_axes(self) -> ParallelAxes:
+        is_first = normalize_axis(integer(self.batch_axis), rank_of(self.input)) == 0
+        return ParallelAxes.shared(int(is_first), "input", "lengths")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, rank = shape_of(self.input), rank_of(self.input)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
@@ -40,6 +41,35 @@ class LineWindow(NamedTuple):
     stride: int
 
 
+@dataclass(frozen=True)
+class ParallelAxes:
+    """
+    The leading axes of the results along which an operator computes each index by itself.
+
+    `operands` has for each operand that depends on the index, by name, which of its axes each of them is, `None` for
+    one that does not move it. Of an operand that broadcasts such an axis has size one. Other operands are read whole.
+    """
+
+    count: int = 0
+    operands: Mapping[str, Sequence[int | None]] = field(default_factory=dict[str, "Sequence[int | None]"])
+
+    @staticmethod
+    def shared(count: int, *names: str) -> ParallelAxes:
+        """The first `count` axes, which the operands of these names have as their first ones too."""
+        return ParallelAxes(count, dict.fromkeys(names, range(count)))
+
+    @staticmethod
+    def broadcast(count: int, rank: int, **ranks: int) -> ParallelAxes:
+        """The first `count` of `rank` axes, to which operands of these names and ranks broadcast."""
+        return ParallelAxes(
+            count,
+            {
+                name: [axis + own - rank if axis + own >= rank else None for axis in range(count)]
+                for name, own in ranks.items()
+            },
+        )
+
+
 class Workload(ABC):
     """What an operator and the instruction that is derived from it say alike."""
 
@@ -54,6 +84,10 @@ class Workload(ABC):
     def extended(self) -> SSAValue | None:
         """The operand with which the result begins, where it is known at run time only how far it reaches."""
         return None
+
+    def parallel_axes(self) -> ParallelAxes:
+        """Along which leading axes it computes each index by itself: none that are known by default."""
+        return ParallelAxes()
 
     def line_window(self) -> LineWindow | None:
         """How it reads lines of an image; `None` where it does not compute by lines."""

@@ -12,7 +12,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, OnCodes
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, OnCodes, ParallelAxes
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.operand_types import FACTORS, FLOATS, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
@@ -70,6 +70,10 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
         inner, columns = _matrix(right, flag(self.transpose_right))
         require(depth == inner, f"the operands' inner sizes differ: {depth} and {inner}")
         return broadcast(left[:-2], right[:-2]), rows, columns, depth
+
+    def parallel_axes(self) -> ParallelAxes:
+        rank = rank_of(self.result)
+        return ParallelAxes.broadcast(rank - 2, rank, left=rank_of(self.left), right=rank_of(self.right))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, rows, columns, _ = self.extents()
@@ -168,6 +172,9 @@ class DetOp(HighOp):
 
     input = operand_def(FLOATS.from_rank(2))
     result = result_def(TENSOR)
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(rank_of(self.input) - 2, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, element = shape_of(self.input), element_of(self.input)

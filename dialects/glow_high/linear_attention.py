@@ -7,6 +7,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
+from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import float_prop, int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
@@ -60,6 +61,9 @@ class LinearAttentionOp(HighOp):
         )
         require(key * queries == query * heads, f"keys of {key} elements do not fit queries of {query}")
         return queries, heads, query // queries, value // heads
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(1, "query", "key", "value", "past_state", "decay", "beta")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         queries, heads, depth, width = self.sizes()

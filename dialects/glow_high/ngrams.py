@@ -9,6 +9,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, var_operand_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
+from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.operand_types import F32, INDICES, TENSOR
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import rank_of, require, shape_of, tensor
@@ -39,6 +40,9 @@ class TfIdfVectorizerOp(HighOp):
     max_skip_count = int_prop(0)
     mode = text_prop("TF")
     result = result_def(TENSOR)
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(rank_of(self.input) - 1, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, size = shape_of(self.input), integer(self.size)

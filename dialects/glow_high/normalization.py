@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.glow_high.ranges import NEGATIVE, UNIT, Range
 from glow_mlir.dialects.glow_high.samples import Samples, like_first
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, over_trailing_axes
@@ -56,6 +57,10 @@ class AlongAxis(Normalization):
     input = operand_def(FLOATS)
     axis = int_prop(-1)
     result = result_def(TENSOR)
+
+    def parallel_axes(self) -> ParallelAxes:
+        rank = rank_of(self.input)
+        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         normalize_axis(integer(self.axis), rank_of(self.input))
@@ -227,6 +232,11 @@ class LayerNormalizationOp(Normalization):
         """The axes over which mean and variance are taken."""
         return trailing_axes(self.input, self.axis)
 
+    def parallel_axes(self) -> ParallelAxes:
+        names = (name for name in ("input", "scale", "bias") if getattr(self, name) is not None)
+        ranks = {name: rank_of(getattr(self, name)) for name in names}
+        return ParallelAxes.broadcast(min(self.normalized_axes()), rank_of(self.input), **ranks)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.normalized_axes()
         require_broadcast(self.inputs()[1:], sizes_of(self.input))
@@ -255,6 +265,10 @@ class RmsNormalizationOp(Normalization):
     def normalized_axes(self) -> tuple[int, ...]:
         """The axes over which the mean is taken."""
         return trailing_axes(self.input, self.axis)
+
+    def parallel_axes(self) -> ParallelAxes:
+        ranks = {"input": rank_of(self.input), "scale": rank_of(self.scale)}
+        return ParallelAxes.broadcast(min(self.normalized_axes()), rank_of(self.input), **ranks)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.normalized_axes()

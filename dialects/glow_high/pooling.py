@@ -12,7 +12,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.interfaces import OnCodes
+from glow_mlir.dialects.glow_high.interfaces import OnCodes, ParallelAxes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, ZERO, Range
 from glow_mlir.dialects.glow_high.samples import Samples, windowed_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
@@ -65,6 +65,9 @@ class Pool(Windowed):
     def pads_with(self, fill: float, known: Range, window: Window) -> bool:
         """Whether the padding of a window counts as elements that are `fill`, among others that lie as `known`."""
         return fill == 0
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(1, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, spatial, channels = split_batch(self.input, self.layout)
@@ -142,6 +145,9 @@ class MaxPoolWithIndicesOp(Pool):
 
     def padded(self, pads: Shape, fill: float, known: Range) -> Mapping[str, AttributeValue] | None:
         return None  # A border in the input counts in the indices.
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes()  # Indices count the elements of all images.
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         (values,) = Pool.infer_types(self)

@@ -18,6 +18,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def
 from glow_mlir.dialects.element_types import byte_width, expressed_of, is_integer, storage_of
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
+from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.glow_high.samples import Samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.operand_types import CODES, FLOATS, I32, TENSOR
@@ -29,7 +30,7 @@ from glow_mlir.dialects.quant import (
     zero_point_of,
 )
 from glow_mlir.dialects.scalar_builder import Number, Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, sizes_of, tensor
 
 CODES_OF_A_BYTE = 256
 """How many codes of 8 bits there are."""
@@ -278,6 +279,9 @@ class LookupOp(HighOp):
     input = operand_def(CODES)
     table = operand_def(CODES.of_rank(1))
     result = result_def(TENSOR)
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(rank_of(self.input), "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         for value in (self.input, self.table):

@@ -11,7 +11,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.interfaces import OnCodes
+from glow_mlir.dialects.glow_high.interfaces import OnCodes, ParallelAxes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, Range, joined
 from glow_mlir.dialects.glow_high.samples import Samples, without_axes
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed, ranking
@@ -65,6 +65,9 @@ class Reduction(HighOp):
         axes = tuple(sorted(normalize_axis(axis, rank) for axis in ints(self.axes))) if rank else ()
         require(len(set(axes)) == len(axes), f"axes {ints(self.axes)} name an axis twice")
         return axes
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(min(self.reduced_axes(), default=rank_of(self.input)), "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = reduced_shape(sizes_of(self.input), self.reduced_axes(), flag(self.keepdims))
@@ -196,6 +199,10 @@ class _Position(HighOp):
     select_last_index = flag_prop()
     result = result_def(TENSOR)
 
+    def parallel_axes(self) -> ParallelAxes:
+        rank = rank_of(self.input)
+        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = sizes_of(self.input)
         axis = normalize_axis(integer(self.axis), len(shape))
@@ -236,6 +243,10 @@ class _Running(HighOp):
     exclusive = flag_prop()
     reverse = flag_prop()
     result = result_def(TENSOR)
+
+    def parallel_axes(self) -> ParallelAxes:
+        rank = rank_of(self.input)
+        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         normalize_axis(integer(self.axis), rank_of(self.input))
@@ -287,6 +298,10 @@ class TopKOp(HighOp):
     sorted = flag_prop(True)
     values = result_def(TENSOR)
     indices = result_def(TENSOR)
+
+    def parallel_axes(self) -> ParallelAxes:
+        rank = rank_of(self.input)
+        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, element = sizes_of(self.input), element_of(self.input)

@@ -11,6 +11,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_d
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
+from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.operand_types import FLOATS, INDICES, SCALARS, TENSOR
 from glow_mlir.dialects.properties import (
     flag_prop,
@@ -57,6 +58,9 @@ class GridSampleOp(HighOp):
     padding = text_prop("zeros")
     align_corners = flag_prop()
     result = result_def(TENSOR)
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(1, "input", "grid")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         image, grid, element = shape_of(self.input), shape_of(self.grid), element_of(self.input)
@@ -105,6 +109,9 @@ class RoiAlignOp(HighOp):
     half_pixel = flag_prop()
     mode = text_prop("avg")
     result = result_def(TENSOR)
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(1, "rois", "batch_indices")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         image, rois, element = shape_of(self.input), shape_of(self.rois), element_of(self.input)
@@ -202,6 +209,9 @@ class DeformColumnsOp(Deformable):
     def window(self) -> Window:
         """Kernel, strides, pads and dilations."""
         return Window.of(ints(self.kernel_shape), self.strides, self.pads, self.dilations)
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(1, "input", "offset", "mask")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         image, window = shape_of(self.input), self.window()

@@ -13,7 +13,15 @@ from functools import cache
 from types import FunctionType
 from typing import Any, ClassVar, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerAttr, IntegerType, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+)
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
@@ -195,6 +203,10 @@ class DerivedInstruction(Instruction, Workload):
         entry = self.packing.data.get(name) if self.packing is not None else None
         return ints(entry.data["shape"]) if isinstance(entry, DictionaryAttr) else shape_of(getattr(self, name))
 
+    def inferred_types(self) -> Sequence[TensorType[Attribute]]:
+        """The types of what the operator itself computes, in front of the epilogue; raises what its rules do."""
+        return cast(Any, self.OPERATOR).infer_types(self._plain())
+
     def _plain(self) -> DerivedInstruction:
         """An instruction for itself, on buffers as they are when none is packed, of which the types follow."""
         if self.packing is None:
@@ -302,7 +314,7 @@ class DerivedInstruction(Instruction, Workload):
             _verify_packing(self, self.packing)
         plain = self._plain()
         verify_operands(plain, self.OPERATOR)
-        expected = list(cast(Any, self.OPERATOR).infer_types(plain))
+        expected = plain.inferred_types()
         epilogue = self.epilogue
         stored = [element_of(value) for value in self.outputs()]
         if epilogue is not None:

@@ -16,7 +16,17 @@ from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import lanes_for, load_as, raw
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Extents, Index, collapse, known_steps, linear, nest, numbers, vector_nest
+from glow_mlir.codegen.builder.nests import (
+    Extents,
+    Index,
+    collapse,
+    known_steps,
+    linear,
+    nest,
+    numbers,
+    steps_of,
+    vector_nest,
+)
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.builder.value import Value
@@ -180,8 +190,11 @@ def _copy_tiles(
                 for start, stop, height in _squares(across.extent, rows):
                     begin, end = start, stop
                     if not of_squares.is_all:
-                        begin, end = of_squares.within(squares, start // rows, (stop - start) // height)
-                        begin, end = begin * height + start, end * height + start
+                        # What is left where Python does not know how much is one square of single lines.
+                        side = height if isinstance(stop, int) else rows
+                        begin, end = of_squares.within(squares, start // rows, steps_of(stop - start, side))
+                        begin, end = begin * side + start, end * side + start
+                        end = end if isinstance(stop, int) else b.min(end, stop)
                     with b.loop(begin, end, walk.strip) as top, b.loop(block, block_end, width) as j:
                         with b.loop(top, b.min(top + walk.strip, end), height) as i:
                             tile(indices, i, height, j, width)

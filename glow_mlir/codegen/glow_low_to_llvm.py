@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from io import StringIO
 from itertools import groupby
 
 from xdsl.context import Context
@@ -14,31 +13,37 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.llvm import FuncOp as LlvmFuncOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.printer import Printer
 
 from glow_mlir.backends.interface import Backend, backend_of
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import Param, define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder, VectorLength, vector_length
 from glow_mlir.codegen.builder.partition import Partition
-from glow_mlir.codegen.builder.types import i8, i32, i64, index_type, ptr
+from glow_mlir.codegen.builder.types import i8, i32, i64, ptr
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.constant_data import ConstantData
+from glow_mlir.codegen.instruction_functions import (
+    failure_of,
+    instruction_function,
+    not_failed,
+    operands_of,
+    readable_name,
+    signature,
+    symbols_of,
+)
 from glow_mlir.codegen.instrumentation import Instrumentation
 from glow_mlir.codegen.parallel_pool import RUN, STOP, WORK, emit_pool
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, extents_at
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, extents_at
 from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp
 from glow_mlir.dialects.glow_low.control_flow import IfOp
-from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, FuncOp, WeightOp, offset_of, root_of
 from glow_mlir.dialects.glow_low.sizes import BindSymbolOp
 from glow_mlir.dialects.properties import ints
-from glow_mlir.dialects.shapes import element_of, largest_shape, rank_of
-from glow_mlir.dialects.symbol_binding import used_symbols
+from glow_mlir.dialects.shapes import element_of, rank_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError, ModelError
 from glow_mlir.ir.entries import symbols_in
@@ -180,7 +185,9 @@ class FunctionEmission:
         for op in operations(self.function):
             check_cancellation()
             if isinstance(op, Instruction) and op.NEEDS_KERNEL:
-                self.callees[op] = self._tasks(op) if partitions_of(op) else self._kernel_function(op)
+                self.callees[op] = (
+                    self._tasks(op) if partitions_of(op) else instruction_function(self.module, self._kernel(op), op)
+                )
         cut = [op for op, callee in self.callees.items() if not isinstance(callee, str)]
         most = max((_values_of(op) for op in cut), default=0)
         steps = executed(self.function)
@@ -246,7 +253,7 @@ class FunctionEmission:
             if failed is not None:
                 self._keep_status(b, failed, self.statuses[op])
             return
-        failed = _not_failed(b) if failure_of(op) else None
+        failed = not_failed(b) if failure_of(op) else None
         flags = [] if failed is None else [failed]
         self._run_tasks(b, callee, [*pointers, *extents, *flags], data, parallel)
         if failed is not None:
@@ -414,28 +421,9 @@ class FunctionEmission:
         """
         return bindings.at(len(self.function.binding_names) + bool(self.slots), ptr).load(ptr)
 
-    def _kernel_function(self, op: Instruction) -> str:
-        """
-        The function of one instruction, which returns 1 if that fails; instructions that are equal but for their
-        buffers share it.
-        """
-        kernel, may_fail = self._kernel(op), bool(failure_of(op))
-
-        def build(name: str) -> None:
-            names, count = symbols_of(op), len(list(op.named_uses()))
-            parameters = [*[ptr] * count, *[index_type] * len(names)]
-            result = i32 if may_fail else None
-            function = define_function(
-                self.module, name, parameters, result=result, internal=True, passes=kernel.passes
-            )
-            with function as (b, arguments):
-                failed = _not_failed(b) if may_fail else None
-                symbols = dict(zip(names, arguments[count:], strict=True))
-                operands = _operands(op, arguments[:count], symbols)
-                kernel.emit(KernelCall(b, self.module, op, operands, symbols=symbols, failed=failed))
-                b.give_back(None if failed is None else failed.load(i32))
-
-        return self.module.shared((kernel.name, op.name, signature(op)), build, _readable(kernel, op))
+    def _callee(self, op: Instruction) -> str | list[Task]:
+        """The function that executes an instruction, or those of its parts."""
+        return self._tasks(op) if partitions_of(op) else instruction_function(self.module, self._kernel(op), op)
 
     def _tasks(self, op: Instruction) -> list[Task]:
         """The functions of one part of an instruction, in the order in which they run."""
@@ -458,7 +446,7 @@ class FunctionEmission:
                 names, count = symbols_of(op), len(list(op.named_uses()))
                 pointers = [data.at(position, ptr).load(ptr) for position in range(count)]
                 symbols = {name: data.at(count + at, ptr).load(b.index_type) for at, name in enumerate(names)}
-                operands = _operands(op, pointers, symbols)
+                operands = operands_of(op, pointers, symbols)
                 for number in kernel.private(op):
                     operands["scratch"][number] = operands["scratch"][number].of_worker(b.index(worker))
                 behind = count + len(names)
@@ -470,7 +458,7 @@ class FunctionEmission:
                 kernel.emit(KernelCall(b, self.module, op, operands, axis, share, number, symbols, failed))
                 b.give_back()
 
-        readable = f"{_readable(kernel, op)}.{axis}"
+        readable = f"{readable_name(kernel, op)}.{axis}"
         return self.module.shared((kernel.name, op.name, axis, signature(op)), build, readable)
 
     def _kernel(self, op: Instruction) -> Kernel:
@@ -500,43 +488,9 @@ def _values_of(op: Instruction) -> int:
     return len(list(op.named_uses())) + len(symbols_of(op)) + bool(failure_of(op))
 
 
-def _not_failed(b: Builder) -> Value:
-    """Where an instruction notes that it fails: it has not so far."""
-    place = b.stack(i32, 1)
-    place.store(b.constant(0, i32))
-    return place
-
-
-def failure_of(op: Instruction) -> str:
-    """What is wrong with operands on which an instruction fails; empty for one that never does."""
-    return op.OPERATOR.FAILURE if isinstance(op, DerivedInstruction) else ""
-
-
 def failing(function: FuncOp) -> list[Instruction]:
     """The instructions of a function that may fail, in order; the first has the status 1."""
     return [op for op in operations(function) if isinstance(op, Instruction) and failure_of(op)]
-
-
-def _operands(op: Instruction, pointers: Sequence[Value], symbols: Mapping[str, Value]) -> dict[str, list[Operand]]:
-    """The operands of an instruction by name, at these addresses, where symbols have these values."""
-    operands: dict[str, list[Operand]] = {}
-    for (name, _, value), pointer in zip(op.named_uses(), pointers, strict=True):
-        operand = Operand(pointer, value, symbols=symbols)
-        if symbols:
-            _ = operand.extents  # Computed in front of all branches.
-        operands.setdefault(name, []).append(operand)
-    return operands
-
-
-def symbols_of(op: Instruction) -> list[str]:
-    """The names of the symbols in sizes of an instruction, of operands and those that it says, in order."""
-    return sorted(symbol.name for symbol in used_symbols(op))
-
-
-def _readable(kernel: Kernel, op: Instruction) -> str:
-    """What the function of an instruction is called."""
-    written = largest_shape(op.outputs()[0]) if op.outputs() else ()
-    return ".".join((kernel.name, "x".join(map(str, written)) or "scalar"))
 
 
 def _emit_parallel_for(module: ModuleBuilder, name: str) -> None:
@@ -569,18 +523,3 @@ def _offset(attribute: object) -> int:
     if not isinstance(attribute, IntegerAttr):
         raise CompilerBugError("a buffer has no place", hint="run the pass 'allocate' first")
     return attribute.value.data
-
-
-def signature(op: Instruction) -> str:
-    """What two instructions that may share a function have in common: operand types, properties and body."""
-    stream = StringIO()
-    printer = Printer(stream)
-    for name, _, value in op.named_uses():
-        stream.write(f"{name}:")
-        printer.print_attribute(value.type)
-    for name, attribute in sorted(op.properties.items()):
-        stream.write(f" {name}=")
-        printer.print_attribute(attribute)
-    for region in op.regions:
-        printer.print_region(region)
-    return stream.getvalue()

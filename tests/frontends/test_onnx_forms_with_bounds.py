@@ -173,7 +173,7 @@ def test_calls_with_symbols_use_all_threads(kind: str, axis: int) -> None:
     """With the same bits as on one."""
     model, form = model_of(kind, axis)
     content = model.SerializeToString()
-    bounds = {"size": (1, 4000)}  # Copies are cut where they may be large.
+    bounds = {"size": (1, 40000)}  # Copies are cut where they may be large.
     alone = InferenceSession(content, dimensions=bounds, cache=False, threads=1)
     with counted_cuts() as cuts:
         together = InferenceSession(content, dimensions=bounds, cache=False, threads=3)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 from xdsl.ir import Operation
 
@@ -14,6 +16,7 @@ from glow_mlir.backends.interface import Backend, Compiling, Room
 from glow_mlir.codegen.build import build_artifact, zeroed
 from glow_mlir.codegen.costs import KernelCosts
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
+from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel, is_worth_parts, tiled, tiles_for
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.selection.kernel import Kernel
@@ -32,6 +35,14 @@ from glow_mlir.runtime import machine_code
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.machine_code import MachineCode
 from glow_mlir.runtime.pool_layout import MOST_THREADS
+
+
+def is_allowed(kernel: Kernel, target: Target, by_lines: bool) -> bool:
+    """Whether a kernel may be taken as a target wants it, and where some lines of images are computed."""
+    if (target.accuracy == "strict" and not kernel.STRICT) or (by_lines and not kernel.ROW_TILING):
+        return False
+    return kernel.LEAN or target.optimize != "size"
+
 
 WITHOUT_KERNEL = (ConcatOp, ExpandOp, ReshapeOp, TransposeOp)
 """Operators that are views, or that the pass `decompose-data-movement` makes copies between views."""
@@ -100,7 +111,7 @@ class CpuBackend(Backend):
 
     def supports(self, op: Operation) -> bool:
         # Kernels that pack their operands need constants, which an operator need not have.
-        general = (kernel for kernel in self.kernels.values() if not kernel.ONLY_PACKED)
+        general = (kernel for kernel in self._whole if not kernel.ONLY_PACKED)
         return isinstance(op, WITHOUT_KERNEL) or any(kernel.accepts(op) for kernel in general)
 
     def can_select(self, op: Operation, storage: Storage, target: Target) -> bool:
@@ -170,21 +181,40 @@ class CpuBackend(Backend):
         rest: list[Candidate] = []
         by_lines = by_lines or "image_lines" in op.properties
         is_decided = False
-        for kernel in self.kernels.values():
-            if (target.accuracy == "strict" and not kernel.STRICT) or (by_lines and not kernel.ROW_TILING):
-                continue
-            if target.optimize == "size" and not kernel.LEAN:
-                continue
+        allowed = [kernel for kernel in self._whole if is_allowed(kernel, target, by_lines)]
+        for kernel in allowed:
             if not executes(kernel, op):
                 continue
             own = [Candidate(kernel, tiles) for tiles in kernel.candidates(op, storage, target)]
             if own and not is_decided and kernel.is_profitable(op, storage, target):
                 is_decided = True
+                if not kernel.AXES and isinstance(op, Instruction) and is_worth_parts(op, target):
+                    yield from self._tiled(op, [kernel], storage, target)
                 yield from own
             else:
                 rest += own
-        if is_decided:
-            yield from rest
+        yield from rest if is_decided else self._tiled(op, allowed, storage, target)
+
+    def _tiled(self, op: Operation, kernels: Sequence[Kernel], storage: Storage, target: Target) -> Iterator[Candidate]:
+        """Ways to execute an instruction tile by tile with one of some kernels, the first that can."""
+        for tile in tiles_for(op):
+            for kernel in kernels:
+                if executes(kernel, tile.plain) and kernel.is_profitable(tile.plain, storage, target):
+                    by_tiles = self.kernels[kernel.name + SUFFIX]
+                    found = [Candidate(by_tiles, tiles) for tiles in by_tiles.candidates(op, storage, target)]
+                    yield from found
+                    if found:
+                        return
+
+    @cached_property
+    def kernels(self) -> dict[str, Any]:
+        whole = super().kernels
+        return {**whole, **{kernel.name: kernel for kernel in map(tiled, whole.values())}}
+
+    @cached_property
+    def _whole(self) -> Sequence[Kernel]:
+        """The kernels that are asked for whole instructions."""
+        return [kernel for kernel in self.kernels.values() if not isinstance(kernel, TiledKernel)]
 
     def _guess(self, op: Operation, storage: Storage, target: Target) -> Kernel | None:
         """The kernel that an instruction gets, as it is now, where nothing is measured."""

@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType, f32
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.build import build_artifact
-from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass, signature
+from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
+from glow_mlir.codegen.instruction_functions import signature
 from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.selection.pack_operands import whole_storage
 from glow_mlir.constants.storage import Storage

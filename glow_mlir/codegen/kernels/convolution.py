@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.dot_products import DotProduct
@@ -283,6 +284,7 @@ class _Bound:
     def rows(self, pixels: Pixels) -> None:
         """All pixels at one step."""
         nest = self.nest
+        by_blocks, by_tiles = nest.options.shares_of_rows(pixels.width)
 
         def block(first: Index, rows: Index) -> None:
             def panel(columns: Columns) -> None:
@@ -291,12 +293,12 @@ class _Bound:
                 def tile(row: Index, count: int, tiles: int) -> None:
                     self._tile(columns, (count, tiles), pixels.at(0, row), pixels, ahead, row - first, {})
 
-                emit_runs_of_tiles(nest.b, nest.kernel, first, rows, tile)
+                emit_runs_of_tiles(nest.b, nest.kernel, first, rows, tile, by_tiles)
 
             self._panels(panel)
 
         rows = nest.options.block_rows
-        emit_blocks(nest.b, pixels.width, nest.kernel.tile.rows, rows, block, nest.options.rows)
+        emit_blocks(nest.b, pixels.width, nest.kernel.tile.rows, rows, block, by_blocks)
 
     def lines(self, pixels: Pixels) -> None:
         """Line by line, every line cut evenly."""
@@ -322,15 +324,16 @@ class _Bound:
 
     def wrapped(self, pixels: Pixels) -> None:
         """Tiles that run on from line to line."""
-        nest = self.nest
+        nest, every = self.nest, pixels.height * pixels.width
+        by_blocks, by_tiles = nest.options.shares_of_rows(every)
 
         def block(first: Index, rows: Index) -> None:
-            self._panels(lambda columns: self._wrapped_panel(columns, first, rows, pixels))
+            self._panels(lambda columns: self._wrapped_panel(columns, first, rows, pixels, by_tiles))
 
-        emit_blocks(nest.b, pixels.height * pixels.width, nest.kernel.tile.rows, UNBOUNDED, block, nest.options.rows)
+        emit_blocks(nest.b, every, nest.kernel.tile.rows, UNBOUNDED, block, by_blocks)
 
-    def _wrapped_panel(self, columns: Columns, first: Index, rows: Index, pixels: Pixels) -> None:
-        """Multiply a block of pixels that runs on from line to line with a panel."""
+    def _wrapped_panel(self, columns: Columns, first: Index, rows: Index, pixels: Pixels, share: Partition) -> None:
+        """Multiply a block of pixels that runs on from line to line with a panel, or a share of its tiles."""
         nest = self.nest
         ahead = Ahead(columns, nest.panel_rows, rows)
 
@@ -348,7 +351,7 @@ class _Bound:
             }
             self._tile(columns, (count, 1), pixels.at(line, position), pixels, ahead, row - first, wrap)
 
-        emit_row_tiles(nest.b, first, rows, nest.kernel.tile.rows, tile)
+        emit_row_tiles(nest.b, first, rows, nest.kernel.tile.rows, tile, share)
 
     def _panels(self, body: Callable[[Columns], None]) -> None:
         nest = self.nest

@@ -72,11 +72,14 @@ def emit_panels(
         body(Columns(whole, at(whole), tile.vectors, True, rest))
 
 
-def emit_row_tiles(b: Builder, start: Index, count: Index, most: int, body: Callable[[Index, int], None]) -> None:
+def emit_row_tiles(
+    b: Builder, start: Index, count: Index, most: int, body: Callable[[Index, int], None], share: Partition = ALL
+) -> None:
     """
     Run `body(first row, rows)` for tiles that cover `count` rows from `start`; the second is a number of Python.
 
-    The count is cut evenly: where Python does not know it, the height of the tiles is dispatched on.
+    The count is cut evenly: where Python does not know it, the height of the tiles is dispatched on, and a share is one
+    of the tiles.
     """
     if isinstance(count, int):
         for pieces, rows in balanced(count, most):
@@ -87,24 +90,32 @@ def emit_row_tiles(b: Builder, start: Index, count: Index, most: int, body: Call
     pieces = (count + (most - 1)) // most
     height = count // b.max(pieces, 1)
     higher = count - height * pieces
+    begin, end = share.of(pieces)
     for rows in range(1, most + 1):
         with b.when(height.eq(rows)):
             if rows < most:
-                with b.loop(0, higher) as piece:
+                with b.loop(begin, higher if share.is_all else b.min(higher, end)) as piece:
                     body(piece * (rows + 1) + start, rows + 1)
-            with b.loop(higher, pieces) as piece:
+            with b.loop(higher if share.is_all else b.max(higher, begin), end) as piece:
                 body(piece * rows + higher + start, rows)
 
 
 def emit_runs_of_tiles(
-    b: Builder, kernel: MicroKernel, start: Index, count: Index, body: Callable[[Index, int, int], None]
+    b: Builder,
+    kernel: MicroKernel,
+    start: Index,
+    count: Index,
+    body: Callable[[Index, int, int], None],
+    share: Partition = ALL,
 ) -> None:
     """
     Run `body(first row, rows, tiles)` for tiles of a kernel that cover `count` rows from `start`: one after another, or
     all of one height together where its function goes through them.
+
+    A share is one of the tiles where Python does not know the number of rows.
     """
     if not kernel.loops(b.target, count):
-        emit_row_tiles(b, start, count, kernel.tile.rows, lambda row, rows: body(row, rows, 1))
+        emit_row_tiles(b, start, count, kernel.tile.rows, lambda row, rows: body(row, rows, 1), share)
         return
     assert isinstance(count, int), "tiles are counted by Python"
     for tiles, rows in balanced(count, kernel.tile.rows):
@@ -208,6 +219,15 @@ class GemmOptions:
             block_rows=block, prefetch=prefetch, tile_products=by_tiles, rows=rows, columns=columns, images=images
         )
 
+    def shares_of_rows(self, count: Index) -> tuple[Partition, Partition]:
+        """
+        Of which blocks of rows, and of which tiles of each, the products are.
+
+        Where Python does not know the number of rows, the height of a tile decides how its sums are taken: the parts
+        have the tiles that there are without them.
+        """
+        return (self.rows, ALL) if isinstance(count, int) else (ALL, self.rows)
+
 
 def product_tiles(
     target: Target, dot: DotProduct, rows: int, columns: int, depth: int, row_step: int, fewest: int | None = None
@@ -275,7 +295,8 @@ def emit_gemm(
         epilogue=operands.epilogue,
         planes=tuple(PlaneKind(plane.element, plane.strides[-2] != 0, plane.spread) for plane in planes),
     )
-    nest = _Nest(b, operands, kernel, k, lda, ldc, options.whole_rows or m)
+    by_blocks, by_tiles = options.shares_of_rows(m)
+    nest = _Nest(b, operands, kernel, k, lda, ldc, options.whole_rows or m, by_tiles)
 
     def block(first: Index, rows: Index) -> None:
         def panel(columns: Columns) -> None:
@@ -283,7 +304,7 @@ def emit_gemm(
 
         emit_panels(b, operands.weights, n, dot.panel_rows(k, k), tile, dot.right_cell, panel, options.columns)
 
-    emit_blocks(b, m, tile.rows, options.block_rows, block, options.rows)
+    emit_blocks(b, m, tile.rows, options.block_rows, block, by_blocks)
 
 
 @dataclass(frozen=True)
@@ -297,6 +318,8 @@ class _Nest:
     lda: Index
     ldc: Index
     whole_rows: Index
+    share: Partition
+    """Which of the tiles of a block."""
 
     def panel(self, columns: Columns, first: Index, rows: Index) -> None:
         """Multiply a block of rows with one panel of columns."""
@@ -323,7 +346,7 @@ class _Nest:
                 **self._planes(row, columns.start),
             )
 
-        emit_runs_of_tiles(self.b, kernel, first, rows, tile)
+        emit_runs_of_tiles(self.b, kernel, first, rows, tile, self.share)
 
     def _planes(self, row: Index, column: Index) -> dict[str, Index]:
         """Where the tile at a row and column finds the planes of the epilogue."""

@@ -1,0 +1,92 @@
+"""The function of one instruction, which equal instructions share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from io import StringIO
+
+from xdsl.printer import Printer
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.types import i32, index_type, ptr
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.shapes import largest_shape
+from glow_mlir.dialects.symbol_binding import used_symbols
+
+
+def instruction_function(module: ModuleBuilder, kernel: Kernel, op: Instruction) -> str:
+    """
+    The function of one instruction, which returns 1 if that fails; instructions that are equal but for their
+    buffers share it.
+
+    It takes the addresses of the operands, then the numbers of the symbols in `symbols_of`.
+    """
+    may_fail = bool(failure_of(op))
+
+    def build(name: str) -> None:
+        names, count = symbols_of(op), len(list(op.named_uses()))
+        parameters = [*[ptr] * count, *[index_type] * len(names)]
+        result = i32 if may_fail else None
+        function = define_function(module, name, parameters, result=result, internal=True, passes=kernel.passes)
+        with function as (b, arguments):
+            failed = not_failed(b) if may_fail else None
+            symbols = dict(zip(names, arguments[count:], strict=True))
+            operands = operands_of(op, arguments[:count], symbols)
+            kernel.emit(KernelCall(b, module, op, operands, symbols=symbols, failed=failed))
+            b.give_back(None if failed is None else failed.load(i32))
+
+    return module.shared((kernel.name, op.name, signature(op)), build, readable_name(kernel, op))
+
+
+def not_failed(b: Builder) -> Value:
+    """Where an instruction notes that it fails: it has not so far."""
+    place = b.stack(i32, 1)
+    place.store(b.constant(0, i32))
+    return place
+
+
+def failure_of(op: Instruction) -> str:
+    """What is wrong with operands on which an instruction fails; empty for one that never does."""
+    return op.OPERATOR.FAILURE if isinstance(op, DerivedInstruction) else ""
+
+
+def operands_of(op: Instruction, pointers: Sequence[Value], symbols: Mapping[str, Value]) -> dict[str, list[Operand]]:
+    """The operands of an instruction by name, at these addresses, where symbols have these values."""
+    operands: dict[str, list[Operand]] = {}
+    for (name, _, value), pointer in zip(op.named_uses(), pointers, strict=True):
+        operand = Operand(pointer, value, symbols=symbols)
+        if symbols:
+            _ = operand.extents  # Computed in front of all branches.
+        operands.setdefault(name, []).append(operand)
+    return operands
+
+
+def symbols_of(op: Instruction) -> list[str]:
+    """The names of the symbols in sizes of an instruction, of operands and those that it says, in order."""
+    return sorted(symbol.name for symbol in used_symbols(op))
+
+
+def readable_name(kernel: Kernel, op: Instruction) -> str:
+    """What the function of an instruction is called."""
+    written = largest_shape(op.outputs()[0]) if op.outputs() else ()
+    return ".".join((kernel.name, "x".join(map(str, written)) or "scalar"))
+
+
+def signature(op: Instruction) -> str:
+    """What two instructions that may share a function have in common: operand types, properties and body."""
+    stream = StringIO()
+    printer = Printer(stream)
+    for name, _, value in op.named_uses():
+        stream.write(f"{name}:")
+        printer.print_attribute(value.type)
+    for name, attribute in sorted(op.properties.items()):
+        stream.write(f" {name}=")
+        printer.print_attribute(attribute)
+    for region in op.regions:
+        printer.print_region(region)
+    return stream.getvalue()

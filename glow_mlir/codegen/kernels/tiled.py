@@ -1,0 +1,221 @@
+"""Kernels that run another one tile by tile, and so have what that lacks: bodies, run-time sizes, parts for threads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.ir import Operation
+
+from glow_mlir.analysis.cost import work
+from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.instruction_functions import instruction_function, symbols_of
+from glow_mlir.codegen.kernels.elementwise import StackKernel
+from glow_mlir.codegen.selection.acceptance import executes
+from glow_mlir.codegen.selection.kernel import Buffer, Choice, Kernel, KernelCall, Operand, Tiles, tiles_of
+from glow_mlir.codegen.tile import Tile
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.element_types import signless
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.derive import BODIES, DerivedInstruction
+from glow_mlir.dialects.glow_low.forms import at_largest
+from glow_mlir.dialects.glow_low.memory import buffer_type, byte_size
+from glow_mlir.dialects.shapes import has_static_shape, is_empty
+from glow_mlir.dialects.sizes import largest, static
+from glow_mlir.dialects.target import Target
+
+ROWS = "tile"
+"""The name among the tiles of an instruction of how many indices of the last parallel axis a tile has."""
+
+SUFFIX = "-tiled"
+"""What the name of a kernel has behind that of the kernel which it runs."""
+
+
+class TiledKernel(Kernel):
+    """
+    The loops over the tiles of an instruction, each of which another kernel computes.
+
+    It is chosen for what that kernel does not execute whole, and for several threads where it has no axis to cut. The
+    functions of a tile, of which there are up to three, are shared by all instructions with equal tiles.
+    """
+
+    AXES = ("tiles",)
+    EPILOGUE = True
+    PROLOGUE = True
+    RUN_TIME_SIZES = True
+
+    def __init__(self, inner: Kernel) -> None:
+        self.inner = inner
+
+    def accepts(self, op: Operation) -> bool:
+        return tile_of(op, self.inner) is not None
+
+    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+        tile = tile_of(op, self.inner)
+        if tile is None:
+            return ()
+        sized = replace(tile, rows=_rows(tile, target))
+        room = sum(map(byte_size, sized.staged.values()))
+        if room > target.l2_bytes // 2 and all(map(has_static_shape, tile.op.operands)):
+            return ()  # What is far from the core in between is as well stored and loaded.
+        return [{ROWS: sized.rows, **tiles} for tiles in self.inner.candidates(sized.plain, storage, target)]
+
+    def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
+        tile = self._chosen(op)
+        extent = largest(tile.extents[-1]) if tile.extents else 1
+        rows = {ROWS: Choice(range(1, max(extent, 1) + 1), needed=True)}
+        return {**self.inner.choices(self.prepared(tile, target), target), **rows}
+
+    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+        tile = self._chosen(op)
+        return [*tile.scratch(), *self.inner.scratch(tile.inner(self._properties(op)), target)]
+
+    def private(self, op: Instruction) -> Sequence[int]:
+        return range(sum(name == "scratch" for name, _, _ in op.named_uses()))
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        tile = self._chosen(op)
+        *outer, last = static(tile.extents)
+        return {"tiles": max(1, math.prod(outer) * -(-last // tile.rows))}
+
+    def emit(self, call: KernelCall) -> None:
+        assert isinstance(call.op, DerivedInstruction)
+        tile = self._chosen(call.op)
+        *outer, last = call.extents(tile.extents)
+        whole = last // tile.rows
+        Emission(self, call, tile).run((*outer, whole))
+        rest = last - whole * tile.rows
+        if not isinstance(rest, int) or rest:
+            Emission(self, call, replace(tile, rows=1), whole * tile.rows).run((*outer, rest))
+
+    def _chosen(self, op: Operation) -> Tile:
+        """The tile that was chosen for an instruction."""
+        tile = tile_of(op, self.inner)
+        assert tile is not None, "what is selected was accepted"
+        return replace(tile, rows=tiles_of(op).get(ROWS, 1))
+
+    def _properties(self, op: Instruction) -> dict[str, DictionaryAttr]:
+        """What an instruction says of the one of a tile."""
+        tiles = {name: to_attribute(size) for name, size in tiles_of(op).items() if name != ROWS}
+        return {"tiles": DictionaryAttr(tiles)} if tiles else {}
+
+    def prepared(self, tile: Tile, target: Target) -> DerivedInstruction:
+        """The instruction of a tile, with its tiles and scratch."""
+        properties = self._properties(tile.op)
+        buffers = self.inner.scratch(tile.inner(properties), target)
+        return tile.inner(properties, [buffer_type(*buffer) for buffer in buffers])
+
+
+def tiles_for(op: Operation) -> Sequence[Tile]:
+    """
+    What kernels may be asked for in place of an instruction, in tiles of one index: with its own bodies, if it has any,
+    then with stacks for these.
+    """
+    if not isinstance(op, DerivedInstruction) or op.packing is not None or "image_lines" in op.properties:
+        return ()
+    if not op.parallel_axes().count or any(map(is_empty, op.operands)):
+        return ()
+    staged = Tile(op, 1)
+    found = [Tile(op, 1, frozenset(BODIES))] if op.regions else []
+    # Each element of the first operand has to be in one tile, where a prologue computes it for that.
+    moves = all(axis is not None for axis in staged.places[op.FIRST_INPUT][0])
+    return [*found, staged] if moves or not staged.is_staged("prologue") else found
+
+
+def tile_of(op: Operation, kernel: Kernel) -> Tile | None:
+    """The tile of one index that a kernel executes; `None` where there is none."""
+    return next((tile for tile in tiles_for(op) if executes(kernel, tile.plain)), None)
+
+
+def _rows(tile: Tile, target: Target) -> int:
+    """How many indices of the last parallel axis fit into half of the first cache, and leave each thread some."""
+    extent = tile.extents[-1]
+    moved = (value for group in tile.parts.values() for value in group)
+    room = sum(map(byte_size, (*moved, *tile.staged.values())))
+    rows = max(1, target.l1_bytes // 2 // max(1, room))
+    if not isinstance(extent, int):
+        return max(1, min(rows, largest(extent)))
+    if target.threads > 1:
+        outer = math.prod(map(largest, tile.extents[:-1]))
+        rows = min(rows, -(-extent * outer // (target.threads * kernel_costs(target).parts_per_thread)))
+    # Tiles of one size have one function.
+    return next(size for size in range(min(rows, extent), 0, -1) if extent % size == 0)
+
+
+def is_worth_parts(op: Instruction, target: Target) -> bool:
+    """Whether an instruction is so much work that several threads are faster."""
+    costs = kernel_costs(target)
+    return target.threads > 1 and work(at_largest(op), costs) >= 2 * costs.part_operations
+
+
+@dataclass(frozen=True)
+class Emission:
+    """The loops over tiles of one size, the first of which begins at an index of the last parallel axis."""
+
+    kernel: TiledKernel
+    call: KernelCall
+    tile: Tile
+    first: Index = 0
+
+    def run(self, extents: Extents) -> None:
+        """Run the functions of a tile for each, or for a share of them."""
+        nest(self.call.b, extents, self._at, self.call.share("tiles"))
+
+    def _at(self, indices: list[Index]) -> None:
+        """The stack in front, the instruction, and the stack behind, of one tile."""
+        *outer, last = indices
+        place = [*outer, last * self.tile.rows + self.first]
+        groups = {
+            name: [self._moved(name, number, operand, place).pointer for number, operand in enumerate(group)]
+            for name, group in self.call.operands.items()
+            if name != "scratch"
+        }
+        own = [operand.pointer for operand in self.call.many("scratch")]
+        staged = dict(zip(self.tile.staged, own, strict=False))
+        (result, *_), first = self.tile.op.OPERATOR_RESULTS, self.tile.op.FIRST_INPUT
+        inner = dict(groups)
+        if "prologue" in staged:
+            self._stack("prologue", [staged["prologue"], *groups[first], *groups.get("prologue_sources", ())])
+            inner[first] = [staged["prologue"]]
+        if "epilogue" in staged:
+            inner[result] = [staged["epilogue"]]
+        op = self._inner
+        inner["scratch"] = own[len(staged) :]
+        names = dict.fromkeys(name for name, _, _ in op.named_uses())
+        self._call(self.kernel.inner, op, [pointer for name in names for pointer in inner[name]])
+        if "epilogue" in staged:
+            targets, sources = (groups.get(f"epilogue_{ends}", ()) for ends in ("targets", "sources"))
+            self._stack("epilogue", [*groups[result], *targets, staged["epilogue"], *sources])
+
+    @cached_property
+    def _inner(self) -> DerivedInstruction:
+        return self.kernel.prepared(self.tile, self.call.target)
+
+    def _moved(self, name: str, number: int, operand: Operand, place: Sequence[Index]) -> Operand:
+        """What the tile at a place has of an operand."""
+        offset = linear(place, self.tile.steps(name, number, operand.value))
+        return replace(operand, pointer=operand.pointer.at(offset, signless(operand.element)))
+
+    def _stack(self, body: str, pointers: Sequence[Value]) -> None:
+        self._call(StackKernel(), self.tile.stack(body), pointers)
+
+    def _call(self, kernel: Kernel, op: Instruction, pointers: Sequence[Value]) -> None:
+        """Call the function of an instruction; where it fails, the whole one does."""
+        call = self.call
+        symbols = [call.symbols[name] for name in symbols_of(op)]
+        failed = call.b.call(instruction_function(call.module, kernel, op), [*pointers, *symbols])
+        if failed is not None:
+            with call.b.when(failed.ne(0)):
+                call.fail()
+
+
+def tiled(kernel: Kernel) -> TiledKernel:
+    """The kernel that runs another one tile by tile."""
+    kept = {name: getattr(kernel, name) for name in ("passes", "STRICT", "LEAN", "SUMMING")}
+    return type(f"Tiled{type(kernel).__name__}", (TiledKernel,), {"name": kernel.name + SUFFIX, **kept})(kernel)

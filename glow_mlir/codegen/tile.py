@@ -1,0 +1,185 @@
+"""
+A tile of an instruction: some indices of its parallel axes, computed by an instruction for itself.
+
+Where a kernel lacks an ability, tiles have it. A prologue is a stack that fills a scratch tile in front of the
+instruction, an epilogue one behind it; sizes that are known at run time only are the number of tiles, of which threads
+have shares. Bodies that the kernel applies itself stay with the instruction of the tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from glow_mlir.dialects.glow_high.base import to_segments
+from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
+from glow_mlir.dialects.glow_low.body import maps_attribute
+from glow_mlir.dialects.glow_low.derive import BODIES, DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import Buffer, buffer_type, strides_of
+from glow_mlir.dialects.glow_low.stack import PARALLEL, StackOp
+from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, rank_of, sizes_of
+from glow_mlir.support.symbols import Sizes
+
+OF_THE_WHOLE = ("kernel", "partitions", "tiles", "packing", "samples", "image_lines", "operandSegmentSizes")
+"""Properties of an instruction that its tiles do not have."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """
+    The instruction of `rows` indices of the last parallel axis, and of one of each other.
+
+    Each body that is not `kept` by the instruction of the tile is a stack.
+    """
+
+    op: DerivedInstruction
+    rows: int
+    kept: frozenset[str] = frozenset()
+
+    @cached_property
+    def axes(self) -> ParallelAxes:
+        """The parallel axes of the whole instruction."""
+        return self.op.parallel_axes()
+
+    @cached_property
+    def extents(self) -> Sizes:
+        """The sizes of the parallel axes."""
+        return sizes_of(self.op.outputs()[0])[: self.axes.count]
+
+    @cached_property
+    def places(self) -> dict[str, Sequence[Sequence[int | None]]]:
+        """For each operand of the whole, by name: which of its axes the parallel axes are."""
+        found: dict[str, list[Sequence[int | None]]] = {}
+        whole: Sequence[int | None] = [None] * self.axes.count
+        results = range(self.axes.count)
+        first = self.axes.operands.get(self.op.FIRST_INPUT, whole)
+        maps = {
+            "prologue_sources": (self.op.prologue, first),
+            "epilogue_targets": (self.op.epilogue, results),
+            "epilogue_sources": (self.op.epilogue, results),
+        }
+        for name, _, _ in self.op.named_uses():
+            group = found.setdefault(name, [])
+            if name in maps:
+                body, axes = maps[name]
+                assert body is not None
+                behind = len(body.targets) if name == "epilogue_sources" else 0
+                group.append(_mapped(body.maps[behind + len(group)], axes))
+            else:
+                group.append(results if name in self.op.OPERATOR_RESULTS else self.axes.operands.get(name, whole))
+        return dict(found)
+
+    def steps(self, name: str, number: int, value: SSAValue) -> Shape:
+        """By how many elements an index of each parallel axis moves an operand, which is that `number` of its name."""
+        strides, sizes = strides_of(value), sizes_of(value)
+        pairs = zip(self.places[name][number], self.extents, strict=True)
+        return tuple(
+            0 if axis is None or (sizes[axis] == 1 and extent != 1) else strides[axis] for axis, extent in pairs
+        )
+
+    def part(self, name: str, number: int, value: SSAValue) -> Buffer:
+        """The type of what the tile has of an operand."""
+        sizes, extents = list(sizes_of(value)), self.extents
+        for position, axis in enumerate(self.places[name][number]):
+            if axis is not None and (sizes[axis] != 1 or extents[position] == 1):
+                sizes[axis] = self.rows if position == len(extents) - 1 else 1
+        return buffer_type(tuple(sizes), element_of(value), strides_of(value))
+
+    @cached_property
+    def parts(self) -> dict[str, list[Buffer]]:
+        """What the tile has of each operand of the whole but of scratch, by name."""
+        found: dict[str, list[Buffer]] = {}
+        for name, _, value in self.op.named_uses():
+            if name != "scratch":
+                group = found.setdefault(name, [])
+                group.append(self.part(name, len(group), value))
+        return found
+
+    @cached_property
+    def staged(self) -> dict[str, Buffer]:
+        """The scratch tiles, by body: what holds the elements between its stack and the instruction."""
+        found: dict[str, Buffer] = {}
+        if self.is_staged("prologue"):
+            first = self.parts[self.op.FIRST_INPUT][0]
+            found["prologue"] = buffer_type(sizes_of(first), element_of(first))
+        if self.is_staged("epilogue"):
+            (name,) = self.op.OPERATOR_RESULTS
+            (computed,) = self.op.inferred_types()
+            found["epilogue"] = buffer_type(sizes_of(self.parts[name][0]), computed.element_type)
+        return found
+
+    def is_staged(self, body: str) -> bool:
+        """Whether there is this body, and not as one of the instruction of the tile."""
+        return self.op.properties.get(f"{body}_maps") is not None and body not in self.kept
+
+    def scratch(self) -> list[tuple[Shape, Attribute]]:
+        """Shapes and element types of the scratch tiles."""
+        return [(largest_shape(type_), element_of(type_)) for type_ in self.staged.values()]
+
+    @cached_property
+    def plain(self) -> DerivedInstruction:
+        """The instruction of the tile, before a kernel is chosen."""
+        return self.inner({})
+
+    def inner(self, properties: Mapping[str, Attribute], scratch: Sequence[Buffer] = ()) -> DerivedInstruction:
+        """The instruction of the tile, with these properties and scratch of its own."""
+        (result, *_), first = self.op.OPERATOR_RESULTS, self.op.FIRST_INPUT
+        groups: dict[str, list[Buffer]] = {**self.parts, "scratch": list(scratch)}
+        for body, name in (("prologue", first), ("epilogue", result)):
+            if self.is_staged(body):
+                groups[name] = [self.staged[body]]
+                groups |= {f"{body}_targets": [], f"{body}_sources": []}
+        left_out = {*OF_THE_WHOLE, *(f"{body}_maps" for body in BODIES if self.is_staged(body))}
+        own = {name: value for name, value in self.op.properties.items() if name not in left_out}
+        names = [name for name, _ in self.op.get_irdl_definition().operands]
+        lists = [groups.get(name, []) for name in names]
+        present = [body for body in BODIES if self.op.properties.get(f"{body}_maps") is not None]
+        regions = zip(present, self.op.regions, strict=True)
+        return type(self.op).create(
+            operands=Block(arg_types=[type_ for group in lists for type_ in group]).args,
+            properties={**own, **properties, "operandSegmentSizes": to_segments([len(group) for group in lists])},
+            regions=[region.clone() for body, region in regions if not self.is_staged(body)],
+            location=self.op.location,
+        )
+
+    def stack(self, body: str) -> StackOp:
+        """
+        The stack that is a body: from the operand, or what the instruction computes, to scratch, or what is stored.
+
+        Its operands are, of the prologue: the scratch tile, the first operand, further sources; of the epilogue: the
+        result, further targets, the scratch tile, further sources.
+        """
+        found = self.op.prologue if body == "prologue" else self.op.epilogue
+        assert found is not None
+        targets, sources = self.parts.get(f"{body}_targets", []), self.parts.get(f"{body}_sources", [])
+        own = self.parts[self.op.FIRST_INPUT if body == "prologue" else next(iter(self.op.OPERATOR_RESULTS))][0]
+        ends = [self.staged[body], own] if body == "prologue" else [own, self.staged[body]]
+        rank, count = rank_of(own), len(targets)
+        types = [ends[0], *targets, ends[1], *sources]
+        itself = AffineMap.identity(rank)
+        maps = [itself, *found.maps[:count], itself, *found.maps[count:]]
+        return StackOp.create(
+            operands=Block(arg_types=types).args,
+            properties={
+                "maps": maps_attribute(maps),
+                "iterators": ArrayAttr([StringAttr(PARALLEL)] * rank),
+                "operandSegmentSizes": to_segments([1 + count, 1 + len(sources)]),
+            },
+            regions=[self.op.bodies[0 if body == "prologue" else -1].clone()],
+            location=self.op.location,
+        )
+
+
+def _mapped(affine: AffineMap, axes: Sequence[int | None]) -> list[int | None]:
+    """Which axes of an operand of a body the parallel axes are, which are these of the body's index space."""
+    positions = {
+        expression.position: axis
+        for axis, expression in enumerate(affine.results)
+        if isinstance(expression, AffineDimExpr)
+    }
+    return [None if axis is None else positions.get(axis) for axis in axes]
