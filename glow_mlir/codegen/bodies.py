@@ -15,9 +15,10 @@ from xdsl.ir import Attribute, Block
 from xdsl.printer import Printer
 
 from glow_mlir.analysis.cost import operations
+from glow_mlir.codegen.access import load, store
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import vector
-from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.math.narrow import in_memory
 from glow_mlir.codegen.scalar_body import clipping_of, emit_scalar_body
@@ -115,6 +116,65 @@ def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[Plane, ...]]:
     is_light = operations(body.block, costs) <= costs.light_operations
     found = Epilogue(body_text(body.block), body.block, element, len(body.targets), is_light, clipping_of(body.block))
     return found, planes_of(operands, body)
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where a kernel stores what it computes: the result, through the epilogue of the instruction if it has one."""
+
+    operand: Operand
+    epilogue: Epilogue | None
+    planes: tuple[Plane, ...]
+
+    @staticmethod
+    def of(call: KernelCall) -> Sink:
+        """Where the kernel of a call stores."""
+        return Sink(call.result, *epilogue_of(call))
+
+    @property
+    def strides(self) -> list[Shape]:
+        """By how many elements the axes of the result move it, and then each plane."""
+        return [self.operand.strides, *(plane.strides for plane in self.planes)]
+
+    def store(
+        self, b: Builder, offsets: Sequence[Index], steps: Sequence[int], value: Value, mask: Value | None = None
+    ) -> None:
+        """
+        Store neighbouring elements, of which the lanes outside `mask` do not exist.
+
+        `offsets` and `steps` have place and stride from lane to lane, of the result and then of each plane.
+        """
+        if self.epilogue is None:
+            store(b, self.operand, offsets[0], value, mask)
+        else:
+            self.epilogue.store(b, self.operand.pointer, self.planes, offsets, steps, value, mask)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a kernel reads element by element: an operand, through the prologue of the instruction if it has one."""
+
+    operand: Operand
+    prologue: Prologue | None
+
+    @staticmethod
+    def of(call: KernelCall, name: str) -> Source:
+        """The first operand of the instruction of a call, which has that name."""
+        return Source(call.one(name), prologue_of(call))
+
+    @property
+    def strides(self) -> list[Shape]:
+        """By how many elements the axes of the operand move it, and then each plane."""
+        planes = () if self.prologue is None else self.prologue.planes
+        return [self.operand.strides, *(plane.strides for plane in planes)]
+
+    def load(self, b: Builder, offsets: Sequence[Index], steps: Sequence[int], lanes: int) -> Value:
+        """Neighbouring elements in the type that kernels compute in; `offsets` and `steps` as for `Sink.store`."""
+        x = load(b, self.operand, offsets[0], steps[0], lanes)
+        if self.prologue is None:
+            return x
+        places = zip(self.prologue.planes, offsets[1:], steps[1:], strict=True)
+        return self.prologue.apply(b, x, [plane.read(b, offset, step, lanes) for plane, offset, step in places])
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.access import load, store
+from glow_mlir.codegen.access import load
+from glow_mlir.codegen.bodies import Sink
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Extents, Index, chunks, collapse, linear, nest, vector_nest
 from glow_mlir.codegen.builder.partition import ALL, Partition
@@ -140,13 +141,15 @@ class Line:
         )
         return concatenated(self.b, [first, *others])
 
-    def store(self, number: int, operand: Operand, offsets: Sequence[Index], value: Value) -> None:
-        """Write neighbouring elements of each line."""
+    def store(self, numbers: Sequence[int], sink: Sink, offsets: Sequence[Index], value: Value) -> None:
+        """Store neighbouring elements of each line; the result and its planes are the operands of these numbers."""
         lanes = value.lanes // self.count
+        steps = [self.lines.innermost(number) for number in numbers]
         for line in range(self.count):
-            place = moved_by(offsets[number], line, self.lines.outer_steps[number][-1]) if line else offsets[number]
+            moves = (self.lines.outer_steps[number][-1] if line else 0 for number in numbers)
+            places = [moved_by(offsets[number], line, move) for number, move in zip(numbers, moves, strict=True)]
             part = value if self.count == 1 else lane_range(self.b, value, line * lanes, lanes)
-            store(self.b, operand, place, part)
+            sink.store(self.b, places, steps, part)
 
     def spread(self, value: Value, lanes: int) -> Value:
         """What `fold` gave, for `lanes` elements of each line."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, cast
 
 from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.access import computed, lanes_for
+from glow_mlir.codegen.bodies import Sink
 from glow_mlir.codegen.builder.nests import Index, numbers
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import broadcast_strides
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.reductions import is_computed_as_stored
 from glow_mlir.codegen.lines import Line, Lines, line_steps
 from glow_mlir.codegen.math.roots import square_root
 from glow_mlir.codegen.math.scalar_math import MATH
@@ -63,25 +66,30 @@ class SoftmaxKernel(Kernel):
     """
     Three passes over each line: its largest element, exponentials and their sum, division.
 
-    The result holds the exponentials in between. `log_softmax` stores only in the last pass.
+    The result holds the exponentials in between, so that an epilogue is for tiles. `log_softmax` stores only in the
+    last pass.
     """
 
     name = "softmax"
     AXES = ("lines",)
+    EPILOGUE = True
     RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
+        if op.regions:
+            return kind_of(op) is ops.LogSoftmaxOp and is_computed_as_stored(op)
         return kind_of(op) in (ops.SoftmaxOp, ops.LogSoftmaxOp)
 
     def emit(self, call: KernelCall) -> None:
         source, result = call.one("input"), call.result
         rank = len(source.sizes)
         axes = (normalize_axis(integer(cast(ops.SoftmaxOp, call.op).axis), rank),) if rank else ()
-        lines = Lines.of(source.extents, axes, [result.strides, source.strides])
+        sink = Sink.of(call)
+        planes = [plane.strides for plane in sink.planes]
+        lines = Lines.of(source.extents, axes, [result.strides, source.strides, *planes])
         emit_line = _log_softmax_line if kind_of(call.op) is ops.LogSoftmaxOp else _softmax_line
-        _each_line(
-            call, lines, computed(source.element), lambda line: emit_line(call, line), softmax_alone(call.target)
-        )
+        alone = softmax_alone(call.target)
+        _each_line(call, lines, computed(source.element), lambda line: emit_line(call, line, sink), alone)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         shape = shape_of(op.inputs()[0])
@@ -128,26 +136,27 @@ def _peak(call: KernelCall, line: Line) -> Value:
     return peak
 
 
-def _softmax_line(call: KernelCall, line: Line) -> None:
+def _softmax_line(call: KernelCall, line: Line, sink: Sink) -> None:
     b, source, result = call.b, call.one("input"), call.result
     peak = _peak(call, line)
 
     def accumulate(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
         power = MATH["exp"](b, line.load(1, source, offsets, lanes) - line.spread(peak, lanes))
-        line.store(0, result, offsets, power)
+        line.store((0,), sink, offsets, power)
         return [values[0] + power]
 
     (total,) = line.fold([(0.0, computed(source.element))], accumulate, _sum)
     factor = 1.0 / total
 
     def scale(_: Index, offsets: list[Index], lanes: int) -> None:
-        line.store(0, result, offsets, line.load(0, result, offsets, lanes) * line.spread(factor, lanes))
+        line.store((0,), sink, offsets, line.load(0, result, offsets, lanes) * line.spread(factor, lanes))
 
     line.each(scale)
 
 
-def _log_softmax_line(call: KernelCall, line: Line) -> None:
-    b, source, result = call.b, call.one("input"), call.result
+def _log_softmax_line(call: KernelCall, line: Line, sink: Sink) -> None:
+    b, source = call.b, call.one("input")
+    numbers = (0, *range(2, 2 + len(sink.planes)))
     peak = _peak(call, line)
 
     def accumulate(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
@@ -160,7 +169,7 @@ def _log_softmax_line(call: KernelCall, line: Line) -> None:
     def subtract(_: Index, offsets: list[Index], lanes: int) -> None:
         x = line.load(1, source, offsets, lanes)
         # Two differences: the sum of both subtrahends would lose the smaller one's digits.
-        line.store(0, result, offsets, x - line.spread(peak, lanes) - line.spread(logarithm, lanes))
+        line.store(numbers, sink, offsets, x - line.spread(peak, lanes) - line.spread(logarithm, lanes))
 
     line.each(subtract)
 
@@ -175,34 +184,42 @@ class LayerNormalizationKernel(Kernel):
 
     name = "layer-normalization"
     AXES = ("lines",)
+    EPILOGUE = True
     RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) not in (ops.LayerNormalizationOp, ops.RmsNormalizationOp):
             return False
         normalized = cast(ops.LayerNormalizationOp, op)
+        if op.regions and not is_computed_as_stored(op):
+            return False
         return all(isinstance(sizes_of(normalized.input)[axis], int) for axis in normalized.normalized_axes())
 
     def emit(self, call: KernelCall) -> None:
         op = cast(ops.LayerNormalizationOp, call.op)
-        source, result = call.one("input"), call.result
+        source, sink = call.one("input"), Sink.of(call)
         factors: Sequence[Operand] = (call.one("scale"), *call.many("bias"))
         strides = [broadcast_strides(operand, len(source.sizes)) for operand in factors]
         axes = op.normalized_axes()
-        lines = Lines.of(source.extents, axes, [result.strides, source.strides, *strides])
+        strides += [plane.strides for plane in sink.planes]
+        lines = Lines.of(source.extents, axes, [call.result.strides, source.strides, *strides])
         count = math.prod(numbers([source.extents[axis] for axis in axes]))
         centred = kind_of(call.op) is ops.LayerNormalizationOp
         element = computed(source.element)
         alone = normalization_alone(call.target)
-        _each_line(call, lines, element, lambda line: _normalize_line(call, line, factors, count, centred), alone)
+        emit_line = partial(_normalize_line, call, sink=sink, factors=factors, count=count, centred=centred)
+        _each_line(call, lines, element, emit_line, alone)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         axes = cast(ops.LayerNormalizationOp, op).normalized_axes()
         return {"lines": line_steps(shape_of(op.inputs()[0]), axes)}
 
 
-def _normalize_line(call: KernelCall, line: Line, factors: Sequence[Operand], count: int, centred: bool) -> None:
-    b, source, result = call.b, call.one("input"), call.result
+def _normalize_line(
+    call: KernelCall, line: Line, sink: Sink, factors: Sequence[Operand], count: int, centred: bool
+) -> None:
+    b, source = call.b, call.one("input")
+    planes = range(2 + len(factors), 2 + len(factors) + len(sink.planes))
     zero = [(0.0, computed(source.element))]
     share = 1.0 / max(count, 1)
 
@@ -226,6 +243,6 @@ def _normalize_line(call: KernelCall, line: Line, factors: Sequence[Operand], co
     def normalize(_: Index, offsets: list[Index], lanes: int) -> None:
         value = centred_element(offsets, lanes) * line.spread(factor, lanes)
         scale, *bias = (line.load(number, operand, offsets, lanes) for number, operand in enumerate(factors, 2))
-        line.store(0, result, offsets, b.fma(value, scale, bias[0]) if bias else value * scale)
+        line.store((0, *planes), sink, offsets, b.fma(value, scale, bias[0]) if bias else value * scale)
 
     line.each(normalize)

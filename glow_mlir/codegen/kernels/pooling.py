@@ -13,8 +13,8 @@ from typing import ClassVar, cast
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from glow_mlir.codegen.access import computed, lanes_for, load, store
-from glow_mlir.codegen.bodies import epilogue_of
+from glow_mlir.codegen.access import computed, lanes_for, load
+from glow_mlir.codegen.bodies import Sink
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, linear, nest, nest_steps, vector_loop
 from glow_mlir.codegen.builder.partition import ALL, Partition
@@ -362,14 +362,10 @@ class PoolEmission:
 
     def store(self, value: Value, offset: Index, pixel: Sequence[Index], channel: Index, mask: Value | None) -> None:
         """Store a vector of results of a pixel, from a channel on, or pass it through the epilogue."""
-        b, result = self.call.b, self.call.result
-        epilogue, planes = epilogue_of(self.call)
-        if epilogue is None:
-            store(b, result, offset, value, mask)
-            return
-        places = [moved_by(linear(pixel, p.strides[:-1]), channel, p.strides[-1]) for p in planes]
-        steps = [1, *(plane.strides[-1] for plane in planes)]
-        epilogue.store(b, result.pointer, planes, [offset, *places], steps, value, mask)
+        sink = Sink.of(self.call)
+        places = [moved_by(linear(pixel, p.strides[:-1]), channel, p.strides[-1]) for p in sink.planes]
+        steps = [1, *(plane.strides[-1] for plane in sink.planes)]
+        sink.store(self.call.b, [offset, *places], steps, value, mask)
 
 
 @kernel("max-pool")

@@ -10,7 +10,7 @@ from typing import cast
 from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
-from glow_mlir.codegen.bodies import epilogue_of, prologue_of
+from glow_mlir.codegen.bodies import Sink, Source
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, product
 from glow_mlir.codegen.builder.types import f64, i32, i64, type_info, vector
@@ -146,49 +146,30 @@ class ReduceKernel(Kernel):
 
     def emit(self, call: KernelCall) -> None:
         op = cast(ops.Reduction, call.op)
-        b, source, result = call.b, call.one("input"), call.result
-        axes = op.reduced_axes()
-        prologue, (epilogue, planes) = prologue_of(call), epilogue_of(call)
+        b, source, sink = call.b, Source.of(call, "input"), Sink.of(call)
+        operand, axes = source.operand, op.reduced_axes()
         reducer = REDUCERS[kind_of(call.op)]
-        type_ = computed(source.element)
-        combine = reducer.combine(source.element)
-        count = product(source.extents[axis] for axis in axes)
+        type_ = computed(operand.element)
+        combine = reducer.combine(operand.element)
+        count = product(operand.extents[axis] for axis in axes)
         # As many vectors hide the latency of an addition, and read whole lines where rows are far apart.
         width = lanes_for(call.target, type_, (0,), kernel_costs(call.target).independent_sums)
 
-        loaded = () if prologue is None else prologue.planes
-        space = (len(source.sizes), axes, flag(op.keepdims))
-        lines = Lines.of(
-            source.extents,
-            axes,
-            [
-                source.strides,
-                *(plane.strides for plane in loaded),
-                *(spread_strides(strides, *space) for strides in (result.strides, *(p.strides for p in planes))),
-            ],
-        )
-        steps = [lines.innermost(operand) for operand in range(2 + len(loaded) + len(planes))]
-        first = 1 + len(loaded)
-
-        def element(offsets: list[Index], lanes: int) -> Value:
-            x = load(b, source, offsets[0], steps[0], lanes)
-            if prologue is None:
-                return x
-            places = zip(loaded, offsets[1:first], steps[1:first], strict=True)
-            return prologue.apply(b, x, [plane.read(b, offset, step, lanes) for plane, offset, step in places])
+        space = (len(operand.sizes), axes, flag(op.keepdims))
+        first = len(source.strides)
+        walked = [*source.strides, *(spread_strides(strides, *space) for strides in sink.strides)]
+        lines = Lines.of(operand.extents, axes, walked)
+        steps = [lines.innermost(number) for number in range(len(walked))]
 
         def body(line: Line) -> None:
             def step(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
-                return [combine(b, values[0], element(offsets, lanes))]
+                return [combine(b, values[0], source.load(b, offsets[:first], steps[:first], lanes))]
 
             (total,) = line.fold(
-                [(reducer.initial(source.element), type_)], step, lambda x, y: [combine(b, x[0], y[0])]
+                [(reducer.initial(operand.element), type_)], step, lambda x, y: [combine(b, x[0], y[0])]
             )
-            value = reducer.finish(b, total, count, source.element)
-            if epilogue is None:
-                store(b, result, line.starts[first], value)
-            else:
-                epilogue.store(b, result.pointer, planes, line.starts[first:], steps[first:], value)
+            value = reducer.finish(b, total, count, operand.element)
+            sink.store(b, line.starts[first:], steps[first:], value)
 
         lines.each(b, width, body, call.share("lines"))
 

@@ -33,6 +33,9 @@ from glow_mlir.dialects.target import Target
 ROWS = "tile"
 """The name among the tiles of an instruction of how many indices of the last parallel axis a tile has."""
 
+FEWEST_TILES = 32
+"""How many tiles there are, if there are as many indices, so that threads have even shares."""
+
 SUFFIX = "-tiled"
 """What the name of a kernel has behind that of the kernel which it runs."""
 
@@ -134,16 +137,19 @@ def tile_of(op: Operation, kernel: Kernel) -> Tile | None:
 
 
 def _rows(tile: Tile, target: Target) -> int:
-    """How many indices of the last parallel axis fit into half of the first cache, and leave each thread some."""
+    """
+    How many indices of the last parallel axis fit into half of the first cache, and leave `FEWEST_TILES`.
+
+    It does not depend on the number of threads: a kernel may sum in another order where it has fewer rows.
+    """
     extent = tile.extents[-1]
     moved = (value for group in tile.parts.values() for value in group)
     room = sum(map(byte_size, (*moved, *tile.staged.values())))
     rows = max(1, target.l1_bytes // 2 // max(1, room))
     if not isinstance(extent, int):
         return max(1, min(rows, largest(extent)))
-    if target.threads > 1:
-        outer = math.prod(map(largest, tile.extents[:-1]))
-        rows = min(rows, -(-extent * outer // (target.threads * kernel_costs(target).parts_per_thread)))
+    outer = math.prod(map(largest, tile.extents[:-1]))
+    rows = min(rows, -(-extent * outer // FEWEST_TILES))
     # Tiles of one size have one function.
     return next(size for size in range(min(rows, extent), 0, -1) if extent % size == 0)
 
