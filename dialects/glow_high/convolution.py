@@ -27,7 +27,8 @@ from glow_mlir.dialects.properties import (
     optional_type_prop,
     text_prop,
 )
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, size_of, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, size_of, sizes_of, tensor
+from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.windows import (
     CHANNELS_LAST,
     Window,
@@ -235,7 +236,7 @@ class Col2ImOp(HighOp):
         return ParallelAxes.shared(1, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        batch, rows, columns = shape_of(self.input)
+        batch, (rows, columns) = sizes_of(self.input)[0], static(sizes_of(self.input)[1:])
         image, block = ints(self.image_shape), ints(self.block_shape)
         require(len(image) == len(block) > 0, f"windows of {len(block)} axes do not fit images of {len(image)}")
         elements, windows = math.prod(block), math.prod(self.windows())

@@ -12,7 +12,8 @@ from glow_mlir.dialects.element_types import is_float, ui8
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.operand_types import FLOATS, INDICES, NUMBERS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
-from glow_mlir.dialects.shapes import element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
+from glow_mlir.dialects.sizes import smallest, static
 
 FUSED_BYTES = 8
 """Bytes behind the codes of a fused row: scale and offset in f32."""
@@ -50,7 +51,8 @@ class SparseLengthsSumOp(HighOp):
     result = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        (rows, width), element = shape_of(self.data), element_of(self.data)
+        (rows, columns), element = sizes_of(self.data), element_of(self.data)
+        (width,) = static((columns,))
         kind, fused = text(self.bounds), flag(self.fused)
         require(kind in BOUNDS, f"'{kind}' is none of {', '.join(BOUNDS)}")
         is_code = element == ui8
@@ -60,9 +62,9 @@ class SparseLengthsSumOp(HighOp):
         require((scaled != fused) if is_code else not (scaled or fused), "codes, and only these, have scales once")
         require(not fused or width >= FUSED_BYTES, f"a fused row has {FUSED_BYTES} bytes or more, not {width}")
         for operand in (self.scales, self.offsets):
-            require(operand is None or shape_of(operand) == (rows,), f"{rows} rows need as many scales and offsets")
-        indices = shape_of(self.indices)
-        require(self.weights is None or shape_of(self.weights) == indices, "each index has one weight")
-        count = shape_of(self.segments)[0] - (kind == "edges")
-        require(count >= 0, "edges are one number or more")
+            require(operand is None or sizes_of(operand) == (rows,), f"{rows} rows need as many scales and offsets")
+        indices = sizes_of(self.indices)
+        require(self.weights is None or sizes_of(self.weights) == indices, "each index has one weight")
+        count = sizes_of(self.segments)[0] - (kind == "edges")
+        require(smallest(count) >= 0, "edges are one number or more")
         return (tensor((count, width - FUSED_BYTES if fused else width), f32 if is_code else element),)

@@ -10,7 +10,9 @@ from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import float_prop, int_prop, integer, text, text_prop
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
+from glow_mlir.dialects.sizes import static
+from glow_mlir.support.symbols import Sizes
 
 UPDATE_RULES = ("linear", "gated", "delta", "gated_delta")
 """How a token changes the state."""
@@ -54,7 +56,7 @@ class LinearAttentionOp(HighOp):
         require(
             heads > 0 and queries > 0 and queries % heads == 0, f"{queries} heads of queries share no {heads} of keys"
         )
-        query, key, value = (shape_of(operand)[-1] for operand in (self.query, self.key, self.value))
+        query, key, value = static(tuple(sizes_of(operand)[-1] for operand in (self.query, self.key, self.value)))
         require(
             query % queries == 0 and value % heads == 0,
             f"{query} and {value} elements have no {queries} and {heads} heads",
@@ -69,22 +71,22 @@ class LinearAttentionOp(HighOp):
         queries, heads, depth, width = self.sizes()
         rule, element = text(self.update_rule), element_of(self.query)
         require(rule in UPDATE_RULES, f"'{rule}' is none of {', '.join(UPDATE_RULES)}")
-        leading = shape_of(self.query)[:2]
+        leading = sizes_of(self.query)[:2]
         for operand in (self.key, self.value):
-            require(shape_of(operand)[:2] == leading, "queries, keys and values are of different tokens")
+            require(sizes_of(operand)[:2] == leading, "queries, keys and values are of different tokens")
             require(element_of(operand) == element, "queries, keys and values have different element types")
         self._check_factor("decay", rule.startswith("gated"), ((*leading, heads), (*leading, heads * depth)))
         self._check_factor("beta", rule.endswith("delta"), ((*leading, heads), (*leading, 1)))
         state = (leading[0], heads, depth, width)
         given = self.past_state
-        require(given is None or shape_of(given) == state, f"a state has shape {state}")
+        require(given is None or sizes_of(given) == state, f"a state has shape {state}")
         kept = element if given is None else element_of(given)
         return (tensor((*leading, queries * width), element), tensor(state, kept))
 
-    def _check_factor(self, name: str, needed: bool, shapes: tuple[Shape, ...]) -> None:
+    def _check_factor(self, name: str, needed: bool, shapes: tuple[Sizes, ...]) -> None:
         value = getattr(self, name)
         require(
             (value is not None) == needed,
             f"the rule '{text(self.update_rule)}' {'needs' if needed else 'has no'} {name}",
         )
-        require(value is None or shape_of(value) in shapes, f"{name} has shape {shapes[0]} or {shapes[1]}")
+        require(value is None or sizes_of(value) in shapes, f"{name} has shape {shapes[0]} or {shapes[1]}")

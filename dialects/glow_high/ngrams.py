@@ -12,7 +12,7 @@ from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.operand_types import F32, INDICES, TENSOR
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
-from glow_mlir.dialects.shapes import rank_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import rank_of, require, shape_of, sizes_of, tensor
 
 CRITERIA = ("TF", "IDF", "TFIDF")
 """What becomes of counts: nothing, the weight of what occurs at all, or the product with the weight."""
@@ -45,7 +45,7 @@ class TfIdfVectorizerOp(HighOp):
         return ParallelAxes.shared(rank_of(self.input) - 1, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape, size = shape_of(self.input), integer(self.size)
+        shape, size = sizes_of(self.input), integer(self.size)
         require(rank_of(self.input) in (1, 2), f"sequences are [C] or [N, C], not of shape {shape}")
         require(text(self.mode) in CRITERIA, f"'{text(self.mode)}' is none of {', '.join(CRITERIA)}")
         require(integer(self.max_skip_count) >= 0 and size > 0, "size must be positive, max_skip_count not negative")

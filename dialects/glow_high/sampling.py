@@ -25,7 +25,7 @@ from glow_mlir.dialects.properties import (
     text,
     text_prop,
 )
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, sizes_of, tensor
 from glow_mlir.dialects.windows import Window
 
 MODES = ("linear", "nearest", "cubic")
@@ -114,12 +114,12 @@ class RoiAlignOp(HighOp):
         return ParallelAxes.shared(1, "rois", "batch_indices")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        image, rois, element = shape_of(self.input), shape_of(self.rois), element_of(self.input)
+        image, rois, element = sizes_of(self.input), sizes_of(self.rois), element_of(self.input)
         cells = ints(self.output_shape)
         require(text(self.mode) in POOLINGS, f"'{text(self.mode)}' is none of {', '.join(POOLINGS)}")
         require(rois[1] == 4, f"a region has two corners, 4 numbers, not {rois[1]}")
         require(element_of(self.rois) == element, f"regions are {element_of(self.rois)}, the image is {element}")
-        require(shape_of(self.batch_indices) == rois[:1], f"{rois[0]} regions need as many numbers of images")
+        require(sizes_of(self.batch_indices) == rois[:1], f"{rois[0]} regions need as many numbers of images")
         require(len(cells) == 2 and min(cells) > 0, f"output_shape is rows and columns, not {cells}")
         require(integer(self.sampling_ratio) >= 0, "sampling_ratio must not be negative")
         require(number(self.spatial_scale) > 0, "spatial_scale must be positive")

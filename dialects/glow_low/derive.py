@@ -126,8 +126,8 @@ class DerivedInstruction(Instruction, Workload):
     """
     An instruction that was derived from the operator class `OPERATOR`.
 
-    It may have two bodies. The **epilogue** is applied to each element of the result before it is stored: it takes
-    the element and those of `epilogue_sources`, and yields what is stored to @out and to `epilogue_targets`. The
+    It may have two bodies. The **epilogue** is applied to each element of the first result before it is stored: it
+    takes the element and those of `epilogue_sources`, and yields what is stored to @out and to `epilogue_targets`. The
     **prologue** is applied to each element of the first operand when it is read: it takes the element and those of
     `prologue_sources`. `epilogue_maps` (targets, then sources) and `prologue_maps` map the index space of the result,
     and of the first operand, to the further operands.
@@ -148,6 +148,8 @@ class DerivedInstruction(Instruction, Workload):
     """Names of the operator's results."""
     FIRST_INPUT: ClassVar[str]
     """Name of the operand that a prologue concerns."""
+    FIRST_RESULT: ClassVar[str]
+    """Name of the result that an epilogue concerns."""
     BODY_OPERANDS: ClassVar[frozenset[str]] = frozenset({"prologue_sources", "epilogue_targets", "epilogue_sources"})
     BODY_PROPERTIES: ClassVar[frozenset[str]] = frozenset({"prologue_maps", "epilogue_maps"})
 
@@ -233,16 +235,14 @@ class DerivedInstruction(Instruction, Workload):
         maps: Sequence[AffineMap],
         block: Block,
     ) -> None:
-        """Store to `result` and `targets` what `block` yields; the instruction must have one result, no epilogue."""
-        (name,) = self.OPERATOR_RESULTS
-        self.set_operands({name: [result], "epilogue_targets": targets, "epilogue_sources": sources})
+        """Store to `result`, the first one, and `targets` what `block` yields; there must be no epilogue yet."""
+        self.set_operands({self.FIRST_RESULT: [result], "epilogue_targets": targets, "epilogue_sources": sources})
         self.epilogue_maps = maps_attribute(maps)
         self.add_region(Region(block))
 
     def detach_epilogue(self, result: SSAValue) -> Block:
         """Undo `attach_epilogue`: store the result itself to `result`; gives the body."""
-        (name,) = self.OPERATOR_RESULTS
-        self.set_operands({name: [result], "epilogue_targets": [], "epilogue_sources": []})
+        self.set_operands({self.FIRST_RESULT: [result], "epilogue_targets": [], "epilogue_sources": []})
         self.epilogue_maps = None
         return self.detach_region(len(self.regions) - 1).detach_block(0)
 
@@ -318,10 +318,9 @@ class DerivedInstruction(Instruction, Workload):
         epilogue = self.epilogue
         stored = [element_of(value) for value in self.outputs()]
         if epilogue is not None:
-            require(len(stored) == 1, "only an instruction with one result has an epilogue")
             inner = expected[0].element_type
             _verify_epilogue(epilogue, self.outputs()[0], inner)
-            stored = [inner]
+            stored = [inner, *stored[1:]]
         if (prologue := self.prologue) is not None:
             first = self.inputs()[0]
             verify_maps(prologue.sources, prologue.maps, rank_of(first))
@@ -398,7 +397,7 @@ def derive_instruction(operator: type[HighOp], dialect: str = "glow_low") -> typ
         "scratch": Qualifier.SCRATCH,
     }
     namespace |= {name: var_operand_def(BUFFER) for name in further}
-    results, inputs = frozenset(qualifiers) - {n for n, _ in definition.operands}, [n for n, _ in definition.operands]
+    results, inputs = [name for name, _ in definition.results], [name for name, _ in definition.operands]
     qualifiers |= further
     for name, declared in definition.properties.items():
         if name == "operandSegmentSizes":
@@ -419,8 +418,9 @@ def derive_instruction(operator: type[HighOp], dialect: str = "glow_low") -> typ
     constants = {
         "OPERATOR": operator,
         "OPERATOR_INPUTS": frozenset(inputs),
-        "OPERATOR_RESULTS": results,
+        "OPERATOR_RESULTS": frozenset(results),
         "FIRST_INPUT": inputs[0] if inputs else "",
+        "FIRST_RESULT": results[0] if results else "",
         "QUALIFIERS": qualifiers,
         "INPLACE": operator.INPLACE,
     }

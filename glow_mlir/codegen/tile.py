@@ -8,7 +8,8 @@ have shares. Bodies that the kernel applies itself stay with the instruction of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,14 +26,15 @@ from glow_mlir.dialects.glow_low.stack import PARALLEL, StackOp
 from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, rank_of, sizes_of
 from glow_mlir.support.symbols import Sizes
 
-OF_THE_WHOLE = ("kernel", "partitions", "tiles", "packing", "samples", "image_lines", "operandSegmentSizes")
+OF_THE_WHOLE = ("kernel", "partitions", "tiles", "samples", "image_lines", "operandSegmentSizes")
 """Properties of an instruction that its tiles do not have."""
 
 
 @dataclass(frozen=True)
 class Tile:
     """
-    The instruction of `rows` indices of the last parallel axis, and of one of each other.
+    The instruction of `rows` indices of the last parallel axis, and of one of each other; the whole one where there is
+    no parallel axis.
 
     Each body that is not `kept` by the instruction of the tile is a stack.
     """
@@ -43,8 +45,17 @@ class Tile:
 
     @cached_property
     def axes(self) -> ParallelAxes:
-        """The parallel axes of the whole instruction."""
-        return self.op.parallel_axes()
+        """
+        The parallel axes of the instruction.
+
+        Those that move the first operand alone where a stack makes that: no element of it is made twice.
+        """
+        found = self.op.parallel_axes()
+        if not self.is_staged("prologue"):
+            return found
+        first = found.operands.get(self.op.FIRST_INPUT, ())
+        count = next((number for number, axis in enumerate(first) if axis is None), len(first))
+        return ParallelAxes(count, {name: axes[:count] for name, axes in found.operands.items()})
 
     @cached_property
     def extents(self) -> Sizes:
@@ -108,9 +119,8 @@ class Tile:
             first = self.parts[self.op.FIRST_INPUT][0]
             found["prologue"] = buffer_type(sizes_of(first), element_of(first))
         if self.is_staged("epilogue"):
-            (name,) = self.op.OPERATOR_RESULTS
-            (computed,) = self.op.inferred_types()
-            found["epilogue"] = buffer_type(sizes_of(self.parts[name][0]), computed.element_type)
+            computed, *_ = self.op.inferred_types()
+            found["epilogue"] = buffer_type(sizes_of(self.parts[self.op.FIRST_RESULT][0]), computed.element_type)
         return found
 
     def is_staged(self, body: str) -> bool:
@@ -128,20 +138,44 @@ class Tile:
 
     def inner(self, properties: Mapping[str, Attribute], scratch: Sequence[Buffer] = ()) -> DerivedInstruction:
         """The instruction of the tile, with these properties and scratch of its own."""
-        (result, *_), first = self.op.OPERATOR_RESULTS, self.op.FIRST_INPUT
-        groups: dict[str, list[Buffer]] = {**self.parts, "scratch": list(scratch)}
-        for body, name in (("prologue", first), ("epilogue", result)):
+        parts = {name: list(Block(arg_types=types).args) for name, types in self.parts.items()}
+        return self._without_staged({**parts, "scratch": Block(arg_types=scratch).args}, properties)
+
+    @contextmanager
+    def whole(self) -> Generator[DerivedInstruction]:
+        """The whole instruction on its own operands, without the bodies that are stacks of tiles, for as long."""
+        groups: dict[str, list[SSAValue]] = {}
+        for name, _, value in self.op.named_uses():
+            groups.setdefault(name, []).append(value)
+        left_out = ("kernel", "partitions", "tiles")
+        found = self._without_staged(groups, {})
+        found.properties |= {
+            name: value
+            for name, value in self.op.properties.items()
+            if name in OF_THE_WHOLE and name not in (*left_out, "operandSegmentSizes")
+        }
+        yield found
+        found.drop_all_references()
+
+    def _without_staged(
+        self, groups: Mapping[str, Sequence[SSAValue]], properties: Mapping[str, Attribute]
+    ) -> DerivedInstruction:
+        """The instruction on these operands, but for those of bodies that are stacks, with buffers in their place."""
+        groups = dict(groups)
+        for body, name in (("prologue", self.op.FIRST_INPUT), ("epilogue", self.op.FIRST_RESULT)):
             if self.is_staged(body):
-                groups[name] = [self.staged[body]]
+                value = groups[name][0]
+                type_ = buffer_type(sizes_of(value), element_of(self.staged[body]))
+                groups[name] = Block(arg_types=[type_]).args
                 groups |= {f"{body}_targets": [], f"{body}_sources": []}
         left_out = {*OF_THE_WHOLE, *(f"{body}_maps" for body in BODIES if self.is_staged(body))}
         own = {name: value for name, value in self.op.properties.items() if name not in left_out}
         names = [name for name, _ in self.op.get_irdl_definition().operands]
-        lists = [groups.get(name, []) for name in names]
+        lists = [groups.get(name, ()) for name in names]
         present = [body for body in BODIES if self.op.properties.get(f"{body}_maps") is not None]
         regions = zip(present, self.op.regions, strict=True)
         return type(self.op).create(
-            operands=Block(arg_types=[type_ for group in lists for type_ in group]).args,
+            operands=[value for group in lists for value in group],
             properties={**own, **properties, "operandSegmentSizes": to_segments([len(group) for group in lists])},
             regions=[region.clone() for body, region in regions if not self.is_staged(body)],
             location=self.op.location,
@@ -157,7 +191,7 @@ class Tile:
         found = self.op.prologue if body == "prologue" else self.op.epilogue
         assert found is not None
         targets, sources = self.parts.get(f"{body}_targets", []), self.parts.get(f"{body}_sources", [])
-        own = self.parts[self.op.FIRST_INPUT if body == "prologue" else next(iter(self.op.OPERATOR_RESULTS))][0]
+        own = self.parts[self.op.FIRST_INPUT if body == "prologue" else self.op.FIRST_RESULT][0]
         ends = [self.staged[body], own] if body == "prologue" else [own, self.staged[body]]
         rank, count = rank_of(own), len(targets)
         types = [ends[0], *targets, ends[1], *sources]

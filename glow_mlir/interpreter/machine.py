@@ -302,8 +302,10 @@ def _run_low(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, 
         results = apply_semantics(known, operands)
     outputs = op.outputs()
     if (epilogue := op.epilogue) is not None:
-        outputs = (*outputs, *epilogue.targets)
-        results = _apart(_run_body(epilogue, results[0], buffers, [buffers[value].array.dtype for value in outputs]))
+        first, *others = outputs
+        dtypes = [buffers[value].array.dtype for value in (first, *epilogue.targets)]
+        outputs = (first, *epilogue.targets, *others)
+        results = _apart((*_run_body(epilogue, results[0], buffers, dtypes), *results[1:]))
     for value, result in zip(outputs, results, strict=True):
         buffers[value].array[...] = result
     return ()

@@ -83,7 +83,7 @@ class EpilogueFusion:
             return None
         results = producer.outputs()
         if (
-            len(results) != 1
+            not results
             or moves_of(results[0])
             or root_of(results[0]) is not root
             or offset_of(results[0]) != offset_of(value)

@@ -22,6 +22,7 @@ from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.selection.kernel import Kernel
 from glow_mlir.codegen.selection.selected import fault_of
 from glow_mlir.codegen.selection.tables import TABLES
+from glow_mlir.codegen.tile import Tile
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -196,15 +197,35 @@ class CpuBackend(Backend):
         yield from rest if is_decided else self._tiled(op, allowed, storage, target)
 
     def _tiled(self, op: Operation, kernels: Sequence[Kernel], storage: Storage, target: Target) -> Iterator[Candidate]:
-        """Ways to execute an instruction tile by tile with one of some kernels, the first that can."""
+        """
+        Ways to execute an instruction tile by tile with one of some kernels, the first that can.
+
+        Bodies become stacks for a kernel that would be taken without them as well.
+        """
         for tile in tiles_for(op):
             for kernel in kernels:
-                if executes(kernel, tile.plain) and kernel.is_profitable(tile.plain, storage, target):
+                if executes(kernel, tile.plain) and self._is_first(kernel, tile, kernels, storage, target):
                     by_tiles = self.kernels[kernel.name + SUFFIX]
                     found = [Candidate(by_tiles, tiles) for tiles in by_tiles.candidates(op, storage, target)]
                     yield from found
                     if found:
                         return
+
+    def _is_first(
+        self, kernel: Kernel, tile: Tile, kernels: Sequence[Kernel], storage: Storage, target: Target
+    ) -> bool:
+        """Whether a kernel is the one for an instruction without what the stacks of its tiles do."""
+        if not tile.staged:
+            return kernel.is_profitable(tile.plain, storage, target)
+        with tile.whole() as whole:
+            found = (
+                other
+                for other in kernels
+                if executes(other, whole)
+                and other.candidates(whole, storage, target)
+                and other.is_profitable(whole, storage, target)
+            )
+            return next(found, kernel) is kernel
 
     @cached_property
     def kernels(self) -> dict[str, Any]:

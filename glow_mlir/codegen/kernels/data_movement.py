@@ -58,7 +58,9 @@ class ConcatKernel(Kernel):
     """
 
     name = "concat"
+    AXES = ("lines",)
     RUN_TIME_SIZES = True
+    cuts = cuts_of_box
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.ConcatOp
@@ -73,7 +75,7 @@ class ConcatKernel(Kernel):
                 if number == 0 and part.strides == result.strides:
                     apart = call.b.address(part.pointer).ne(call.b.address(result.pointer))
                     stack.enter_context(call.b.when(apart))
-                copy_box(call.b, part.extents, into, Box.all_of(part))
+                copy_box(call.b, part.extents, into, Box.all_of(part), call.share("lines"))
             start = part.extents[axis] + start
 
 
@@ -82,7 +84,9 @@ class ExpandKernel(Kernel):
     """A copy of a source that does not move along the axes where it is repeated."""
 
     name = "expand"
+    AXES = ("lines",)
     RUN_TIME_SIZES = True
+    cuts = cuts_of_box
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.ExpandOp
@@ -90,7 +94,7 @@ class ExpandKernel(Kernel):
     def emit(self, call: KernelCall) -> None:
         source, result = call.one("input"), call.result
         strides = broadcast_strides(source, len(result.sizes))
-        copy_box(call.b, result.extents, Box.all_of(result), Box(source, strides))
+        copy_box(call.b, result.extents, Box.all_of(result), Box(source, strides), call.share("lines"))
 
 
 @kernel("tile")

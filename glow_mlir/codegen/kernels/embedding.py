@@ -20,7 +20,8 @@ from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.embedding import SparseLengthsSumOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import flag, text
-from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.shapes import shape_of, sizes_of
+from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.target import Target
 
 _PART_BYTES = 4
@@ -37,16 +38,17 @@ class SparseLengthsSumKernel(Kernel):
 
     name = "sparse-lengths-sum"
     AXES = ("segments",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is SparseLengthsSumOp
+        return kind_of(op) is SparseLengthsSumOp and isinstance(sizes_of(getattr(op, "result"))[1], int)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         return {"segments": shape_of(op.outputs()[0])[0]}
 
     def emit(self, call: KernelCall) -> None:
         b, segments = call.b, _Segments(call, cast(SparseLengthsSumOp, call.op))
-        begin, end = call.share("segments").of(call.result.shape[0])
+        begin, end = call.share("segments").of(call.result.extents[0])
         with b.loop(begin, end, carried=[segments.first(begin)]) as loop:
             start, stop = segments.bounds_of(loop.index, loop.values[0])
             segments.add(loop.index, start, stop)
@@ -75,11 +77,11 @@ class _Segments:
 
     def bounds_of(self, number: Value, reached: Value) -> tuple[Value, Value]:
         """Where a segment starts and stops; with one out of range the instruction fails, and it is empty."""
-        call, b, count = self.call, self.call.b, self.call.one("indices").shape[0]
+        call, b, count = self.call, self.call.b, self.call.one("indices").extents[0]
         if text(self.op.bounds) == "lengths":
             start, stop = reached, reached + self._bound(number)
         else:
-            last = call.one("segments").shape[0] - 1
+            last = call.one("segments").extents[0] - 1
             start = self._bound(number)
             is_last = number.eq(last)
             stop = b.select(is_last, count, self._bound(b.min(number + 1, last)))
@@ -102,12 +104,12 @@ class _Segments:
                 loop.set(self._plus(loop.values[0], row, column, loop.index, type_))
             store(b, result, segment * result.strides[0] + column * moves[1], loop.results[0])
 
-        vector_loop(b, result.shape[1], width, columns)
+        vector_loop(b, result.extents[1], width, columns)
 
     def _row(self, position: Value) -> Value:
         """Which row the index at a position selects."""
         call, b, indices = self.call, self.call.b, self.call.one("indices")
-        return checked(call, read_index(b, indices, position * indices.strides[0]), call.one("data").shape[0], False)
+        return checked(call, read_index(b, indices, position * indices.strides[0]), call.one("data").extents[0], False)
 
     def _plus(self, total: Value, row: Value, column: Index, position: Value, type_: Attribute) -> Value:
         """The sum with some columns of one more row."""
@@ -130,7 +132,7 @@ class _Segments:
             return [self._number(operand, row, type_) for operand in (scales, offsets)]
         if not flag(self.op.fused):
             return None
-        start = data.pointer.at(row * data.strides[0] + self.call.result.shape[1] * data.strides[1], i8)
+        start = data.pointer.at(row * data.strides[0] + static(self.call.result.sizes[1:])[0] * data.strides[1], i8)
         return [start.at(part * _PART_BYTES, i8).load(f32, align=1) for part in range(2)]
 
     def _number(self, operand: Operand, position: Value, type_: Attribute) -> Value:

@@ -7,7 +7,8 @@ or replaces nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.ir import Operation
@@ -22,8 +23,10 @@ from glow_mlir.codegen.kernels.reductions import Choose, add, largest_of, multip
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high import indexing as ops
+from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import integer, text
-from glow_mlir.dialects.shapes import Shape, normalize_axis, size_along
+from glow_mlir.dialects.shapes import Shape, normalize_axis, shape_of, size_along
+from glow_mlir.dialects.target import Target
 
 
 def from_front(b: Builder, index: Value, size: Index) -> Value:
@@ -149,11 +152,54 @@ def combination(reduction: str, operand: Operand) -> Choose | None:
     return table[reduction]
 
 
-def start_from_input(call: KernelCall) -> None:
-    """Copy the input to the result, unless they are one buffer."""
-    b, source, result = call.b, call.one("input"), call.result
-    with b.when(b.address(source.pointer).ne(b.address(result.pointer))):
-        copy_box(b, result.extents, Box.all_of(result), Box.all_of(source))
+@dataclass(frozen=True)
+class Slices:
+    """
+    The indices along the first axis of the result to which one part of a scatter writes.
+
+    Each part looks at all updates and applies its own, so that those of an element keep their order.
+    """
+
+    call: KernelCall
+    begin: Index
+    end: Index
+
+    @staticmethod
+    def of(call: KernelCall) -> Slices:
+        """Those of the share of a call; all of a result without axes are its only element."""
+        sizes = call.result.extents
+        return Slices(call, *call.share("slices").of(sizes[0] if sizes else 1))
+
+    @property
+    def are_all(self) -> bool:
+        """Whether there is one part."""
+        return self.call.share("slices").is_all
+
+    def start_from_input(self) -> None:
+        """Copy the input to the result, unless they are one buffer."""
+        b, source, result = self.call.b, self.call.one("input"), self.call.result
+        extents, boxes = result.extents, [Box.all_of(operand) for operand in (result, source)]
+        if not self.are_all:
+            extents = (self.end - self.begin, *extents[1:])
+            boxes = [box.moved([self.begin], box.strides[:1]) for box in boxes]
+        with b.when(b.address(source.pointer).ne(b.address(result.pointer))):
+            copy_box(b, extents, boxes[0], boxes[1])
+
+    def updated(self, index: Index, update: Callable[[], None]) -> None:
+        """Emit an update of an index along the first axis, where the part writes there."""
+        if self.are_all:
+            update()
+            return
+        b = self.call.b
+        place = b.index(index)
+        with b.when(b.compare("ge", place, self.begin) & b.compare("lt", place, self.end)):
+            update()
+
+
+def cuts_of_slices(self: Kernel, op: Instruction, target: Target) -> Mapping[str, int]:
+    """`Kernel.cuts` of scatters."""
+    shape = shape_of(op.outputs()[0])
+    return {"slices": shape[0]} if shape else {}
 
 
 def update_element(call: KernelCall, into: Index, out_of: Index) -> None:
@@ -190,7 +236,9 @@ class ScatterElementsKernel(Kernel):
     """A copy of the input, then one update after the other."""
 
     name = "scatter-elements"
+    AXES = ("slices",)
     RUN_TIME_SIZES = True
+    cuts = cuts_of_slices
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.ScatterElementsOp
@@ -198,14 +246,15 @@ class ScatterElementsKernel(Kernel):
     def emit(self, call: KernelCall) -> None:
         b, result, indices, updates = call.b, call.result, call.one("indices"), call.one("updates")
         axis = normalize_axis(integer(cast(ops.ScatterElementsOp, call.op).axis), len(result.sizes))
-        size = result.extents[axis]
-        start_from_input(call)
+        size, slices = result.extents[axis], Slices.of(call)
+        slices.start_from_input()
 
         def update(place: list[Index]) -> None:
             index = from_front(b, read_index(b, indices, linear(place, indices.strides)), size)
             into = linear([*place[:axis], b.index(index), *place[axis + 1 :]], result.strides)
             out_of = linear(place, updates.strides)
-            if_inside(call, [index], (size,), lambda: update_element(call, into, out_of))
+            first = index if axis == 0 else place[0]
+            if_inside(call, [index], (size,), lambda: slices.updated(first, lambda: update_element(call, into, out_of)))
 
         nest(b, indices.extents, update)
 
@@ -215,7 +264,9 @@ class ScatterNDKernel(Kernel):
     """A copy of the input, then one slice after the other."""
 
     name = "scatter-nd"
+    AXES = ("slices",)
     RUN_TIME_SIZES = True
+    cuts = cuts_of_slices
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.ScatterNDOp
@@ -225,7 +276,8 @@ class ScatterNDKernel(Kernel):
         depth, outer = depth_of(indices), len(indices.sizes) - 1
         inner, sizes = result.extents[depth:], result.extents
         overwrites = text(cast(ops.ScatterNDOp, call.op).reduction) == "none"
-        start_from_input(call)
+        slices = Slices.of(call)
+        slices.start_from_input()
 
         def update(place: list[Index]) -> None:
             row = [from_front(b, i, size) for i, size in zip(read_row(b, indices, place), sizes, strict=False)]
@@ -238,7 +290,8 @@ class ScatterNDKernel(Kernel):
                 else:
                     nest(b, inner, lambda p: update_element(call, into.offset_of(p), out_of.offset_of(p)))
 
-            if_inside(call, row, sizes[:depth], replace)
+            first = row[0] if row else 0
+            if_inside(call, row, sizes[:depth], lambda: slices.updated(first, replace))
 
         nest(b, indices.extents[:-1], update)
 

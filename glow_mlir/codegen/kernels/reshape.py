@@ -8,6 +8,7 @@ from xdsl.ir import Operation
 
 from glow_mlir.codegen.builder.nests import Index, linear, nest, unraveled
 from glow_mlir.codegen.copies import Box, copy_box
+from glow_mlir.codegen.kernels.data_movement import cuts_of_box
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
@@ -24,7 +25,9 @@ class ReshapeKernel(Kernel):
     """
 
     name = "reshape"
+    AXES = ("lines",)
     RUN_TIME_SIZES = True
+    cuts = cuts_of_box
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ReshapeOp
@@ -53,7 +56,7 @@ class ReshapeKernel(Kernel):
             into, out_of = reversed(boxes) if is_merge else boxes
             copy_box(call.b, tuple(fine.extents[axis] for axis in inner), into, out_of)
 
-        nest(call.b, tuple(fine.extents[axis] for axis in rows), copy)
+        nest(call.b, tuple(fine.extents[axis] for axis in rows), copy, call.share("lines"))
 
 
 def _common(one: Sequence[Size], other: Sequence[Size]) -> int:

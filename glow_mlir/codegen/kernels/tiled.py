@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation
@@ -18,6 +19,7 @@ from glow_mlir.codegen.instruction_functions import instruction_function, symbol
 from glow_mlir.codegen.kernels.elementwise import StackKernel
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.kernel import Buffer, Choice, Kernel, KernelCall, Operand, Tiles, tiles_of
+from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.tile import Tile
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import to_attribute
@@ -26,7 +28,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import BODIES, DerivedInstruction
 from glow_mlir.dialects.glow_low.forms import at_largest
 from glow_mlir.dialects.glow_low.memory import buffer_type, byte_size
-from glow_mlir.dialects.shapes import has_static_shape, is_empty
+from glow_mlir.dialects.shapes import is_empty
 from glow_mlir.dialects.sizes import largest, static
 from glow_mlir.dialects.target import Target
 
@@ -35,6 +37,9 @@ ROWS = "tile"
 
 FEWEST_TILES = 32
 """How many tiles there are, if there are as many indices, so that threads have even shares."""
+
+FEWEST_CUT = 8
+"""Into how many tiles at least an instruction goes that is worth several threads."""
 
 SUFFIX = "-tiled"
 """What the name of a kernel has behind that of the kernel which it runs."""
@@ -64,10 +69,27 @@ class TiledKernel(Kernel):
         if tile is None:
             return ()
         sized = replace(tile, rows=_rows(tile, target))
-        room = sum(map(byte_size, sized.staged.values()))
-        if room > target.l2_bytes // 2 and all(map(has_static_shape, tile.op.operands)):
-            return ()  # What is far from the core in between is as well stored and loaded.
+        if sized.staged and not self._is_near(sized, target):
+            return ()
         return [{ROWS: sized.rows, **tiles} for tiles in self.inner.candidates(sized.plain, storage, target)]
+
+    def _is_near(self, tile: Tile, target: Target) -> bool:
+        """
+        Whether what is between the stacks and the instruction stays near the core, and threads have tiles enough.
+
+        Where it does not, it is as well stored and loaded by instructions of their own. How many threads there are
+        does not matter, so that results do not depend on it.
+        """
+        room = sum(map(byte_size, tile.staged.values()))
+        count = math.prod(map(largest, tile.extents)) // tile.rows
+        is_much = work(at_largest(tile.op), kernel_costs(target)) >= 2 * kernel_costs(target).part_operations
+        return room <= target.l2_bytes // 2 and not (is_much and self.inner.AXES and count < FEWEST_CUT)
+
+    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+        tile = self._chosen(op)
+        forms = self.inner.packed(tile.inner(self._properties(op)), target)
+        is_whole = all(axis is None for name in forms for axis in tile.places[name][0])
+        return forms if is_whole else {}
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
         tile = self._chosen(op)
@@ -84,13 +106,13 @@ class TiledKernel(Kernel):
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         tile = self._chosen(op)
-        *outer, last = static(tile.extents)
+        *outer, last = static(tile.extents) or (1,)
         return {"tiles": max(1, math.prod(outer) * -(-last // tile.rows))}
 
     def emit(self, call: KernelCall) -> None:
         assert isinstance(call.op, DerivedInstruction)
         tile = self._chosen(call.op)
-        *outer, last = call.extents(tile.extents)
+        *outer, last = call.extents(tile.extents) or (1,)
         whole = last // tile.rows
         Emission(self, call, tile).run((*outer, whole))
         rest = last - whole * tile.rows
@@ -120,15 +142,12 @@ def tiles_for(op: Operation) -> Sequence[Tile]:
     What kernels may be asked for in place of an instruction, in tiles of one index: with its own bodies, if it has any,
     then with stacks for these.
     """
-    if not isinstance(op, DerivedInstruction) or op.packing is not None or "image_lines" in op.properties:
+    if not isinstance(op, DerivedInstruction) or "image_lines" in op.properties or any(map(is_empty, op.operands)):
         return ()
-    if not op.parallel_axes().count or any(map(is_empty, op.operands)):
-        return ()
-    staged = Tile(op, 1)
-    found = [Tile(op, 1, frozenset(BODIES))] if op.regions else []
-    # Each element of the first operand has to be in one tile, where a prologue computes it for that.
-    moves = all(axis is not None for axis in staged.places[op.FIRST_INPUT][0])
-    return [*found, staged] if moves or not staged.is_staged("prologue") else found
+    present = [body for body in BODIES if op.properties.get(f"{body}_maps") is not None]
+    kept = (part for count in range(len(present), -1, -1) for part in combinations(present, count))
+    tiles = (Tile(op, 1, frozenset(part)) for part in kept)
+    return [tile for tile in tiles if tile.staged or tile.axes.count]
 
 
 def tile_of(op: Operation, kernel: Kernel) -> Tile | None:
@@ -142,6 +161,8 @@ def _rows(tile: Tile, target: Target) -> int:
 
     It does not depend on the number of threads: a kernel may sum in another order where it has fewer rows.
     """
+    if not tile.extents:
+        return 1
     extent = tile.extents[-1]
     moved = (value for group in tile.parts.values() for value in group)
     room = sum(map(byte_size, (*moved, *tile.staged.values())))
@@ -176,7 +197,7 @@ class Emission:
     def _at(self, indices: list[Index]) -> None:
         """The stack in front, the instruction, and the stack behind, of one tile."""
         *outer, last = indices
-        place = [*outer, last * self.tile.rows + self.first]
+        place = [*outer, last * self.tile.rows + self.first][: len(self.tile.extents)]
         groups = {
             name: [self._moved(name, number, operand, place).pointer for number, operand in enumerate(group)]
             for name, group in self.call.operands.items()
@@ -184,7 +205,7 @@ class Emission:
         }
         own = [operand.pointer for operand in self.call.many("scratch")]
         staged = dict(zip(self.tile.staged, own, strict=False))
-        (result, *_), first = self.tile.op.OPERATOR_RESULTS, self.tile.op.FIRST_INPUT
+        result, first = self.tile.op.FIRST_RESULT, self.tile.op.FIRST_INPUT
         inner = dict(groups)
         if "prologue" in staged:
             self._stack("prologue", [staged["prologue"], *groups[first], *groups.get("prologue_sources", ())])
