@@ -13,13 +13,14 @@ from typing import cast
 
 from xdsl.ir import Operation
 
-from glow_mlir.codegen.access import load, load_raw, read_index, store
+from glow_mlir.codegen.access import computed, lanes_for, load, load_raw, read_index, store
+from glow_mlir.codegen.bodies import Sink
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest
+from glow_mlir.codegen.builder.nests import Extents, Index, collapse, linear, nest, vector_nest
 from glow_mlir.codegen.builder.types import integer_of_width
 from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.codegen.copies import Box, copy_box
-from glow_mlir.codegen.kernels.reductions import Choose, add, largest_of, multiply, smallest_of
+from glow_mlir.codegen.kernels.reductions import Choose, add, is_computed_as_stored, largest_of, multiply, smallest_of
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high import indexing as ops
@@ -54,29 +55,63 @@ def checked(call: KernelCall, index: Value, size: Index, wraps: bool = True) -> 
 
 @kernel("gather")
 class GatherKernel(Kernel):
-    """One copy of a slice for each index."""
+    """One copy of a slice for each index, or one pass through the epilogue."""
 
     name = "gather"
+    EPILOGUE = True
     RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.GatherOp
+        return kind_of(op) is ops.GatherOp and (not op.regions or is_computed_as_stored(op))
 
     def emit(self, call: KernelCall) -> None:
-        b, source, indices, result = call.b, call.one("input"), call.one("indices"), call.result
+        b, source, indices = call.b, call.one("input"), call.one("indices")
         axis = normalize_axis(integer(cast(ops.GatherOp, call.op).axis), len(source.sizes))
-        before, rank = source.extents[:axis], len(indices.sizes)
-        inner = source.extents[axis + 1 :]
-        into = Box(result, result.strides[axis + rank :])
-        out_of = Box(source, source.strides[axis + 1 :])
+        before, slices = source.extents[:axis], Slice.of(call, axis + 1)
 
         def take(place: list[Index]) -> None:
             outer, which = place[:axis], place[axis:]
             index = checked(call, read_index(b, indices, linear(which, indices.strides)), source.extents[axis])
-            target = into.moved(place, result.strides[: axis + rank])
-            copy_box(b, inner, target, out_of.moved([*outer, index], source.strides[: axis + 1]))
+            slices.take(place, linear([*outer, index], source.strides[: axis + 1]))
 
         nest(b, (*before, *indices.extents), take)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """How the slices of an operand that indices select get to the result, the last axes of which are theirs."""
+
+    call: KernelCall
+    sink: Sink
+    extents: Extents
+    strides: Shape
+
+    @staticmethod
+    def of(call: KernelCall, first: int) -> Slice:
+        """The slices along all axes of the input from one on."""
+        source = call.one("input")
+        return Slice(call, Sink.of(call), source.extents[first:], source.strides[first:])
+
+    def take(self, place: Sequence[Index], out_of: Index) -> None:
+        """Move the slice whose first element is at an offset of the operand to a place of the result."""
+        b, source, result = self.call.b, self.call.one("input"), self.call.result
+        outer = len(place)
+        starts = [linear(place, strides[:outer]) for strides in self.sink.strides]
+        if self.sink.epilogue is None:
+            boxes = Box(result, result.strides[outer:], starts[0]), Box(source, self.strides, out_of)
+            copy_box(b, self.extents, *boxes)
+            return
+        inner = [self.strides, *(strides[outer:] for strides in self.sink.strides)]
+        extents, (own, *others) = collapse(self.extents, inner)
+        steps = [strides[-1] for strides in others]
+
+        def store(rest: list[Index], i: Index, lanes: int) -> None:
+            value = load(b, source, linear([*rest, i], own) + out_of, own[-1], lanes)
+            places = [linear([*rest, i], strides) + start for strides, start in zip(others, starts, strict=True)]
+            self.sink.store(b, places, steps, value)
+
+        width = lanes_for(self.call.target, computed(source.element), (own[-1], *steps))
+        vector_nest(b, extents, width, store)
 
 
 @kernel("gather-elements")
@@ -116,26 +151,25 @@ def read_row(b: Builder, indices: Operand, place: Sequence[Index]) -> list[Value
 
 @kernel("gather-nd")
 class GatherNDKernel(Kernel):
-    """One copy of a slice for each tuple of indices."""
+    """One copy of a slice for each tuple of indices, or one pass through the epilogue."""
 
     name = "gather-nd"
+    EPILOGUE = True
     RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.GatherNDOp
+        return kind_of(op) is ops.GatherNDOp and (not op.regions or is_computed_as_stored(op))
 
     def emit(self, call: KernelCall) -> None:
-        b, source, indices, result = call.b, call.one("input"), call.one("indices"), call.result
+        b, source, indices = call.b, call.one("input"), call.one("indices")
         batch = integer(cast(ops.GatherNDOp, call.op).batch_dims)
         rank = batch + depth_of(indices)
-        outer = len(indices.sizes) - 1
-        into, out_of = Box(result, result.strides[outer:]), Box(source, source.strides[rank:])
+        slices = Slice.of(call, rank)
 
         def take(place: list[Index]) -> None:
             row = read_row(b, indices, place)
             chosen = [checked(call, index, source.extents[batch + axis]) for axis, index in enumerate(row)]
-            target = into.moved(place, result.strides[:outer])
-            copy_box(b, source.extents[rank:], target, out_of.moved([*place[:batch], *chosen], source.strides[:rank]))
+            slices.take(place, linear([*place[:batch], *chosen], source.strides[:rank]))
 
         nest(b, indices.extents[:-1], take)
 
