@@ -67,7 +67,7 @@ class Pool(Windowed):
         return fill == 0
 
     def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(1, "input")
+        return ParallelAxes.shared(1 if is_channels_last(self.layout) else 2, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, spatial, channels = split_batch(self.input, self.layout)
