@@ -17,9 +17,9 @@ from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
 from glow_mlir.dialects.properties import size_of_property
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, size_along, sizes_of
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.onnx.constants import numbers_of
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.parts import places
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Size, product_of
 
@@ -179,10 +179,10 @@ def _causal_mask(node: Node, like: SSAValue, queries: Size, keys: Size, past: Si
     """What is added to scores so that query i sees no key behind i + `past`, with the element type of `like`."""
     if isinstance(queries, int) and isinstance(keys, int) and isinstance(past, int):
         return node.constant(causal_mask(queries, keys, past, numpy_dtype(element_of(like))))
-    first = node.emit(ReshapeOp, places(node, queries), shape=(queries, 1))
+    first = node.emit(ReshapeOp, iota(node, queries), shape=(queries, 1))
     last = node.emit(AddOp, first, numbers_of(node, (past,)))
     seen, hidden = (node.constant(number, like=like) for number in (0.0, -math.inf))
-    return node.emit(WhereOp, node.emit(LessOrEqualOp, places(node, keys), last), seen, hidden)
+    return node.emit(WhereOp, node.emit(LessOrEqualOp, iota(node, keys), last), seen, hidden)
 
 
 @onnx_operator("LinearAttention", since=27)

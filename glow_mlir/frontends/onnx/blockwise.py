@@ -15,9 +15,9 @@ from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, Transpo
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, size_of
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.onnx.elementwise import as_element
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
-from glow_mlir.frontends.onnx.parts import cut
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.dtypes import NARROW_FLOATS, NARROW_INTEGERS, POWERS_OF_TWO, is_float_dtype, packed_bits
 

@@ -14,8 +14,8 @@ from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.sizes import HINT
 from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.parts import places
 from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.dtypes import is_float_dtype
@@ -79,7 +79,7 @@ def size(node: Node) -> SSAValue:
 @onnx_operator("Range")
 def range_(node: Node) -> SSAValue:
     """Numbers from the first operand on, up to the second, by steps of the third."""
-    told = [node.graph.known_sizes.of(node.input(position)) for position in range(3)]
+    told = [node.symbolic_value(node.input(position)) for position in range(3)]
     bounds = [item.item() for item in told if item is not None and item.size == 1]
     if len(bounds) == 3 and any(isinstance(bound, SymbolicSize) for bound in bounds):
         return _run_time_range(node, *bounds)
@@ -105,7 +105,7 @@ def _run_time_range(node: Node, start: Size, limit: Size, delta: Size) -> SSAVal
     if count is None:
         reason = f"Range: from {start} to {limit} by {delta} is no number of steps for all sizes"
         raise UnsupportedError(reason, node=node.name, hint=HINT)
-    numbers = places(node, count, delta if isinstance(delta, int) else 1, numpy_dtype(node.element()))
+    numbers = iota(node, count, delta if isinstance(delta, int) else 1, numpy_dtype(node.element()))
     if not isinstance(delta, int):
         numbers = node.emit(MulOp, numbers, node.input(2))
     return numbers if start == 0 else node.emit(AddOp, numbers, node.input(0))
@@ -120,6 +120,6 @@ def eye_like(node: Node) -> SSAValue:
     element = element_of_onnx(node.int("dtype"), "the result of EyeLike") if node.has("dtype") else node.element()
     if isinstance(rows, int) and isinstance(columns, int):
         return node.constant(np.eye(rows, columns, node.int("k", 0), numpy_dtype(element)))
-    behind = node.emit(AddOp, places(node, rows), node.constant([node.int("k", 0)]))
+    behind = node.emit(AddOp, iota(node, rows), node.constant([node.int("k", 0)]))
     behind = node.emit(ReshapeOp, behind, shape=(rows, 1))
-    return node.emit(CastOp, node.emit(EqualOp, places(node, columns), behind), to=element)
+    return node.emit(CastOp, node.emit(EqualOp, iota(node, columns), behind), to=element)

@@ -17,8 +17,8 @@ from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.slices import cut, scalar
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.parts import cut, scalar
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Size
 
@@ -38,7 +38,7 @@ def if_(node: Node) -> list[SSAValue | None] | None:
     if condition.size != 1:
         hint = "check the constant that the condition is"
         raise ModelError(f"If: the condition has {condition.size} elements, not 1", node=node.name, hint=hint)
-    return node.scope.inline(node.subgraph(BRANCHES[0 if condition.item() else 1]), node.name)
+    return node.outputs_of(BRANCHES[0 if condition.item() else 1])
 
 
 def _branch(node: Node) -> list[SSAValue | None] | None:
@@ -75,7 +75,7 @@ class Join:
         self.differing.update((pair, None) for sizes in pairs for pair in sizes if pair[0] != pair[1])
         types: list[Attribute] = []
         for number, (block, values) in enumerate(zip(self.blocks, self.results, strict=True)):
-            with self.node.graph.inside(block):
+            with self.node.builder.inside(block):
                 yielded = [self._filled(*item) for item in zip(values, pairs, strict=True)]
                 yielded += [scalar(self.node, pair[number]) for pair in self.differing]
             block.add_op(YieldOp.of(yielded, self.node.location))
@@ -121,4 +121,4 @@ def _check_alike(node: Node, position: int, one: SSAValue, other: SSAValue) -> N
     if rank_of(one) != rank_of(other) or (is_given and sizes_of(one) != sizes_of(other)):
         shapes = f"{sizes_of(one)} in one branch, {sizes_of(other)} in the other"
         what = f"If: result {position} has the shape {shapes}: the condition"
-        raise node.graph.missing_value(node.input(), what, node.name)
+        raise node.builder.missing_value(node.input(), what, node.name)

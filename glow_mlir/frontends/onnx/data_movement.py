@@ -18,8 +18,7 @@ from glow_mlir.dialects.glow_high.data_movement import (
 from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of, sizes_of
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest, smallest
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.parts import (
+from glow_mlir.frontends.builder.slices import (
     Bound,
     bounds_of,
     checked_part,
@@ -28,6 +27,7 @@ from glow_mlir.frontends.onnx.parts import (
     cut,
     equal_parts,
 )
+from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Size, Sizes, product_of, quotient
 
@@ -183,10 +183,10 @@ def slice_attributes(node: Node) -> SSAValue:
 @onnx_operator("Slice", since=10)
 def slice_operands(node: Node) -> SSAValue:
     """Bounds as operands, which data may decide."""
-    starts = bounds_of(node, 1, "the start")
+    starts = bounds_of(node, node.input(1), "the start")
     axes = range(len(starts)) if node.optional(3) is None else node.integers(3, "the axes")
     steps = (1,) * len(starts) if node.optional(4) is None else node.integers(4, "the step")
-    return _slice(node, starts, bounds_of(node, 2, "the end"), axes, steps)
+    return _slice(node, starts, bounds_of(node, node.input(2), "the end"), axes, steps)
 
 
 def _slice(
@@ -282,7 +282,7 @@ def split(node: Node) -> list[SSAValue]:
         told = ", ".join("?" if isinstance(part, SSAValue) else str(part) for part in parts)
         raise ModelError(f"Split: parts of [{told}] do not make up {size} elements", node=node.name)
     if missing != 0 or min(map(smallest, sizes), default=0) < 0:
-        return computed_parts(node, axis, parts)
+        return computed_parts(node, node.input(), axis, parts)
     starts = [sum(sizes[:position]) for position in range(len(sizes))]
     places = zip(starts, sizes, strict=True)
     return [cut(node, node.input(), {axis: (start, start + length)}) for start, length in places]
@@ -294,7 +294,7 @@ def _parts(node: Node, size: Size) -> list[Bound]:
     if node.has("split"):
         told = list(node.ints("split"))
     elif node.optional(1) is not None:
-        told = bounds_of(node, 1, "the sizes")
+        told = bounds_of(node, node.input(1), "the sizes")
     outputs = len(node.proto.output)
     count = node.int("num_outputs", outputs) if told is None else len(told)
     if count != outputs:

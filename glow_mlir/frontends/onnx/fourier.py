@@ -14,8 +14,8 @@ from glow_mlir.dialects.glow_high.fourier import DftOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.shapes import normalize_axis, shape_of, size_of
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.parts import cut
 from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.ir.registry import onnx_operator
 

@@ -13,13 +13,13 @@ from onnx import defs
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
+from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.onnx.checking import check_graph, check_model
 from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.doubts import Doubts
 from glow_mlir.frontends.onnx.graph import GraphImporter
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.order import node_name
-from glow_mlir.frontends.onnx.places import Places
 from glow_mlir.frontends.onnx.tensors import Tensors, content_of
 from glow_mlir.frontends.onnx.wire import without_tensors
 from glow_mlir.support.collector import without_collector
@@ -128,11 +128,9 @@ def import_model(
         doubts.check_graph(model.proto)
         opsets = opsets_of(model.proto)
         plain = inlined(model.proto)
-        places = None if by_content else Places()
+        pool = None if by_content else ConstantPool()
         known = {input_: np.asarray(value) for input_, value in (values or {}).items()}
-        importer = GraphImporter(
-            plain.graph, opsets, dict(dimensions or {}), model.tensors, places, known, doubts=doubts
-        )
+        importer = GraphImporter(plain.graph, opsets, dict(dimensions or {}), model.tensors, pool, known, doubts)
         try:
             module = importer.run(name)
         except GlowError:

@@ -29,8 +29,8 @@ from glow_mlir.dialects.glow_high.indexing import (
 )
 from glow_mlir.dialects.shapes import has_static_shape, normalize_axis, shape_of
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.slices import cut, iota
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.parts import cut, places
 from glow_mlir.ir.registry import onnx_operator
 
 
@@ -118,11 +118,11 @@ def trilu(node: Node) -> SSAValue:
 def _triangle(node: Node, upper: bool) -> SSAValue:
     """Which elements Trilu keeps of a matrix whose sizes are known at run time only."""
     rows, columns = node.sizes()[-2:]
-    first = places(node, rows)
+    first = iota(node, rows)
     if node.optional(1) is not None:
         first = node.emit(AddOp, first, node.emit(ReshapeOp, node.input(1), shape=(1,)))
     first = node.emit(ReshapeOp, first, shape=(rows, 1))
-    return node.emit(GreaterOrEqualOp if upper else LessOrEqualOp, places(node, columns), first)
+    return node.emit(GreaterOrEqualOp if upper else LessOrEqualOp, iota(node, columns), first)
 
 
 @onnx_operator("TensorScatter")

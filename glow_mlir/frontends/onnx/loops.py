@@ -21,10 +21,10 @@ from glow_mlir.dialects.shapes import element_of, largest_shape, normalize_axis,
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.symbol_binding import SymbolBinding, mentioned
 from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.builder.slices import cut, iota
 from glow_mlir.frontends.onnx.control_flow import check_number
 from glow_mlir.frontends.onnx.data_movement import moved_axis
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.parts import cut, places
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.symbols import Size, SymbolicSize
@@ -69,7 +69,7 @@ class Body:
         """Carry how many trips there have been, behind all else; gives what is to be carried on."""
         self.initial = [*self.initial, node.constant(np.array(0, np.int64))]
         self.block.insert_arg(INDEX, len(self.initial))
-        with node.graph.inside(self.block):
+        with node.builder.inside(self.block):
             return self.next_number(node)
 
     def next_number(self, node: Node) -> SSAValue:
@@ -154,7 +154,7 @@ class LoopImport:
         if value is None:
             return None
         verify_scalar(value, i64, "the number of trips")
-        told = self.node.graph.known_sizes.of(value)
+        told = self.node.symbolic_value(value)
         if told is not None and isinstance(size := told.item(), SymbolicSize) and size.least >= 0:
             return size
         known = self.node.array(0, "the trip count") if self.rows else self.node.known(0)
@@ -176,17 +176,18 @@ class LoopImport:
         if self.condition is False or (isinstance(self.count, int) and self.count <= 0):
             return self._without_trips()
         if isinstance(self.count, int) and self.count * len(self.body.node) <= MOST_UNROLLED:
-            problems = self.node.graph.problems()
+            problems = self.node.builder.problems
+            mark = problems.mark()
             results = self._region(may_refuse=False)
             if results is None:
-                self.node.graph.forget_problems(problems)
+                problems.forget_since(mark)
                 results = self._unrolled(self.count)
             return results
         return self._region(may_refuse=True)
 
     def _trip(self, body: Body) -> list[SSAValue] | None:
         """What a trip yields: the next condition, what it carries on, rows."""
-        with self.node.graph.inside(body.block):
+        with self.node.builder.inside(body.block):
             goes_on = self.node.constant(np.ones(self._condition_shape(), np.bool_))
         return self.node.region("body", body.block, [body.block.args[0], goes_on, *body.carried])
 
@@ -219,7 +220,7 @@ class LoopImport:
             if not may_refuse and sizes_of(before) != sizes_of(after):
                 return None
             _check_carried(self.node, position, before, after)
-        goes_on = self.node.graph.fold(yielded[0])
+        goes_on = self.node.fold(yielded[0])
         count, condition, next_condition = self.count, None, None
         if goes_on is not None and not goes_on.item() and isinstance(self.condition, bool):
             if isinstance(count, int | None):
@@ -260,7 +261,7 @@ class LoopImport:
         node = self.node
         count = node.emit(ReshapeOp, node.input(0), shape=())
         allowed = node.emit(LessOp, node.constant(np.array(0, np.int64)), count)
-        with node.graph.inside(body.block):
+        with node.builder.inside(body.block):
             number = body.next_number(node)
             again = node.emit(AndOp, following, node.emit(LessOp, number, count))
         return node.emit(AndOp, condition, allowed), again
@@ -271,7 +272,7 @@ class LoopImport:
         if isinstance(self.condition, bool):
             return self.node.constant(np.full(shape_of(yielded), self.condition)), yielded
         if shape_of(yielded) != shape_of(self.condition):
-            with self.node.graph.inside(body.block):
+            with self.node.builder.inside(body.block):
                 yielded = self.node.emit(ReshapeOp, yielded, shape=shape_of(self.condition))
         return self.condition, yielded
 
@@ -288,7 +289,7 @@ class LoopImport:
             found = self.node.inline("body", [number, goes_on, *carried])
             if found is None:
                 return None
-            known = self.node.graph.fold(found[0])
+            known = self.node.fold(found[0])
             if known is None:
                 raise self.node.unsupported("sizes depend on the trip, and the condition on an input of the model")
             carried = found[1 : 1 + len(carried)]
@@ -339,7 +340,7 @@ def scan_of_batch(node: Node) -> Results | None:
     if len(batches) != 1:
         raise ModelError(f"Scan: operands have the batches {batches}", node=node.name)
     body = Body(node, (), [Rows(value) for value in (*states, *tensors)])
-    with node.graph.inside(body.block):
+    with node.builder.inside(body.block):
         directions = _directions(node, "directions", len(tensors))
         rows = [Rows(*pair) for pair in zip(body.rows[len(states) :], directions)]
         results = _scan(node, body.rows[: len(states)], rows, "")
@@ -405,4 +406,4 @@ def _turned(node: Node, rows: Rows) -> SSAValue:
         return rows.value
     count = sizes_of(rows.value)[0]
     last = node.emit(ShapeOp, sizes=(count - 1,))
-    return node.emit(GatherOp, rows.value, node.emit(SubOp, last, places(node, count)), axis=0)
+    return node.emit(GatherOp, rows.value, node.emit(SubOp, last, iota(node, count)), axis=0)

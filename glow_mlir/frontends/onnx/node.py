@@ -1,29 +1,23 @@
-"""One ONNX node as the importers of operators see it: operands, attributes, constants, and a way to emit operators."""
+"""One ONNX node as the importers of operators see it: operands, attributes, graphs inside, and all of `NodeBuilder`."""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import onnx
 from onnx import helper
-from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 
-from glow_mlir.dialects.attribute_syntax import AttributeValue
-from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.base import HighOp, Operand
-from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of, sizes_of
-from glow_mlir.dialects.sizes import RunTimeSizeError
-from glow_mlir.errors import InputValuesError, LargeInputError, ModelError, UnsupportedError
+from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.builder.module_builder import named_location
+from glow_mlir.frontends.builder.node_builder import NodeBuilder
+from glow_mlir.frontends.onnx.model_import import ModelImport
 from glow_mlir.frontends.onnx.sparse import dense_array
-from glow_mlir.support.symbols import Size, Sizes, SymbolicSize
-
-if TYPE_CHECKING:
-    from glow_mlir.frontends.onnx.scope import Scope
+from glow_mlir.support.symbols import Sizes
 
 _INT, _FLOAT, _STRING = onnx.AttributeProto.INT, onnx.AttributeProto.FLOAT, onnx.AttributeProto.STRING
 _INTS, _FLOATS, _STRINGS = onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS, onnx.AttributeProto.STRINGS
@@ -35,7 +29,21 @@ ONNXRUNTIME = "com.microsoft"
 """The domain of onnxruntime's own operators."""
 
 
-class Node:
+class Surroundings(Protocol):
+    """The graph around a node, for nodes that have graphs inside, or that the standard defines by others."""
+
+    def inline(
+        self, graph: onnx.GraphProto, caller: str, arguments: Sequence[SSAValue] = ()
+    ) -> list[SSAValue | None] | None:
+        """The outputs of a graph inside of the node, see `Scope.inline`."""
+        ...
+
+    def expand(self, node: Node) -> list[SSAValue | None] | None:
+        """The results of the body by which the standard defines the operator, see `Scope.expand`."""
+        ...
+
+
+class Node(NodeBuilder):
     """
     An ONNX node under import.
 
@@ -44,17 +52,22 @@ class Node:
     """
 
     def __init__(
-        self, proto: onnx.NodeProto, domain: str, version: int, name: str, location: LocationAttr, scope: Scope
+        self,
+        proto: onnx.NodeProto,
+        domain: str,
+        version: int,
+        name: str,
+        inputs: list[SSAValue | None],
+        model: ModelImport,
+        surroundings: Surroundings,
     ) -> None:
+        super().__init__(model.builder, proto.op_type, name, named_location(name), proto.output)
         self.proto = proto
         self.domain = domain
         self.version = version
-        self.location = location
-        self.scope = scope
-        self.graph = scope.graph
-        self.kind: str = proto.op_type
-        self.name = name
-        self.inputs: list[SSAValue | None] = [scope.lookup(operand) if operand else None for operand in proto.input]
+        self.inputs = inputs
+        self._tensors = model.tensors
+        self._surroundings = surroundings
         self._attributes: dict[str, onnx.AttributeProto] = {attribute.name: attribute for attribute in proto.attribute}
 
     # Operands
@@ -98,19 +111,11 @@ class Node:
     def known(self, position: int) -> np.ndarray | None:
         """The value of an operand, or `None` where it is absent or depends on an input."""
         value = self.optional(position)
-        return None if value is None else self.graph.fold(value)
+        return None if value is None else self.fold(value)
 
     def array(self, position: int, role: str) -> np.ndarray:
-        """
-        The value of an operand that fixes shapes.
-
-        Where it depends on inputs, raises `InputValuesError` if these have few elements, so that their values can be
-        given to the import, and else `UnsupportedError`.
-        """
-        value = self.graph.fold(self.input(position))
-        if value is None:
-            raise self.graph.missing_value(self.input(position), f"{role} of {self.kind}", self.name)
-        return value
+        """The value of an operand that fixes shapes; raises what `required_array` raises."""
+        return self.required_array(self.input(position), role)
 
     def content(self, position: int, role: str) -> np.ndarray:
         """The value of an operand that is data and has to be constant; raises `UnsupportedError` where it is not."""
@@ -121,30 +126,11 @@ class Node:
 
     def integers(self, position: int, role: str) -> tuple[int, ...]:
         """Like `array`, as a tuple of integers."""
-        return tuple(int(item) for item in self.array(position, role).reshape(-1))
+        return self.required_integers(self.input(position), role)
 
     def told_sizes(self, position: int, role: str) -> Sizes:
         """Like `integers`, where the operand may follow from sizes that are known at run time only."""
-        value = self.graph.known_sizes.of(self.input(position))
-        if value is None:
-            return self.integers(position, role)
-        return tuple(item if isinstance(item, SymbolicSize) else int(item) for item in value.reshape(-1))
-
-    def told_or_computed(self, position: int, role: str) -> Sizes | None:
-        """
-        Like `told_sizes`; `None` for what the program has to compute.
-
-        That is what depends on sizes that data decides, on inputs with too many numbers to be given, or on floats, of
-        which a call hardly ever brings the same again.
-        """
-        try:
-            return self.told_sizes(position, role)
-        except (RunTimeSizeError, LargeInputError):
-            return None
-        except InputValuesError:
-            if any(is_float(element_of(root)) for root in self.graph.influences.roots(self.input(position))):
-                return None
-            raise
+        return self.required_sizes(self.input(position), role)
 
     # Attributes
 
@@ -182,12 +168,12 @@ class Node:
 
     def tensor(self, name: str) -> np.ndarray:
         """A tensor attribute."""
-        return self.graph.array(self._attribute(name, None, _TENSOR), f"attribute '{name}' of node '{self.name}'")
+        return self._tensors.array(self._attribute(name, None, _TENSOR), f"attribute '{name}' of node '{self.name}'")
 
     def sparse_tensor(self, name: str) -> np.ndarray:
         """The dense form of a sparse tensor attribute."""
         what = f"attribute '{name}' of node '{self.name}'"
-        return dense_array(self._attribute(name, None, _SPARSE_TENSOR), self.graph.tensors, what)
+        return dense_array(self._attribute(name, None, _SPARSE_TENSOR), self._tensors, what)
 
     def subgraph(self, name: str) -> onnx.GraphProto:
         """A graph attribute."""
@@ -212,46 +198,18 @@ class Node:
 
     def wants(self, position: int) -> bool:
         """Whether the result at `position` has a name, so that something may use it."""
-        return position < len(self.proto.output) and bool(self.proto.output[position])
+        return position < len(self.results) and bool(self.results[position])
 
-    def emit(self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None) -> SSAValue:
-        """Emit an operator and return its first result; raises `VerifyException` where operands do not fit."""
-        return self.emit_all(operator, *operands, **properties)[0]
-
-    def emit_all(
-        self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None
-    ) -> tuple[SSAValue, ...]:
-        """Emit an operator and return all its results; raises `VerifyException` where operands do not fit."""
-        return tuple(self.graph.insert(operator.make(*operands, location=self.location, **properties)).results)
-
-    def once(self, value: SSAValue, emit: Callable[[], SSAValue]) -> SSAValue:
-        """What `emit` emits; where nodes of this kind have emitted it for an equal value here, what that was."""
-        return self.graph.emitted.once((self.kind, self.graph.block), value, emit)
-
-    def bind_symbol(
-        self, count: SSAValue, most: builtins.int, least: builtins.int = 0, result: builtins.int = 0
-    ) -> Size:
-        """
-        A size that is the only element of `count`, from `least` to `most`: a number where that is known, else a symbol.
-
-        It goes by the name of a `result` that has it, else by that of the first.
-        """
-        known = self.graph.fold(count)
-        if not most or known is not None:
-            return 0 if known is None else int(known.item())
-        names = [*self.proto.output[result : result + 1], *self.proto.output, self.kind]
-        symbol = self.graph.new_symbol(f"{next(filter(None, names))}.count", least, most)
-        self.graph.block.add_op(BindSymbolOp.to(symbol, count, self.location))
-        return SymbolicSize.of(symbol)
+    # Graphs inside of it
 
     def region(self, name: str, block: Block, arguments: Sequence[SSAValue] = ()) -> list[SSAValue] | None:
         """Import a graph attribute, whose inputs are `arguments`, into a block: its outputs, `None` if unsupported."""
-        with self.graph.inside(block):
+        with self.builder.inside(block):
             return self.inline(name, arguments, caller="")
 
     def inline(self, name: str, arguments: Sequence[SSAValue] = (), caller: str | None = None) -> list[SSAValue] | None:
         """Import a graph attribute where the node is; its nodes have the location of this one, or of a `caller`."""
-        found = self.scope.inline(self.subgraph(name), self.name if caller is None else caller, arguments)
+        found = self.outputs_of(name, arguments, caller)
         if found is None:
             return None
         values = [value for value in found if value is not None]
@@ -259,27 +217,15 @@ class Node:
             raise self.unsupported("a graph inside of it gives a value that is absent")
         return values
 
+    def outputs_of(
+        self, name: str, arguments: Sequence[SSAValue] = (), caller: str | None = None
+    ) -> list[SSAValue | None] | None:
+        """Like `inline`, where outputs may be absent."""
+        return self._surroundings.inline(self.subgraph(name), self.name if caller is None else caller, arguments)
+
     def expanded(self) -> Sequence[SSAValue | None] | None:
         """The results of the body by which the standard defines the operator, for what its importer leaves to that."""
-        return self.scope.expand(self)
-
-    def constant(
-        self, array: np.ndarray | Sequence[int] | float, name: str = "", like: SSAValue | None = None
-    ) -> SSAValue:
-        """A constant; `like` gives a plain number its element type."""
-        return self.graph.constant(array, name or self.name, self.location, like)
-
-    def insert(self, op: Operation) -> Operation:
-        """Insert any op behind those that there are."""
-        return self.graph.insert(op)
-
-    def check_size(self, *shape: builtins.int) -> None:
-        """Raise `UnsupportedError` for the shape of an array that is too large to be made."""
-        self.graph.check_size(shape)
-
-    def unsupported(self, reason: str) -> UnsupportedError:
-        """The error for something that this importer does not do."""
-        return UnsupportedError(f"{self.kind}: {reason}", node=self.name)
+        return self._surroundings.expand(self)
 
 
 def _decoded(value: bytes | str) -> str:

@@ -305,7 +305,7 @@ def _convolved(node: Node, image: SSAValue, filter_: SSAValue, bias: SSAValue | 
 
 def _centred(node: Node, value: SSAValue, zero_point: SSAValue | None) -> SSAValue | None:
     """Codes less a zero point that is known, and one for all of them; `None` where it is not."""
-    known = None if zero_point is None else node.graph.fold(zero_point)
+    known = None if zero_point is None else node.fold(zero_point)
     if zero_point is None or (known is not None and not known.any()):
         return value
     if known is None or known.size != 1:

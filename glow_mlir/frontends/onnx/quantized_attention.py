@@ -14,8 +14,8 @@ from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp
 from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.slices import part_of
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
-from glow_mlir.frontends.onnx.parts import part_of
 from glow_mlir.frontends.onnx.quantization import dequantized
 from glow_mlir.ir.registry import onnx_operator
 

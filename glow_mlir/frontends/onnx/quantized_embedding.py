@@ -13,8 +13,8 @@ from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.normalization import LayerNormalizationOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
+from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
-from glow_mlir.frontends.onnx.parts import cut
 from glow_mlir.frontends.onnx.quantization import dequantized
 from glow_mlir.ir.registry import onnx_operator
 

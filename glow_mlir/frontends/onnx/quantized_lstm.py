@@ -14,8 +14,8 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.slices import part_of
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
-from glow_mlir.frontends.onnx.parts import part_of
 from glow_mlir.frontends.onnx.quantization import dynamic_codes, integer_product
 from glow_mlir.ir.registry import onnx_operator
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import onnx
-from xdsl.dialects.builtin import LocationAttr, NameLoc, NoneAttr, StringAttr
 from xdsl.ir import Block, SSAValue
-from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.sizes import fitting_hint
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
+from glow_mlir.frontends.builder.module_builder import named_location
 from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.functions import (
     contradiction,
@@ -21,19 +18,12 @@ from glow_mlir.frontends.onnx.functions import (
     standard_function,
     unknown_operator,
 )
+from glow_mlir.frontends.onnx.model_import import ModelImport
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
 from glow_mlir.frontends.onnx.sparse import Initializer, initializers_of
 from glow_mlir.frontends.onnx.types import onnx_type
 from glow_mlir.ir.registry import operator_label
-
-if TYPE_CHECKING:
-    from glow_mlir.frontends.onnx.graph import GraphImporter
-
-
-def named_location(name: str) -> LocationAttr:
-    """The location of what comes from the ONNX node or value `name`."""
-    return NameLoc(StringAttr(name), NoneAttr())
 
 
 @dataclass
@@ -45,7 +35,7 @@ class Scope:
     the scope whose names are visible as well.
     """
 
-    graph: GraphImporter
+    model: ModelImport
     opsets: Mapping[str, int]
     caller: str = ""
     outer: Scope | None = None
@@ -57,7 +47,7 @@ class Scope:
     """Where the nodes become operators."""
 
     def __post_init__(self) -> None:
-        self.block = self.graph.block
+        self.block = self.model.builder.block
 
     def knows(self, name: str) -> bool:
         """Whether the name stands for something here or in an outer scope, also where that is not supported."""
@@ -69,8 +59,8 @@ class Scope:
         if name in self.values:
             return self.values[name]
         if name in self.initializers:
-            with self.graph.inside(self.block):  # A region that asks first is not all that may use it.
-                value = self.graph.initializer(name, self.initializers[name], named_location(self.caller or name))
+            with self.model.builder.inside(self.block):  # A region that asks first is not all that may use it.
+                value = self.model.initializer(name, self.initializers[name], named_location(self.caller or name))
             self.values[name] = value
             return value
         if self.outer is not None:
@@ -84,14 +74,14 @@ class Scope:
             if name in self.lacking:
                 found = True
                 if (error := self.lacking[name]) is not None:
-                    self.graph.reasons.append(error)
+                    self.model.builder.problems.errors.append(error)
                 self.lacking[name] = None
             elif self.outer is not None and name not in self.values:
                 found |= self.outer.lacks([name])
         return found
 
     def run(self, nodes: Sequence[onnx.NodeProto]) -> None:
-        """Import the nodes; what is not supported is collected in the graph, but of one caller only once."""
+        """Import the nodes; what is not supported is collected, but of one caller only once."""
         failed = False
         for node in sorted_nodes(nodes, self.knows):
             if failed and self.caller:
@@ -108,45 +98,37 @@ class Scope:
     def _report_unknown(self, proto: onnx.NodeProto) -> None:
         """Report a node whose operands are lacking, where it would not be supported with them either."""
         if not self.caller and (label := unknown_operator(proto, self.opsets)):
-            self.graph.unsupported.append((label, node_name(proto)))
+            self.model.builder.problems.unknown.append((label, node_name(proto)))
 
     def _import(self, proto: onnx.NodeProto) -> bool:
         """Import one node; `False` where it is not supported."""
         domain = plain_domain(proto.domain)
         name = self.caller or node_name(proto)
         version = self.opsets.get(domain, 0)
-        function = self.graph.importer_of(domain, proto.op_type, version)
+        function = self.model.importer_of(domain, proto.op_type, version)
+        results: SSAValue | Sequence[SSAValue | None] | None = None
         try:
-            node = Node(proto, domain, version, name, named_location(name), self)
-            results: SSAValue | Sequence[SSAValue | None] | None = (
-                self.expand(node) if function is None else function(node)
-            )
-        except UnsupportedError as error:
-            error.node = error.node or name
-            error.hint = fitting_hint(error.hint, self.graph.has_bounds)
-            self.graph.reasons.append(error)
-            return False
-        except MemoryError as error:
-            hint = "check the constants that say how large its results are"
-            raise ModelError(f"{proto.op_type}: its results do not fit into memory", node=name, hint=hint) from error
-        except VerifyException as error:
-            raise ModelError(f"{proto.op_type}: {error}", node=name) from error
+            with self.model.builder.node_errors(proto.op_type, name):
+                inputs = [self.lookup(operand) if operand else None for operand in proto.input]
+                node = Node(proto, domain, version, name, inputs, self.model, self)
+                results = self.expand(node) if function is None else function(node)
         except GlowError:  # Some are errors of values, too.
             raise
         except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise self._explained(proto, domain, name, error) from error
         if results is None:
             return False
-        self._bind(node, (results,) if isinstance(results, SSAValue) else results)
+        self._bind(proto, name, (results,) if isinstance(results, SSAValue) else results)
         return True
 
-    def _bind(self, node: Node, results: Sequence[SSAValue | None]) -> None:
-        for position, name in enumerate(node.proto.output):
+    def _bind(self, proto: onnx.NodeProto, node: str, results: Sequence[SSAValue | None]) -> None:
+        for position, name in enumerate(proto.output):
             value = results[position] if position < len(results) else None
             if value is not None:
                 self.values[name] = value
             elif name:
-                self.lacking[name] = node.unsupported(f"output {position} ('{name}') is not supported")
+                reason = f"{proto.op_type}: output {position} ('{name}') is not supported"
+                self.lacking[name] = UnsupportedError(reason, node=node)
 
     def expand(self, node: Node) -> list[SSAValue | None] | None:
         """The results of the body by which the standard defines the operator; reports it where there is none."""
@@ -156,11 +138,11 @@ class Scope:
             if node.domain not in self.opsets and has_importer(node.domain, node.kind):
                 domain = node.domain or "ai.onnx"
                 raise ModelError(f"{node.kind}: the model imports no version of opset '{domain}'", node=node.name)
-            self.graph.unsupported.append((operator_label(node.domain, node.kind), node.name))
+            self.model.builder.problems.unknown.append((operator_label(node.domain, node.kind), node.name))
             return None
         opsets = {opset.domain: opset.version for opset in function.opset_import}
         given = [*node.inputs, *[None] * (len(function.input) - len(node.inputs))]
-        scope = Scope(self.graph, opsets, node.name, values=dict(zip(function.input, given, strict=False)))
+        scope = Scope(self.model, opsets, node.name, values=dict(zip(function.input, given, strict=False)))
         scope.run(instantiate(function, node.proto))
         wanted = [name for name, output in zip(function.output, node.proto.output, strict=False) if output]
         if scope.lacks(wanted):
@@ -176,11 +158,11 @@ class Scope:
         `caller` names the node that its nodes belong to, if they have no locations of their own. `None` if something is
         not supported.
         """
-        scope = Scope(self.graph, self.opsets, self.caller or caller, outer=self)
+        scope = Scope(self.model, self.opsets, self.caller or caller, outer=self)
         scope.initializers = initializers_of(graph)
         scope.values.update(zip((value.name for value in graph.input), arguments, strict=True))
         scope.run(graph.node)
-        self.graph.doubts.check_values(graph, scope.values)
+        self.model.doubts.check_values(graph, scope.values)
         names = [value.name for value in graph.output]
         return None if scope.lacks(names) else [scope.lookup(name) for name in names]
 

@@ -10,6 +10,7 @@ from onnx import shape_inference
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.errors import GlowError, UnsupportedOperatorsError
+from glow_mlir.frontends.builder.inputs import check_dimensions
 from glow_mlir.frontends.onnx.doubts import without_shapes
 from glow_mlir.frontends.onnx.functions import unknown_operator
 from glow_mlir.frontends.onnx.importer import Model, check_names, opsets_of
@@ -17,7 +18,6 @@ from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.types import (
-    check_dimensions,
     declared_sizes,
     element_of_onnx,
     input_sizes,

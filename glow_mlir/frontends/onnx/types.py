@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import count
 
-import numpy as np
 import onnx
 from onnx import helper
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
-from glow_mlir.dialects.shapes import MOST_AXES, element_of, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import MOST_AXES, element_of, sizes_of, tensor
 from glow_mlir.errors import OptionError, UnsupportedError
-from glow_mlir.runtime.signature import Argument, missing_sizes, rank_label
-from glow_mlir.support.arguments import plain_numbers, whole_number
-from glow_mlir.support.symbols import Dimension, Size, Symbol, SymbolicSize, told_by
+from glow_mlir.frontends.builder.inputs import input_shapes
+from glow_mlir.runtime.signature import rank_label
+from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.symbols import Dimension
 
 
 def element_of_onnx(kind: int, what: str) -> Attribute:
@@ -104,95 +103,19 @@ def input_types(
     """
     The types of a graph's inputs; `dimensions` gives free dimensions their sizes, or bounds of symbols.
 
-    Those whose labels say it have sums of products of others, as `past + tokens`.
-
-    Raises `UnsupportedError` where sizes are missing, all at once, and what `input_sizes` and `check_dimensions` raise.
+    Raises what `input_sizes` and `input_shapes` raise.
     """
     given = list(inputs)
     sizes = {value.name: input_sizes(value, dimensions) for value in given}
-    free = check_dimensions(sizes, dimensions, open_ranks(given))
-    chosen = symbolic_sizes({label: size for label, size in dimensions.items() if label in free})
-    told = {label: told_by(label, chosen) for label in free if label not in dimensions}
-    if missing := [label for label, size in told.items() if size is None]:
-        raise missing_sizes({label: free[label] for label in missing})
-    known = {**chosen, **{label: size for label, size in told.items() if size is not None}}
+    shapes = input_shapes(sizes, dimensions, open_ranks(given))
     return {
         value.name: tensor(
-            [known[size] if isinstance(size, str) else size for size in sizes[value.name] or ()],
-            element_of_onnx(value.type.tensor_type.elem_type, f"input '{value.name}'"),
+            shapes[value.name], element_of_onnx(value.type.tensor_type.elem_type, f"input '{value.name}'")
         )
         for value in given
-    }
-
-
-def symbolic_sizes(dimensions: Mapping[str, Dimension]) -> dict[str, Size]:
-    """Free dimension → its size: a number, or a symbol where there are bounds, with a name that IR can have."""
-    found: dict[str, Size] = {}
-    taken: set[str] = set()
-    for label, told in dimensions.items():
-        given: Dimension = plain_numbers(told)
-        if not isinstance(given, tuple):
-            found[label] = given
-            continue
-        least, most = given
-        if most is None:
-            raise OptionError(f"dimension '{label}' has no largest size", hint=f"give it one: ({least}, MOST)")
-        symbol = Symbol(symbol_name(label, taken), least, most)
-        found[label] = least if least == most else SymbolicSize.of(symbol)
-    return found
-
-
-def symbol_name(label: str, taken: set[str]) -> str:
-    """The name of a symbol that goes by a label outside, and is none of those that are `taken`, which get it."""
-    name = re.sub(r"[\x00-\x1f\x7f]", "_", label)
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
-
-
-def check_values(types: Mapping[str, TensorType[Attribute]], values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """
-    The values of inputs with those types; numbers of another type become what the input has, where that changes none.
-
-    Raises `OptionError` for what is no input, or does not have its shape, or numbers that it cannot have.
-    """
-    for name in values:
-        if name not in types:
-            raise OptionError(f"the model has no input '{name}'", hint=f"inputs are {', '.join(types) or 'none'}")
-    return {
-        name: Argument(name, numpy_dtype(types[name].element_type).name, shape_of(types[name])).converted(value)
-        for name, value in values.items()
     }
 
 
 def open_ranks(values: Iterable[onnx.ValueInfoProto]) -> set[str]:
     """What the ranks are called that a model does not say of its inputs."""
     return {rank_label(value.name) for value in values if not value.type.tensor_type.HasField("shape")}
-
-
-def check_dimensions(
-    sizes: Mapping[str, Sequence[int | str] | None], dimensions: Mapping[str, Dimension], ranks: Collection[str]
-) -> dict[str, str]:
-    """
-    The free dimensions of inputs with those sizes by name, each with the first input that has it.
-
-    Of the `ranks` that a model does not say, those are among them that `dimensions` do not say either. Raises
-    `OptionError` for `dimensions` that are none of them, or no sizes.
-    """
-    free: dict[str, str] = {}
-    for name, own in sizes.items():
-        for size in (rank_label(name),) if own is None else own:
-            if isinstance(size, str):
-                free.setdefault(size, name)
-    if surplus := [label for label in dimensions if label not in free and label not in ranks]:
-        known = ", ".join(f"'{label}'" for label in free) or "none"
-        raise OptionError(f"the model has no free dimension '{surplus[0]}'", hint=f"free dimensions: {known}")
-    for label, size in dimensions.items():
-        bounds = size if isinstance(size, tuple) else (size, size)
-        if len(bounds) == 2 and bounds[1] is None:
-            bounds = (bounds[0], bounds[0])
-        numbers = [number for number in map(whole_number, bounds) if number is not None]
-        if len(bounds) != 2 or len(numbers) != 2 or not 0 <= numbers[0] <= numbers[1]:
-            raise OptionError(f"dimension '{label}' cannot be {size!r} long", hint="a number, or two: (least, most)")
-    return free

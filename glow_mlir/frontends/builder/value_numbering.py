@@ -1,4 +1,8 @@
-"""Which values are equal because they are computed alike: those that decide how large a result is give it once."""
+"""
+Value numbering: which values are equal because they are computed alike.
+
+Those that decide how large a result is give it once.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,13 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.frontends.onnx.facts import found_out
-from glow_mlir.frontends.onnx.shapes import operands_of
+from glow_mlir.frontends.builder.forward_analysis import analyzed, operands_of
 
 FEW = 64
 """Elements of a constant at most for which it is compared with others."""
 
 
-class ValueNumbers:
+class ValueNumbering:
     """The values of one function by what they are computed of; each is looked at once."""
 
     def __init__(self, fold: Callable[[SSAValue], np.ndarray | None]) -> None:
@@ -26,12 +29,12 @@ class ValueNumbers:
 
     def once(self, kind: Hashable, value: SSAValue, emit: Callable[[], SSAValue]) -> SSAValue:
         """What `emit` gives of a value; what it gave of an equal one, where that was for the same `kind`."""
-        key = kind, found_out(value, self._known, operands_of, self._of)
+        key = kind, analyzed(value, self._known, operands_of, self._transfer)
         if key not in self._emitted:
             self._emitted[key] = emit()
         return self._emitted[key]
 
-    def _of(self, value: SSAValue) -> SSAValue:
+    def _transfer(self, value: SSAValue) -> SSAValue:
         """The first value that is equal; those of the operands are known."""
         return self._first.setdefault(self._key(value), value)
 

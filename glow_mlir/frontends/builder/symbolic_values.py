@@ -1,13 +1,13 @@
 """
-What operands are that say shapes, where sizes are known at run time only: arrays of numbers and of sizes with symbols.
+Symbolic evaluation of operands that say shapes, where sizes are known at run time only.
 
-Models compute them from the shapes of values, by a few operators.
+Models compute them from the shapes of values, by a few operators: they are arrays of numbers and of sizes with symbols.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.properties import sizes
 from glow_mlir.dialects.shapes import element_of, has_one_element, has_static_shape, shape_of
 from glow_mlir.dialects.sizes import largest, smallest
-from glow_mlir.frontends.onnx.facts import found_out
+from glow_mlir.frontends.builder.forward_analysis import analyzed, operands_of
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.support.symbols import Size, product_of, quotient
 
@@ -90,7 +90,7 @@ MOST_I32 = 1 << 31
 """Integers of 32 bits are below; sizes that are keep their value whatever they are converted to that is as wide."""
 
 
-class KnownSizes:
+class SymbolicValues:
     """What values are as far as they follow from shapes; each is looked at once."""
 
     def __init__(self, fold: Callable[[SSAValue], np.ndarray | None]) -> None:
@@ -99,9 +99,9 @@ class KnownSizes:
 
     def of(self, value: SSAValue) -> np.ndarray | None:
         """The value as an array of integers or sizes; `None` where it depends on more than shapes."""
-        return found_out(value, self._known, operands_of, self._of)
+        return analyzed(value, self._known, operands_of, self._transfer)
 
-    def _of(self, value: SSAValue) -> np.ndarray | None:
+    def _transfer(self, value: SSAValue) -> np.ndarray | None:
         """Like `of`, where operands are known."""
         if (array := self._fold(value)) is not None:
             return array if array.dtype.kind in "iub" else None
@@ -143,8 +143,3 @@ def _computed(op: HighOp, operands: list[np.ndarray]) -> np.ndarray | None:
         operands[1] = operands[1].astype(np.int64)
     (result,) = apply_semantics(op, group_like(op, operands))
     return np.asarray(result, dtype=object)
-
-
-def operands_of(value: SSAValue) -> Sequence[SSAValue]:
-    """The operands of the operator that gives a value; none for any other value."""
-    return value.owner.operands if isinstance(value.owner, HighOp) else ()

@@ -1,17 +1,17 @@
-"""Which inputs of the model a value depends on, for operands that fix shapes."""
+"""Dependences of values: which inputs and constants decide what a value is."""
 
 from __future__ import annotations
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from glow_mlir.frontends.onnx.facts import found_out
+from glow_mlir.frontends.builder.forward_analysis import analyzed
 from glow_mlir.ir.traversal import subtree
 
 Roots = frozenset[SSAValue]
 """Values that depend on no others: results of operations without operands, and arguments of blocks."""
 
 
-class Influences:
+class Dependences:
     """The roots of the values of one function; each value is looked at once."""
 
     def __init__(self) -> None:
@@ -19,9 +19,9 @@ class Influences:
 
     def roots(self, value: SSAValue) -> Roots:
         """What a value depends on, constants among it; an argument of a body where it is inside of a loop."""
-        return found_out(value, self._known, _operands, self._of)
+        return analyzed(value, self._known, _operands, self._transfer)
 
-    def _of(self, value: SSAValue) -> Roots:
+    def _transfer(self, value: SSAValue) -> Roots:
         """What a value depends on whose operands are known."""
         operands = _operands(value)
         if not operands:

@@ -1,8 +1,8 @@
 """
-Parts of values: between places that are known, or that the program computes, as for Slice and Split of data.
+Slices of values: between indices that are known, or that the program computes.
 
-How many elements a part has whose ends the program computes is a symbol that it binds. Where such a part begins at a
-place that is known, or ends with the axis, it is a slice; any other is gathered.
+How many elements a slice has whose ends the program computes is a symbol that it binds. Where such a slice begins at an
+index that is known, or ends with the axis, it is a slice of `glow_high`; any other is gathered.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.shapes import element_of, size_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
-from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.support.symbols import Size
 
 Bound = Size | SSAValue
 """Where a part begins or ends, or how long it is: a size, or what the program computes, a scalar i64."""
 
 
-def cut(node: Node, value: SSAValue, bounds: Mapping[int, tuple[Size, Size]]) -> SSAValue:
+def cut(node: NodeBuilder, value: SSAValue, bounds: Mapping[int, tuple[Size, Size]]) -> SSAValue:
     """The part of `value` between two places of each given axis; `value` itself where that is all of it."""
     shape = sizes_of(value)
     whole: list[tuple[Size, Size]] = [(0, size) for size in shape]
@@ -49,14 +49,14 @@ def cut(node: Node, value: SSAValue, bounds: Mapping[int, tuple[Size, Size]]) ->
     return node.emit(SliceOp, value, starts=starts, ends=ends)
 
 
-def part_of(node: Node, value: SSAValue, number: int, axis: int = 0) -> SSAValue:
+def part_of(node: NodeBuilder, value: SSAValue, number: int, axis: int = 0) -> SSAValue:
     """What `value` has at an index of an axis, without that axis."""
     shape = sizes_of(value)
     part = cut(node, value, {axis: (number, number + 1)})
     return node.emit(ReshapeOp, part, shape=(*shape[:axis], *shape[axis + 1 :]))
 
 
-def places(node: Node, count: Size, step: int = 1, dtype: np.dtype[Any] = np.dtype(np.int64)) -> SSAValue:
+def iota(node: NodeBuilder, count: Size, step: int = 1, dtype: np.dtype[Any] = np.dtype(np.int64)) -> SSAValue:
     """The places of so many elements, from 0 on, times a step."""
     numbers = node.constant((np.arange(largest(count)) * step).astype(dtype))
     return cut(node, numbers, {0: (0, count)})
@@ -65,7 +65,7 @@ def places(node: Node, count: Size, step: int = 1, dtype: np.dtype[Any] = np.dty
 # Places that the program computes
 
 
-def scalar(node: Node, bound: Bound) -> SSAValue:
+def scalar(node: NodeBuilder, bound: Bound) -> SSAValue:
     """A bound as a scalar i64."""
     if isinstance(bound, SSAValue):
         return bound
@@ -74,23 +74,22 @@ def scalar(node: Node, bound: Bound) -> SSAValue:
     return node.emit(ReshapeOp, node.emit(ShapeOp, sizes=(bound,)), shape=())
 
 
-def bounds_of(node: Node, position: int, role: str) -> list[Bound]:
-    """The elements of an operand, a list of integers: sizes where they are known, else what the program computes."""
-    if (told := node.told_or_computed(position, role)) is not None:
+def bounds_of(node: NodeBuilder, value: SSAValue, role: str) -> list[Bound]:
+    """The elements of a list of integers: sizes where they are known, else what the program computes."""
+    if (told := node.sizes_unless_computed(value, role)) is not None:
         return list(told)
-    value = node.input(position)
     wide = value if element_of(value) == i64 else node.emit(CastOp, value, to=i64)
     flat = node.emit(ReshapeOp, wide, shape=(size_of(value),))
     return [part_of(node, flat, place) for place in range(size_of(value))]
 
 
-def bound_number(node: Node, count: SSAValue, most: int, result: int = 0) -> Size:
+def bound_number(node: NodeBuilder, count: SSAValue, most: int, result: int = 0) -> Size:
     """What `count` says, from 0 to `most`, as a size; equal counts of nodes of a kind give one size."""
-    numbered = node.once(count, lambda: places(node, node.bind_symbol(count, most, result=result)))
+    numbered = node.once(count, lambda: iota(node, node.bind_symbol(count, most, result=result)))
     return sizes_of(numbered)[0]
 
 
-def computed_part(node: Node, value: SSAValue, axis: int, start: Bound, end: Bound, step: int) -> SSAValue:
+def computed_part(node: NodeBuilder, value: SSAValue, axis: int, start: Bound, end: Bound, step: int) -> SSAValue:
     """
     Every `step`-th element of an axis from `start` on, up to `end` without it, wherever the program finds these.
 
@@ -112,21 +111,21 @@ def computed_part(node: Node, value: SSAValue, axis: int, start: Bound, end: Bou
     return gathered(node, value, axis, first, number, step)
 
 
-def leading(node: Node, value: SSAValue, axis: int, number: Size) -> SSAValue:
+def leading(node: NodeBuilder, value: SSAValue, axis: int, number: Size) -> SSAValue:
     """The first elements of an axis, as many as there are at least when the program gets there."""
     if largest(number) <= smallest(sizes_of(value)[axis]):
         return cut(node, value, {axis: (0, number)})
     return gathered(node, value, axis, scalar(node, 0), number)
 
 
-def gathered(node: Node, value: SSAValue, axis: int, first: SSAValue, number: Size, step: int = 1) -> SSAValue:
+def gathered(node: NodeBuilder, value: SSAValue, axis: int, first: SSAValue, number: Size, step: int = 1) -> SSAValue:
     """So many elements of an axis from a place on; a call fails where they are not there."""
     if largest(number) == 0 or sizes_of(value)[axis] == 0:
         return cut(node, value, {axis: (0, 0)})
-    return node.emit(GatherOp, value, node.emit(AddOp, places(node, number, step), first), axis=axis)
+    return node.emit(GatherOp, value, node.emit(AddOp, iota(node, number, step), first), axis=axis)
 
 
-def _from_front(node: Node, bound: Bound, length: SSAValue) -> SSAValue:
+def _from_front(node: NodeBuilder, bound: Bound, length: SSAValue) -> SSAValue:
     """A bound that counts from the front, of one that counts from the back where it is negative."""
     found = scalar(node, bound)
     if not isinstance(bound, SSAValue) and smallest(bound) >= 0:
@@ -135,12 +134,12 @@ def _from_front(node: Node, bound: Bound, length: SSAValue) -> SSAValue:
     return node.emit(WhereOp, is_back, node.emit(AddOp, found, length), found)
 
 
-def _limited(node: Node, bound: SSAValue, least: SSAValue, most: SSAValue) -> SSAValue:
+def _limited(node: NodeBuilder, bound: SSAValue, least: SSAValue, most: SSAValue) -> SSAValue:
     """The nearest place from `least` to `most`, and `most` where that is below."""
     return node.emit(MinOp, node.emit(MaxOp, bound, least), most)
 
 
-def _steps(node: Node, between: SSAValue, step: int) -> SSAValue:
+def _steps(node: NodeBuilder, between: SSAValue, step: int) -> SSAValue:
     """How many steps begin within a distance."""
     if step == 1:
         return between
@@ -156,7 +155,7 @@ def _most(start: Bound, end: Bound, step: int, most: int) -> int:
     return -(-most // step)
 
 
-def equal_parts(node: Node, size: Size, count: int, may_differ: bool) -> list[Bound]:
+def equal_parts(node: NodeBuilder, size: Size, count: int, may_differ: bool) -> list[Bound]:
     """
     The sizes of so many equal parts of an axis, of which the last ones are smaller, or empty, where they may differ.
 
@@ -175,13 +174,12 @@ def equal_parts(node: Node, size: Size, count: int, may_differ: bool) -> list[Bo
     return found
 
 
-def computed_parts(node: Node, axis: int, parts: Sequence[Bound]) -> list[SSAValue]:
+def computed_parts(node: NodeBuilder, value: SSAValue, axis: int, parts: Sequence[Bound]) -> list[SSAValue]:
     """
     Parts of those sizes along an axis; a call fails where they do not make up its elements.
 
     A size that may be negative is bound like one that data decides, which is checked.
     """
-    value = node.input()
     size = sizes_of(value)[axis]
     most = largest(size)
     lengths = [scalar(node, part) for part in parts]
@@ -197,7 +195,7 @@ def computed_parts(node: Node, axis: int, parts: Sequence[Bound]) -> list[SSAVal
     return found
 
 
-def checked_part(node: Node, value: SSAValue, axis: int, first: Size, last: Size) -> SSAValue:
+def checked_part(node: NodeBuilder, value: SSAValue, axis: int, first: Size, last: Size) -> SSAValue:
     """The part of an axis between two places of it; a call fails where the last lies in front of the first."""
     size = sizes_of(value)[axis]
     lengths = [scalar(node, length) for length in (first, last - first, size - last)]
@@ -206,7 +204,7 @@ def checked_part(node: Node, value: SSAValue, axis: int, first: Size, last: Size
     return gathered(node, value, axis, start, number)
 
 
-def _checked_start(node: Node, lengths: Sequence[SSAValue], size: SSAValue) -> SSAValue:
+def _checked_start(node: NodeBuilder, lengths: Sequence[SSAValue], size: SSAValue) -> SSAValue:
     """0, where parts are none of them negative and make up an axis: else a call fails, since it is looked up."""
     zero, left, least = scalar(node, 0), size, scalar(node, 0)
     for length in lengths:

@@ -1,4 +1,4 @@
-"""Large arrays told apart without reading all of them."""
+"""The large constants of a process, told apart without reading all of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBERS = count()
 SAMPLES, SAMPLE_BYTES = 16, 64
 
 
-class Places:
+class ConstantPool:
     """
     Gives large arrays names without meaning, which only this process knows.
 

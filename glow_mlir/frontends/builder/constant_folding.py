@@ -1,0 +1,59 @@
+"""Folding of constants while a module is built, for operands that fix shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.base import HighOp, group_like
+from glow_mlir.dialects.shapes import bytes_of
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.builder.forward_analysis import analyzed, operands_of
+from glow_mlir.interpreter.machine import apply_semantics
+from glow_mlir.ir.run_time_sizes import has_run_time_sizes
+
+MOST_FOLDED = 1 << 31
+"""Bytes at most of a value that is computed to know it, for shapes that follow from constants."""
+
+
+class ConstantFolding:
+    """The values of one function that depend on none of its inputs, as arrays; nothing of the function changes."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._known: dict[SSAValue, np.ndarray | None] = {}
+
+    def of(self, value: SSAValue) -> np.ndarray | None:
+        """
+        The array that `value` always is, or `None` where it depends on an input.
+
+        Raises `UnsupportedError` for more than `MOST_FOLDED` bytes.
+        """
+        return analyzed(value, self._known, operands_of, self._computed)
+
+    def tell(self, value: SSAValue, array: np.ndarray | None) -> None:
+        """Tell what a value is: an array, or `None` for an input."""
+        self._known[value] = array
+
+    def follow(self, op: Operation) -> None:
+        """Note that the results of a new operation depend on an input where an operand does that is known to."""
+        for operand in op.operands:
+            if self._known.get(operand, operand) is None:
+                self._known.update(dict.fromkeys(op.results))
+                return
+
+    def _computed(self, value: SSAValue) -> np.ndarray | None:
+        """What a value is whose operands are known."""
+        if (array := self._storage.value_of(value)) is not None:
+            return array
+        owner = value.owner
+        if not isinstance(owner, HighOp) or any(self._known[item] is None for item in owner.operands):
+            return None
+        if has_run_time_sizes(owner):
+            return None
+        if (size := sum(map(bytes_of, owner.results))) > MOST_FOLDED:
+            reason = f"a constant that has to be known takes {size} bytes, more than {MOST_FOLDED}"
+            raise UnsupportedError(reason, hint="compute shapes of small constants")
+        operands = group_like(owner, (self._known[item] for item in owner.operands))
+        return apply_semantics(owner, operands)[list(owner.results).index(value)]  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,40 @@
+"""Sparse forward analyses: what is known of a value follows from what is known of its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.base import HighOp
+
+Fact = TypeVar("Fact")
+
+
+def analyzed(
+    value: SSAValue,
+    known: dict[SSAValue, Fact],
+    operands: Callable[[SSAValue], Sequence[SSAValue]],
+    transfer: Callable[[SSAValue], Fact],
+) -> Fact:
+    """
+    The fact of a value: `transfer` finds it where those of its `operands` are `known`, which gets all that are found.
+
+    Each value is looked at once. It takes no recursion, so that graphs may be deep.
+    """
+    pending = [value]
+    while pending:
+        current = pending[-1]
+        if current in known:
+            pending.pop()
+        elif missing := [item for item in operands(current) if item not in known]:
+            pending += missing
+        else:
+            known[current] = transfer(current)
+    return known[value]
+
+
+def operands_of(value: SSAValue) -> Sequence[SSAValue]:
+    """The operands of the operator that gives a value; none for any other value."""
+    return value.owner.operands if isinstance(value.owner, HighOp) else ()

@@ -1,0 +1,52 @@
+"""Operands that fix shapes and depend on inputs of the model: the errors that say which values have to be given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.dialects.glow_high.storage import GetOp
+from glow_mlir.dialects.shapes import size_of
+from glow_mlir.dialects.sizes import RunTimeSizeError
+from glow_mlir.errors import InputValuesError, LargeInputError, UnsupportedError
+from glow_mlir.frontends.builder.constant_folding import ConstantFolding
+from glow_mlir.frontends.builder.dependences import Dependences
+from glow_mlir.ir.run_time_sizes import has_run_time_sizes
+
+MOST_READ = 256
+"""
+Elements of an input at most for its value to fix shapes: enough for sizes, axes, borders and steps of every axis, and
+for lists of pieces. Who compiles for the value of a larger one compiles anew for nearly every call.
+"""
+
+
+def missing_value(
+    value: SSAValue,
+    what: str,
+    node: str,
+    inputs: Sequence[str],
+    folding: ConstantFolding,
+    dependences: Dependences,
+) -> UnsupportedError:
+    """
+    The error for `what`, an operand of a node that fixes shapes and whose value depends on inputs.
+
+    `inputs` are those of the function, in order.
+    """
+    reason = f"{what} depends on an input of the model"
+    names: set[str] = set()
+    for root in dependences.roots(value):
+        if folding.of(root) is not None:
+            continue
+        if isinstance(root.owner, Operation) and has_run_time_sizes(root.owner):
+            return RunTimeSizeError(f"that {what} is computed of")
+        if not isinstance(root.owner, GetOp):
+            return UnsupportedError(f"{what} is computed anew in each iteration", node=node)
+        if (count := size_of(root)) > MOST_READ:
+            large = f"'{root.owner.storage_name}' has {count} elements"
+            hint = f"{large}, and the value of one with more than {MOST_READ} fixes no shape"
+            return LargeInputError(reason, node=node, hint=hint)
+        names.add(root.owner.storage_name)
+    ordered = [name for name in inputs if name in names]
+    return InputValuesError(reason, ordered, node=node) if ordered else UnsupportedError(reason, node=node)

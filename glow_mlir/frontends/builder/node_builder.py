@@ -1,0 +1,136 @@
+"""What one node of a model becomes: operators with its location, and what is known of values for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.dialects.attribute_syntax import AttributeValue
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.base import HighOp, Operand
+from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.dialects.sizes import RunTimeSizeError
+from glow_mlir.errors import InputValuesError, LargeInputError, UnsupportedError
+from glow_mlir.frontends.builder.limits import check_shape
+from glow_mlir.frontends.builder.module_builder import ModuleBuilder
+from glow_mlir.support.symbols import Size, Sizes, SymbolicSize
+
+
+class NodeBuilder:
+    """
+    Builds what a node of a model becomes.
+
+    `kind` is its operator, `name` is what errors call it, `results` are the names of what it gives.
+    """
+
+    def __init__(
+        self, builder: ModuleBuilder, kind: str, name: str, location: LocationAttr, results: Sequence[str] = ()
+    ) -> None:
+        self.builder = builder
+        self.kind = kind
+        self.name = name
+        self.location = location
+        self.results = results
+
+    # Operators
+
+    def emit(self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None) -> SSAValue:
+        """Emit an operator and return its first result; raises `VerifyException` where operands do not fit."""
+        return self.emit_all(operator, *operands, **properties)[0]
+
+    def emit_all(
+        self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None
+    ) -> tuple[SSAValue, ...]:
+        """Emit an operator and return all its results; raises `VerifyException` where operands do not fit."""
+        return tuple(self.builder.insert(operator.make(*operands, location=self.location, **properties)).results)
+
+    def insert(self, op: Operation) -> Operation:
+        """Insert any op behind those that there are."""
+        return self.builder.insert(op)
+
+    def once(self, value: SSAValue, emit: Callable[[], SSAValue]) -> SSAValue:
+        """What `emit` emits; where nodes of this kind have emitted it for an equal value here, what that was."""
+        return self.builder.numbering.once((self.kind, self.builder.block), value, emit)
+
+    def constant(
+        self, array: np.ndarray | Sequence[int] | float, name: str = "", like: SSAValue | None = None
+    ) -> SSAValue:
+        """A constant; `like` gives a plain number its element type."""
+        return self.builder.constant(array, name or self.name, self.location, like)
+
+    def bind_symbol(self, count: SSAValue, most: int, least: int = 0, result: int = 0) -> Size:
+        """
+        A size that is the only element of `count`, from `least` to `most`: a number where that is known, else a symbol.
+
+        It goes by the name of a `result` that has it, else by that of the first.
+        """
+        known = self.fold(count)
+        if not most or known is not None:
+            return 0 if known is None else int(known.item())
+        names = [*self.results[result : result + 1], *self.results, self.kind]
+        symbol = self.builder.new_symbol(f"{next(filter(None, names))}.count", least, most)
+        self.builder.block.add_op(BindSymbolOp.to(symbol, count, self.location))
+        return SymbolicSize.of(symbol)
+
+    # What values are
+
+    def fold(self, value: SSAValue) -> np.ndarray | None:
+        """The array that a value always is, or `None` where it depends on an input."""
+        return self.builder.folding.of(value)
+
+    def symbolic_value(self, value: SSAValue) -> np.ndarray | None:
+        """A value that follows from shapes, as an array of integers or sizes; `None` for any other."""
+        return self.builder.symbolic_values.of(value)
+
+    def required_array(self, value: SSAValue, role: str) -> np.ndarray:
+        """
+        The array that a value always is, which fixes shapes in that role.
+
+        Where it depends on inputs, raises `InputValuesError` if these have few elements, so that their values can be
+        given to the import, and else `UnsupportedError`.
+        """
+        array = self.fold(value)
+        if array is None:
+            raise self.builder.missing_value(value, f"{role} of {self.kind}", self.name)
+        return array
+
+    def required_integers(self, value: SSAValue, role: str) -> tuple[int, ...]:
+        """Like `required_array`, as a tuple of integers."""
+        return tuple(int(item) for item in self.required_array(value, role).reshape(-1))
+
+    def required_sizes(self, value: SSAValue, role: str) -> Sizes:
+        """Like `required_integers`, where the value may follow from sizes that are known at run time only."""
+        found = self.symbolic_value(value)
+        if found is None:
+            return self.required_integers(value, role)
+        return tuple(item if isinstance(item, SymbolicSize) else int(item) for item in found.reshape(-1))
+
+    def sizes_unless_computed(self, value: SSAValue, role: str) -> Sizes | None:
+        """
+        Like `required_sizes`; `None` for what the program has to compute.
+
+        That is what depends on sizes that data decides, on inputs with too many numbers to be given, or on floats, of
+        which a call hardly ever brings the same again.
+        """
+        try:
+            return self.required_sizes(value, role)
+        except (RunTimeSizeError, LargeInputError):
+            return None
+        except InputValuesError:
+            if any(is_float(element_of(root)) for root in self.builder.dependences.roots(value)):
+                return None
+            raise
+
+    # Errors
+
+    def check_size(self, *shape: int) -> None:
+        """Raise `UnsupportedError` for the shape of an array that is too large to be made."""
+        check_shape(shape)
+
+    def unsupported(self, reason: str) -> UnsupportedError:
+        """The error for something that is not done of this node."""
+        return UnsupportedError(f"{self.kind}: {reason}", node=self.name)

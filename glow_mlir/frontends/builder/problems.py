@@ -1,0 +1,45 @@
+"""What of a model cannot be built: collected node by node, and raised at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from glow_mlir.errors import InputValuesError, UnsupportedError, UnsupportedOperatorsError
+
+
+@dataclass
+class Problems:
+    """The nodes of a model that are not supported."""
+
+    unknown: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Kind and name of each node that no importer knows."""
+    errors: list[UnsupportedError] = field(default_factory=list[UnsupportedError])
+    """What importers do not support of nodes that they know."""
+
+    def mark(self) -> tuple[int, int]:
+        """How many problems have been found so far."""
+        return len(self.unknown), len(self.errors)
+
+    def forget_since(self, mark: tuple[int, int]) -> None:
+        """Forget the problems that have been found since then, of what is tried in another way."""
+        del self.unknown[mark[0] :], self.errors[mark[1] :]
+
+    def raise_all(self) -> None:
+        """
+        Raise for all problems at once, if there are any.
+
+        `UnsupportedOperatorsError` lists several; one alone is raised as it is. Where values of inputs are all that is
+        missing, `InputValuesError` names these.
+        """
+        if not self.unknown and len(self.errors) == 1:
+            raise self.errors[0]
+        missing = [error for error in self.errors if isinstance(error, InputValuesError)]
+        if not self.unknown and missing and len(missing) == len(self.errors):
+            names = dict.fromkeys(name for error in missing for name in error.inputs)
+            raise InputValuesError(missing[0].reason, list(names), node=missing[0].node)
+        if self.unknown or self.errors:
+            listed = [*self.unknown, *((error.reason, error.node) for error in self.errors)]
+            hints = {error.hint for error in self.errors}
+            if not self.unknown and len(hints) == 1:
+                raise UnsupportedOperatorsError(listed, hint=hints.pop())
+            raise UnsupportedOperatorsError(listed)

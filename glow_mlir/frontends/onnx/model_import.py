@@ -1,0 +1,41 @@
+"""What the import of one ONNX model has in common, whichever of its graphs a node is in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import onnx
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import SSAValue
+
+from glow_mlir.frontends.builder.module_builder import ModuleBuilder
+from glow_mlir.frontends.onnx.doubts import Doubts
+from glow_mlir.frontends.onnx.functions import find_importer
+from glow_mlir.frontends.onnx.sparse import Initializer, dense_array
+from glow_mlir.frontends.onnx.tensors import Tensors
+from glow_mlir.frontends.onnx.types import element_of_onnx
+
+
+@dataclass
+class ModelImport:
+    """The module that a model becomes, what is in the model's tensors, and what it says wrongly."""
+
+    builder: ModuleBuilder
+    tensors: Tensors = field(default_factory=Tensors)
+    doubts: Doubts = field(default_factory=Doubts)
+    """What the model says wrongly, and is imported in spite of."""
+    importer_of: Callable[[str, str, int], Callable[..., Any] | None] = field(
+        default_factory=lambda: cache(find_importer)
+    )
+    """`find_importer`, which looks through all of them, remembered for this model."""
+
+    def initializer(self, name: str, proto: Initializer, location: LocationAttr) -> SSAValue:
+        """The constant that an initializer is."""
+        what = f"initializer '{name}'"
+        if isinstance(proto, onnx.SparseTensorProto):
+            return self.builder.constant(dense_array(proto, self.tensors, what), name, location)
+        element_of_onnx(proto.data_type, what)
+        return self.builder.constant(self.tensors.array(proto, what), proto.name, location)
