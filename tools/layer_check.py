@@ -204,7 +204,7 @@ class Comparison:
         return CheckReport(self.reference, layers, whole)
 
     def _of_onnx(self) -> Compared:
-        from glow_mlir.frontends.onnx.expose import exposed_model
+        from glow_mlir.frontends.onnx.intermediate_outputs import exposed_model
 
         exposed = exposed_model(self.model)
         actual = self._run(exposed.model, self.options, exposed.outputs)

@@ -26,6 +26,6 @@ def model_metadata(model: Any) -> ModelMetadata:
     """The metadata of a model; raises `ModelError` where its file cannot be read any more."""
     if is_ir(model):
         return ModelMetadata(producer_name="glow-mlir")
-    from glow_mlir.frontends.onnx.notes import notes_of
+    from glow_mlir.frontends.onnx.metadata import metadata_of
 
-    return ModelMetadata(**notes_of(model))
+    return ModelMetadata(**metadata_of(model))

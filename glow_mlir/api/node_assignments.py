@@ -42,6 +42,6 @@ def assigned_nodes(model: Any, provider: str) -> list[OrtEpAssignedSubgraph]:
         raise UnsupportedError(
             "a module has no nodes of ONNX", hint="glow-run --compilation-log says what becomes of it"
         )
-    from glow_mlir.frontends.onnx.notes import nodes_of
+    from glow_mlir.frontends.onnx.metadata import nodes_of
 
     return [OrtEpAssignedSubgraph(provider, (OrtEpAssignedNode(*words),)) for words in nodes_of(model)]

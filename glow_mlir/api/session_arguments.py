@@ -42,7 +42,7 @@ def model_of(given: object, settings: SessionOptions) -> Any:
     if not settings.initializers and not settings.files:
         return model
     _check_onnx(model)
-    from glow_mlir.frontends.onnx.overrides import with_constants
+    from glow_mlir.frontends.onnx.replaced_initializers import with_constants
 
     arrays = {name: value.numpy() for name, value in settings.initializers.items()}
     return with_constants(model, arrays, settings.files)
@@ -86,7 +86,7 @@ def _dimensions(model: Any, settings: SessionOptions, given: Mapping[str, Dimens
     found: dict[str, Dimension] = dict(settings.dimensions)
     if settings.denotations:
         _check_onnx(model)
-        from glow_mlir.frontends.onnx.overrides import sizes_by_denotation
+        from glow_mlir.frontends.onnx.signature import sizes_by_denotation
 
         found |= sizes_by_denotation(model, settings.denotations)
     for label, size in given.items():

@@ -12,8 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.onnx.expose import exposed_model
 from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.frontends.onnx.intermediate_outputs import exposed_model
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module

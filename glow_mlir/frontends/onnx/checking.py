@@ -18,10 +18,10 @@ from onnx.onnx_cpp2py_export.shape_inference import infer_shapes
 
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.domains import plain_domain
-from glow_mlir.frontends.onnx.doubts import WITH_INITIALIZERS, lifted_initializers, without_shapes
+from glow_mlir.frontends.onnx.inconsistencies import WITH_INITIALIZERS, lifted_initializers, without_shapes
 from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
-from glow_mlir.frontends.onnx.walk import all_graphs, all_nodes, all_tensors, graphs_inside
+from glow_mlir.frontends.onnx.traversal import all_graphs, all_nodes, all_tensors, graphs_inside
 from glow_mlir.frontends.onnx.wire import LEAST_LEFT
 from glow_mlir.ir.registry import IMPORTERS
 
@@ -75,7 +75,7 @@ def check_model(model: onnx.ModelProto, inlined: onnx.ModelProto, tensors: Tenso
     Raise `ModelError` for a model that the standard forbids; `inlined` is the model without functions of its own.
 
     The checker demands things that are not asked for here: types and shapes of outputs, which follow from nodes, that
-    it knows all operators, and what `Doubts` tell of.
+    it knows all operators, and what `Inconsistencies` tell of.
     """
     try:
         copy = checked_copy(model, tensors)
@@ -173,7 +173,7 @@ def checked_copy(model: onnx.ModelProto, tensors: Tensors) -> onnx.ModelProto:
 
     Small tensors in other files are in the copy, which has no folder; raises `ModelError` where one cannot be read.
     Operators of which the standard says nothing are moved to a domain of their own, and results have no declared
-    shapes: see `Doubts`.
+    shapes: see `Inconsistencies`.
     """
     graph = model.graph
     copy = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)

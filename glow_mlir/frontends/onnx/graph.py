@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder
-from glow_mlir.frontends.onnx.doubts import Doubts
+from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
 from glow_mlir.frontends.onnx.model_import import ModelImport
 from glow_mlir.frontends.onnx.scope import Scope
 from glow_mlir.frontends.onnx.sparse import initializers_of
@@ -36,7 +36,7 @@ class GraphImporter:
     tensors: Tensors = field(default_factory=Tensors)
     pool: ConstantPool | None = None
     values: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
-    doubts: Doubts = field(default_factory=Doubts)
+    inconsistencies: Inconsistencies = field(default_factory=Inconsistencies)
     """What the model says wrongly, and is imported in spite of."""
 
     def run(self, name: str) -> ModuleOp:
@@ -45,7 +45,7 @@ class GraphImporter:
         inputs = [value for value in self.graph.input if value.name not in initializers]
         outputs = [value.name for value in self.graph.output]
         builder = ModuleBuilder(frozenset(outputs), self.pool)
-        scope = Scope(ModelImport(builder, self.tensors, self.doubts), self.opsets, initializers=initializers)
+        scope = Scope(ModelImport(builder, self.tensors, self.inconsistencies), self.opsets, initializers=initializers)
         scope.values.update(builder.add_inputs(input_types(inputs, self.dimensions), self.values))
         scope.run(self.graph.node)
         scope.lacks(outputs)
@@ -56,5 +56,5 @@ class GraphImporter:
                 hint = "the model is cut off or edited wrongly"
                 raise ModelError(f"output '{output}' is computed by no node", hint=hint)
             builder.add_output(output, value)
-        self.doubts.check_values(self.graph, scope.values, is_main=True)
+        self.inconsistencies.check_values(self.graph, scope.values, is_main=True)
         return builder.finish(name)

@@ -16,8 +16,8 @@ from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.onnx.checking import check_graph, check_model
 from glow_mlir.frontends.onnx.domains import plain_domain
-from glow_mlir.frontends.onnx.doubts import Doubts
 from glow_mlir.frontends.onnx.graph import GraphImporter
+from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.tensors import Tensors, content_of
@@ -124,13 +124,15 @@ def import_model(
         for function in model.proto.functions:
             _check_node_names(function.node)
         check_graph(model.proto)
-        doubts = Doubts()
-        doubts.check_graph(model.proto)
+        inconsistencies = Inconsistencies()
+        inconsistencies.check_graph(model.proto)
         opsets = opsets_of(model.proto)
         plain = inlined(model.proto)
         pool = None if by_content else ConstantPool()
         known = {input_: np.asarray(value) for input_, value in (values or {}).items()}
-        importer = GraphImporter(plain.graph, opsets, dict(dimensions or {}), model.tensors, pool, known, doubts)
+        importer = GraphImporter(
+            plain.graph, opsets, dict(dimensions or {}), model.tensors, pool, known, inconsistencies
+        )
         try:
             module = importer.run(name)
         except GlowError:
@@ -140,7 +142,7 @@ def import_model(
             raise
         # Afterwards, since what importers say of a model is more to the point.
         check_model(model.proto, plain, model.tensors)
-        doubts.settle("" if model.path is None else str(model.path), strict)
+        inconsistencies.settle("" if model.path is None else str(model.path), strict)
         return module
     except GlowError as error:
         error.file = error.file or ("" if model.path is None else str(model.path))

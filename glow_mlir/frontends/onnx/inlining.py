@@ -11,7 +11,7 @@ from onnx import checker, inliner
 
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.domains import plain_domain
-from glow_mlir.frontends.onnx.walk import all_nodes
+from glow_mlir.frontends.onnx.traversal import all_nodes
 
 MOST_EXPANDED = 1 << 17
 """Nodes of a model at most when its functions are expanded; those that call one another can make it any number."""

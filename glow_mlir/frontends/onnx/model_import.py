@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import SSAValue
 
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder
-from glow_mlir.frontends.onnx.doubts import Doubts
 from glow_mlir.frontends.onnx.functions import find_importer
+from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
 from glow_mlir.frontends.onnx.sparse import Initializer, dense_array
 from glow_mlir.frontends.onnx.tensors import Tensors
 from glow_mlir.frontends.onnx.types import element_of_onnx
@@ -25,7 +25,7 @@ class ModelImport:
 
     builder: ModuleBuilder
     tensors: Tensors = field(default_factory=Tensors)
-    doubts: Doubts = field(default_factory=Doubts)
+    inconsistencies: Inconsistencies = field(default_factory=Inconsistencies)
     """What the model says wrongly, and is imported in spite of."""
     importer_of: Callable[[str, str, int], Callable[..., Any] | None] = field(
         default_factory=lambda: cache(find_importer)

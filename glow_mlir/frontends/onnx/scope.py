@@ -162,7 +162,7 @@ class Scope:
         scope.initializers = initializers_of(graph)
         scope.values.update(zip((value.name for value in graph.input), arguments, strict=True))
         scope.run(graph.node)
-        self.model.doubts.check_values(graph, scope.values)
+        self.model.inconsistencies.check_values(graph, scope.values)
         names = [value.name for value in graph.output]
         return None if scope.lacks(names) else [scope.lookup(name) for name in names]
 

@@ -9,14 +9,15 @@ from google.protobuf.message import EncodeError
 from onnx import shape_inference
 
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.errors import GlowError, UnsupportedOperatorsError
+from glow_mlir.errors import GlowError, OptionError, UnsupportedOperatorsError
 from glow_mlir.frontends.builder.inputs import check_dimensions
-from glow_mlir.frontends.onnx.doubts import without_shapes
 from glow_mlir.frontends.onnx.functions import unknown_operator
-from glow_mlir.frontends.onnx.importer import Model, check_names, opsets_of
+from glow_mlir.frontends.onnx.importer import Model, ModelSource, check_names, open_model, opsets_of
+from glow_mlir.frontends.onnx.inconsistencies import without_shapes
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.frontends.onnx.traversal import graphs_inside
 from glow_mlir.frontends.onnx.types import (
     declared_sizes,
     element_of_onnx,
@@ -24,7 +25,6 @@ from glow_mlir.frontends.onnx.types import (
     open_ranks,
     open_sizes,
 )
-from glow_mlir.frontends.onnx.walk import graphs_inside
 from glow_mlir.runtime.signature import Argument, Signature, rank_label
 from glow_mlir.support.symbols import Dimension
 
@@ -37,6 +37,21 @@ def free_dimensions(graph: onnx.GraphProto, dimensions: Mapping[str, Dimension])
     sizes = ((value.name, open_sizes(value, dimensions)) for value in given)
     labels = (label for name, own in sizes for label in ((rank_label(name),) if own is None else own))
     return list(dict.fromkeys(label for label in labels if isinstance(label, str)))
+
+
+def sizes_by_denotation(source: ModelSource, denotations: Mapping[str, int]) -> dict[str, int]:
+    """The sizes of the free dimensions of inputs that stand for something; raises `OptionError` where none does."""
+    found: dict[str, int] = {}
+    seen: set[str] = set()
+    for value in open_model(source).proto.graph.input:
+        for label, dimension in zip(declared_sizes(value), value.type.tensor_type.shape.dim, strict=True):
+            seen.add(dimension.denotation)
+            if isinstance(label, str) and dimension.denotation in denotations:
+                found[label] = denotations[dimension.denotation]
+    if unknown := denotations.keys() - seen:
+        known = ", ".join(sorted(seen - {""})) or "none"
+        raise OptionError(f"no dimension of an input stands for '{min(unknown)}'", hint=f"there are {known}")
+    return found
 
 
 def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature:
@@ -60,7 +75,7 @@ def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature
         has_free = any(isinstance(size, str) for argument in inputs for size in argument.shape or ("",))
         given_by_nodes = _sizes_by_nodes(model.proto) if has_free else {}
         outputs = [
-            Argument(value.name, _dtype(value), _undoubted(value, given_by_nodes.get(value.name), fixed))
+            Argument(value.name, _dtype(value), _without_inconsistencies(value, given_by_nodes.get(value.name), fixed))
             for value in _outputs(model.proto)
         ]
     except GlowError as error:
@@ -112,7 +127,7 @@ def _sizes_by_nodes(model: onnx.ModelProto) -> dict[str, list[int | str]]:
     return {value.name: declared_sizes(value) for value in outputs}
 
 
-def _undoubted(
+def _without_inconsistencies(
     value: onnx.ValueInfoProto, given: Sequence[int | str] | None, fixed: Mapping[str, int]
 ) -> tuple[int | str, ...] | None:
     """

@@ -19,7 +19,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.onnx.order import used_names
-from glow_mlir.frontends.onnx.walk import all_graphs
+from glow_mlir.frontends.onnx.traversal import all_graphs
 from glow_mlir.ir.locations import location_name
 from glow_mlir.support.symbols import Product, Size, Sizes
 

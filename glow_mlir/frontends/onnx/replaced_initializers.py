@@ -1,4 +1,4 @@
-"""ONNX models with other constants than those in their files, and sizes by what dimensions stand for."""
+"""ONNX models with other initializers than those in their files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
-from glow_mlir.errors import InputError, ModelError, OptionError
+from glow_mlir.errors import InputError, ModelError
 from glow_mlir.frontends.onnx.importer import ModelSource, open_model
 from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
-from glow_mlir.frontends.onnx.types import declared_sizes
-from glow_mlir.frontends.onnx.walk import all_tensors
+from glow_mlir.frontends.onnx.traversal import all_tensors
 
 MOST_BYTES = (1 << 31) - 1
 """How large a message of protobuf is at most."""
@@ -44,21 +43,6 @@ def with_constants(
     if model.ByteSize() > MOST_BYTES:
         raise ModelError("the model and its constants are larger than 2 GB", hint="write the constants to its files")
     return model
-
-
-def sizes_by_denotation(source: ModelSource, denotations: Mapping[str, int]) -> dict[str, int]:
-    """The sizes of the free dimensions of inputs that stand for something; raises `OptionError` where none does."""
-    found: dict[str, int] = {}
-    seen: set[str] = set()
-    for value in open_model(source).proto.graph.input:
-        for label, dimension in zip(declared_sizes(value), value.type.tensor_type.shape.dim, strict=True):
-            seen.add(dimension.denotation)
-            if isinstance(label, str) and dimension.denotation in denotations:
-                found[label] = denotations[dimension.denotation]
-    if unknown := denotations.keys() - seen:
-        known = ", ".join(sorted(seen - {""})) or "none"
-        raise OptionError(f"no dimension of an input stands for '{min(unknown)}'", hint=f"there are {known}")
-    return found
 
 
 def _replace(tensor: onnx.TensorProto, array: np.ndarray) -> None:

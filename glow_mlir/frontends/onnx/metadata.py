@@ -1,4 +1,4 @@
-"""What an ONNX model notes about itself, and the nodes that it lists."""
+"""The metadata of an ONNX model, and the nodes that it lists."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.importer import ModelSource, open_model
 
 
-def notes_of(source: ModelSource) -> dict[str, Any]:
-    """The notes by the names of `ModelMetadata`; raises `ModelError` for what is no ONNX model."""
+def metadata_of(source: ModelSource) -> dict[str, Any]:
+    """The metadata by the names of `ModelMetadata`; raises `ModelError` for what is no ONNX model."""
     model = open_model(source).proto
     return {
         "producer_name": model.producer_name,

@@ -1,4 +1,4 @@
-"""What a model says wrongly, and can be run in spite of: doubts, which are warnings, or errors for the strict."""
+"""Inconsistencies of a model, which can be run in spite of them: warnings, or errors for the strict."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError, joined
 from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.frontends.onnx.traversal import all_graphs
 from glow_mlir.frontends.onnx.types import names_of_element, negative_extents, onnx_type
-from glow_mlir.frontends.onnx.walk import all_graphs
 from glow_mlir.support.activity import caution
 from glow_mlir.support.symbols import Size
 
@@ -22,8 +22,8 @@ WITH_INITIALIZERS = 3
 
 
 @dataclass
-class Doubts:
-    """The doubts about a model: those of outputs one by one, and those of values inside it, told together."""
+class Inconsistencies:
+    """The inconsistencies of a model: those of outputs one by one, and those of values inside it, told together."""
 
     outputs: dict[str, ModelError] = field(default_factory=dict[str, ModelError])
     values: dict[str, ModelError] = field(default_factory=dict[str, ModelError])
@@ -31,7 +31,7 @@ class Doubts:
     customs: list[ModelError] = field(default_factory=list[ModelError])
     """What many files have, and the standard does not: only the strict are told."""
     wrong: list[ModelError] = field(default_factory=list[ModelError])
-    """What is no doubt, but an error, where what is inside of nodes has no other."""
+    """What is an error in any case, where what is inside of nodes has no other."""
 
     def check_graph(self, model: onnx.ModelProto) -> None:
         """Take down initializers that are no inputs though the IR version asks for it, and negative extents."""
@@ -77,11 +77,11 @@ class Doubts:
     def _check(self, what: str, declared: onnx.ValueInfoProto, value: SSAValue, found: dict[str, ModelError]) -> None:
         if (wrong := wrong_element(what, declared, value)) is not None:
             self.wrong.append(wrong)
-        elif (doubt := wrong_shape(what, declared, value)) is not None:
-            found.setdefault(declared.name, doubt)
+        elif (inconsistency := wrong_shape(what, declared, value)) is not None:
+            found.setdefault(declared.name, inconsistency)
 
     def told(self) -> list[ModelError]:
-        """A doubt for each output, and one for all values inside the model, behind the others."""
+        """An inconsistency for each output, and one for all values inside the model, behind the others."""
         found = [*self.others, *self.outputs.values()]
         if self.values:
             first, *rest = self.values.values()
@@ -90,14 +90,14 @@ class Doubts:
         return found
 
     def settle(self, file: str, is_strict: bool) -> None:
-        """Warn of all doubts; raises `ModelError` where a user is strict."""
+        """Warn of all inconsistencies; raises `ModelError` where a user is strict."""
         found = [*self.told(), *(self.customs if is_strict else ())]
-        for doubt in found:
-            doubt.file = file
+        for inconsistency in found:
+            inconsistency.file = file
         if is_strict and found:
             raise joined(found)
-        for doubt in found:
-            caution(doubt)
+        for inconsistency in found:
+            caution(inconsistency)
 
 
 HINT = "what a model declares has to be what its nodes give"
@@ -113,7 +113,7 @@ def wrong_element(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> 
 
 
 def wrong_shape(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> ModelError | None:
-    """The doubt about a value that cannot have the shape which a model declares for it; `None` where it may."""
+    """The inconsistency of a value that cannot have the shape which a model declares for it; `None` where it may."""
     said = declared.type.tensor_type
     if not said.HasField("shape"):
         return None
