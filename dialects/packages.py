@@ -78,13 +78,13 @@ BUILTIN = OperatorPackage(
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
-        "elementwise convolution linear attention pooling normalization data_movement constants control_flow loops "
-        "indexing selection resize sampling fourier ngrams embedding reductions recurrent quantization "
-        "integer_operators blockwise quantized_attention quantized_lstm quantized_embedding",
+        "plain_operators elementwise convolution linear attention pooling normalization data_movement constants "
+        "control_flow loops indexing selection resize sampling fourier ngrams embedding reductions recurrent "
+        "quantization integer_operators blockwise quantized_attention quantized_lstm quantized_embedding",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",
-        "elementwise data_movement codes control_flow spatial products sampling selection",
+        "plain_operators elementwise data_movement codes control_flow spatial products sampling selection",
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",

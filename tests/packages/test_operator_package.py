@@ -174,7 +174,7 @@ BROKEN: dict[str, tuple[str, str, str]] = {
     "importer": (
         PACKAGE.format(part="importers"),
         IMPORTER,
-        "the importers have two entries for Relu from opset 1 on, in glow_mlir.frontends.onnx.elementwise and in "
+        "the importers have two entries for Relu from opset 1 on, in glow_mlir.frontends.onnx.plain_operators and in "
         "broken_part",
     ),
     "part": (

@@ -27,7 +27,10 @@ from glow_mlir.frontends.builder.slices import (
     cut,
     equal_parts,
 )
+from glow_mlir.frontends.onnx.attribute_map import AttributeMap, integer
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.operator_map import PlainOperator
+from glow_mlir.frontends.onnx.plain_operators import plain_importer
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Size, Sizes, product_of, quotient
 
@@ -313,16 +316,10 @@ def _parts(node: Node, size: Size) -> list[Bound]:
     return equal_parts(node, size, count, may_differ) if equal is None else [equal] * count
 
 
-@onnx_operator("Concat")
-def concat_by_default(node: Node) -> SSAValue:
-    """One after the other, up to opset 3 by default along axis 1."""
-    return node.emit(ConcatOp, node.present(), axis=node.int("axis", 1))
+_CONCAT = PlainOperator("Concat", ConcatOp, AttributeMap(integer("axis", 1)))
+"""Up to opset 3, the axis has a default."""
 
-
-@onnx_operator("Concat", since=4)
-def concat(node: Node) -> SSAValue:
-    """One after the other."""
-    return node.emit(ConcatOp, node.present(), axis=node.int("axis"))
+onnx_operator(_CONCAT.kind)(plain_importer(_CONCAT))
 
 
 # Borders

@@ -1,4 +1,4 @@
-"""ONNX's elementwise operators: tables of names, and functions for those with attributes or changing forms."""
+"""ONNX's elementwise operators that are not plain, and the older forms of those that are."""
 
 from __future__ import annotations
 
@@ -17,92 +17,17 @@ from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.narrow_floats import is_power_of_two
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.attribute_map import AttributeMap, real
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.operator_map import PLAIN_OPERATORS, PlainOperator
+from glow_mlir.frontends.onnx.plain_operators import plain_importer
 from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.ir.registry import onnx_operator
-
-PLAIN: dict[str, type[HighOp]] = {
-    "Abs": math.AbsOp,
-    "Acos": math.AcosOp,
-    "Acosh": math.AcoshOp,
-    "Add": binary.AddOp,
-    "And": binary.AndOp,
-    "Asin": math.AsinOp,
-    "Asinh": math.AsinhOp,
-    "Atan": math.AtanOp,
-    "Atanh": math.AtanhOp,
-    "BitwiseAnd": binary.BitwiseAndOp,
-    "BitwiseNot": math.BitwiseNotOp,
-    "BitwiseOr": binary.BitwiseOrOp,
-    "BitwiseXor": binary.BitwiseXorOp,
-    "Ceil": math.CeilOp,
-    "Cos": math.CosOp,
-    "Cosh": math.CoshOp,
-    "Div": binary.DivOp,
-    "Equal": binary.EqualOp,
-    "Erf": math.ErfOp,
-    "Exp": math.ExpOp,
-    "Floor": math.FloorOp,
-    "Greater": binary.GreaterOp,
-    "GreaterOrEqual": binary.GreaterOrEqualOp,
-    "HardSwish": act.HardSwishOp,
-    "IsNaN": math.IsNanOp,
-    "Less": binary.LessOp,
-    "LessOrEqual": binary.LessOrEqualOp,
-    "Log": math.LogOp,
-    "Mish": act.MishOp,
-    "Mul": binary.MulOp,
-    "Neg": math.NegOp,
-    "Not": math.NotOp,
-    "Or": binary.OrOp,
-    "Pow": binary.PowOp,
-    "Reciprocal": math.ReciprocalOp,
-    "Relu": act.ReluOp,
-    "Round": math.RoundOp,
-    "Sigmoid": act.SigmoidOp,
-    "Sign": math.SignOp,
-    "Sin": math.SinOp,
-    "Sinh": math.SinhOp,
-    "Softplus": act.SoftplusOp,
-    "Softsign": act.SoftsignOp,
-    "Sqrt": math.SqrtOp,
-    "Sub": binary.SubOp,
-    "Tan": math.TanOp,
-    "Tanh": act.TanhOp,
-    "Where": binary.WhereOp,
-    "Xor": binary.XorOp,
-}
-"""Operators whose operands are those of ours, and which have no attributes."""
 
 LIMITED_BROADCAST = frozenset(
     {"Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor"},
 )
 """Operators of two operands that broadcast by attributes up to opset 6."""
-
-FLOATS: dict[str, tuple[type[HighOp], dict[str, float]]] = {
-    "Celu": (act.CeluOp, {"alpha": 1.0}),
-    "Elu": (act.EluOp, {"alpha": 1.0}),
-    "HardSigmoid": (act.HardSigmoidOp, {"alpha": 0.2, "beta": 0.5}),
-    "LeakyRelu": (act.LeakyReluOp, {"alpha": 0.01}),
-    "Selu": (act.SeluOp, {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875}),
-    "Shrink": (act.ShrinkOp, {"bias": 0.0, "lambd": 0.5}),
-    "Swish": (act.SwishOp, {"alpha": 1.0}),
-    "ThresholdedRelu": (act.ThresholdedReluOp, {"alpha": 1.0}),
-}
-"""Operators of one operand with float attributes, and their defaults."""
-
-OLD_FLOATS: dict[str, tuple[type[HighOp], int, dict[str, float]]] = {
-    "Selu": (act.SeluOp, 6, {"alpha": 1.6732, "gamma": 1.0507}),
-}
-"""Those that had other defaults before an opset version."""
-
-
-def _plain(operator: type[HighOp]) -> Callable[[Node], SSAValue]:
-    return lambda node: node.emit(operator, *node.present())
-
-
-def _with_floats(operator: type[HighOp], defaults: dict[str, float]) -> Callable[[Node], SSAValue]:
-    return lambda node: node.emit(operator, node.input(), **{k: node.float(k, v) for k, v in defaults.items()})
 
 
 def _aligned(node: Node, axis: int | None) -> SSAValue:
@@ -138,15 +63,13 @@ def _limited(operator: type[HighOp]) -> Callable[[Node], SSAValue]:
     return importer
 
 
-for _name, _operator in PLAIN.items():
-    if _name in LIMITED_BROADCAST:
-        onnx_operator(_name)(_limited(_operator))
-    onnx_operator(_name, since=7 if _name in LIMITED_BROADCAST else 1)(_plain(_operator))
-for _name, (_operator, _since, _defaults) in OLD_FLOATS.items():
-    onnx_operator(_name)(_with_floats(_operator, _defaults))
-for _name, (_operator, _defaults) in FLOATS.items():
-    _since = OLD_FLOATS[_name][1] if _name in OLD_FLOATS else 1
-    onnx_operator(_name, since=_since)(_with_floats(_operator, _defaults))
+for _name in LIMITED_BROADCAST:
+    onnx_operator(_name)(_limited(PLAIN_OPERATORS[_name].operator))
+
+_SELU = PlainOperator("Selu", act.SeluOp, AttributeMap(real("alpha", 1.6732), real("gamma", 1.0507)))
+"""Its defaults up to opset 5."""
+
+onnx_operator(_SELU.kind)(plain_importer(_SELU))
 
 
 @onnx_operator("PRelu")
@@ -156,9 +79,6 @@ def prelu_by_channel(node: Node) -> SSAValue:
     if node.rank(1) == 1 and node.rank() > 1:
         slope = node.emit(ReshapeOp, slope, shape=(*node.shape(1), *(1,) * (node.rank() - 2)))
     return node.emit(act.PReluOp, node.input(0), slope)
-
-
-onnx_operator("PRelu", since=7)(_plain(act.PReluOp))
 
 
 def _folded(operator: type[HighOp]) -> Callable[[Node], SSAValue]:
@@ -183,29 +103,16 @@ def mean(node: Node) -> SSAValue:
     return node.emit(binary.DivOp, total, count)
 
 
-@onnx_operator("Mod")
-def mod(node: Node) -> SSAValue:
-    """Remainder, `fmod` or with the sign of the divisor."""
-    return node.emit(binary.ModOp, node.input(0), node.input(1), fmod=node.flag("fmod"))
+@onnx_operator("Swish")
+def swish(node: Node) -> SSAValue:
+    """x · sigmoid(alpha · x), which has no operator in the opset that is written."""
+    return node.emit(act.SwishOp, node.input(), alpha=node.float("alpha", 1.0))
 
 
 @onnx_operator("BitShift")
 def bit_shift(node: Node) -> SSAValue:
     """Shift to the left or right."""
     return node.emit(binary.BitShiftOp, node.input(0), node.input(1), direction=node.text("direction").lower())
-
-
-@onnx_operator("IsInf")
-def is_inf(node: Node) -> SSAValue:
-    """Infinities of the chosen signs."""
-    positive, negative = node.flag("detect_positive", True), node.flag("detect_negative", True)
-    return node.emit(math.IsInfOp, node.input(), positive=positive, negative=negative)
-
-
-@onnx_operator("Gelu")
-def gelu(node: Node) -> SSAValue:
-    """Exact, or by tanh."""
-    return node.emit(act.GeluOp, node.input(), approximate=node.text("approximate", "none"))
 
 
 @onnx_operator("Cast")

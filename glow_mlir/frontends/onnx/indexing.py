@@ -1,4 +1,4 @@
-"""ONNX's operators that select elements by indices, and those made of comparisons with positions."""
+"""ONNX's operators on elements at indices that are not plain, among them those made of comparisons with positions."""
 
 from __future__ import annotations
 
@@ -19,59 +19,16 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     WhereOp,
 )
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
-from glow_mlir.dialects.glow_high.indexing import (
-    GatherElementsOp,
-    GatherNDOp,
-    GatherOp,
-    ReverseSequenceOp,
-    ScatterElementsOp,
-    ScatterNDOp,
-)
+from glow_mlir.dialects.glow_high.indexing import ScatterElementsOp
 from glow_mlir.dialects.shapes import has_static_shape, normalize_axis, shape_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.slices import cut, iota
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.operator_map import PLAIN_OPERATORS
+from glow_mlir.frontends.onnx.plain_operators import plain_importer
 from glow_mlir.ir.registry import onnx_operator
 
-
-@onnx_operator("Gather")
-def gather(node: Node) -> SSAValue:
-    """Slices along `axis`."""
-    return node.emit(GatherOp, node.input(0), node.input(1), axis=node.int("axis", 0))
-
-
-@onnx_operator("GatherElements")
-def gather_elements(node: Node) -> SSAValue:
-    """Single elements along `axis`."""
-    return node.emit(GatherElementsOp, node.input(0), node.input(1), axis=node.int("axis", 0))
-
-
-@onnx_operator("GatherND")
-def gather_nd(node: Node) -> SSAValue:
-    """Slices behind tuples of indices."""
-    return node.emit(GatherNDOp, node.input(0), node.input(1), batch_dims=node.int("batch_dims", 0))
-
-
-@onnx_operator("Scatter", since=9)
-@onnx_operator("ScatterElements")
-def scatter_elements(node: Node) -> SSAValue:
-    """Single elements along `axis`, overwritten or combined."""
-    operands = (node.input(0), node.input(1), node.input(2))
-    return node.emit(ScatterElementsOp, *operands, axis=node.int("axis", 0), reduction=node.text("reduction", "none"))
-
-
-@onnx_operator("ScatterND")
-def scatter_nd(node: Node) -> SSAValue:
-    """Slices behind tuples of indices, overwritten or combined."""
-    operands = (node.input(0), node.input(1), node.input(2))
-    return node.emit(ScatterNDOp, *operands, reduction=node.text("reduction", "none"))
-
-
-@onnx_operator("ReverseSequence")
-def reverse_sequence(node: Node) -> SSAValue:
-    """Backwards up to a length for each batch."""
-    axes = {"batch_axis": node.int("batch_axis", 1), "time_axis": node.int("time_axis", 0)}
-    return node.emit(ReverseSequenceOp, node.input(0), node.input(1), **axes)
+onnx_operator("Scatter", since=9)(plain_importer(PLAIN_OPERATORS["ScatterElements"]))
 
 
 @onnx_operator("OneHot")

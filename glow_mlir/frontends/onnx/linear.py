@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
-from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
+from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.elementwise import as_element
@@ -70,12 +70,6 @@ def gemm(node: Node) -> SSAValue:
     if beta != 1.0:
         addend = node.emit(MulOp, addend, node.constant(beta, like=addend))
     return node.emit(AddOp, result, addend)
-
-
-@onnx_operator("Det")
-def det(node: Node) -> SSAValue:
-    """The determinant of each matrix."""
-    return node.emit(DetOp, node.input())
 
 
 @onnx_operator("Einsum", since=12)

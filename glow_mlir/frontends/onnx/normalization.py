@@ -17,6 +17,7 @@ from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import product_of
 
@@ -91,10 +92,6 @@ def _blend(node: Node, before: SSAValue, now: SSAValue) -> SSAValue:
     return node.emit(AddOp, old, node.emit(MulOp, now, node.constant(1.0 - momentum, like=now)))
 
 
-def _along_axis(operator: type[ops.AlongAxis]) -> Callable[[Node], SSAValue]:
-    return lambda node: node.emit(operator, node.input(), axis=node.int("axis", -1))
-
-
 def _over_rows(operator: type[ops.AlongAxis]) -> Callable[[Node], SSAValue]:
     """The form up to opset 12: all axes from `axis` on are one, for which a reshape is only needed if they are not."""
 
@@ -116,21 +113,12 @@ for _name, _operator in {
     "Hardmax": ops.HardmaxOp,
 }.items():
     onnx_operator(_name)(_over_rows(_operator))
-    onnx_operator(_name, since=13)(_along_axis(_operator))
 
 
 @onnx_operator("LRN")
 def lrn(node: Node) -> SSAValue:
     """Channels are axis 1."""
-    return node.emit(
-        ops.LrnOp,
-        node.input(),
-        size=node.int("size"),
-        alpha=node.float("alpha", 1e-4),
-        beta=node.float("beta", 0.75),
-        bias=node.float("bias", 1.0),
-        axis=1,
-    )
+    return node.emit(ops.LrnOp, node.input(), **ATTRIBUTE_MAPS["LRN"].import_from(node), axis=1)
 
 
 @onnx_operator("InstanceNormalization")
@@ -140,15 +128,8 @@ def instance_normalization(node: Node) -> SSAValue:
 
 
 def _group_normalization(node: Node, scale: SSAValue, offset: SSAValue) -> SSAValue:
-    return node.emit(
-        ops.GroupNormalizationOp,
-        node.input(),
-        scale,
-        offset,
-        groups=node.int("num_groups"),
-        epsilon=node.float("epsilon", 1e-5),
-        axis=1,
-    )
+    properties = ATTRIBUTE_MAPS["GroupNormalization"].import_from(node)
+    return node.emit(ops.GroupNormalizationOp, node.input(), scale, offset, **properties, axis=1)
 
 
 @onnx_operator("GroupNormalization", since=18)
@@ -172,10 +153,10 @@ def group_normalization(node: Node) -> SSAValue:
 @onnx_operator("LayerNormalization")
 def layer_normalization(node: Node) -> Sequence[SSAValue]:
     """One operator; its parts where mean or inverse deviation are asked for."""
-    axis, epsilon = node.int("axis", -1), node.float("epsilon", 1e-5)
     if not node.wants(1) and not node.wants(2):
-        return node.emit_all(ops.LayerNormalizationOp, *node.present(), axis=axis, epsilon=epsilon)
-    x = node.input()
+        properties = ATTRIBUTE_MAPS["LayerNormalization"].import_from(node)
+        return node.emit_all(ops.LayerNormalizationOp, *node.present(), **properties)
+    x, axis, epsilon = node.input(), node.int("axis", -1), node.float("epsilon", 1e-5)
     axes = range(axis % max(node.rank(), 1), node.rank())
     mean = node.emit(ReduceMeanOp, x, axes=axes)
     difference = node.emit(SubOp, x, mean)

@@ -20,6 +20,7 @@ from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import size_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.frontends.onnx.spatial import padding, to_channels_first, to_channels_last
 from glow_mlir.ir.registry import onnx_operator
 
@@ -59,7 +60,7 @@ def max_pool(node: Node) -> Sequence[SSAValue]:
     """The maximum of each window, and where it is if that is asked for."""
     if not node.wants(1):
         return _pools(node, MaxPoolOp, node.input())
-    return _pools(node, MaxPoolWithIndicesOp, node.input(), column_major=node.flag("storage_order"))
+    return _pools(node, MaxPoolWithIndicesOp, node.input(), **ATTRIBUTE_MAPS["MaxPool"].import_from(node))
 
 
 @onnx_operator("MaxUnpool", since=9)

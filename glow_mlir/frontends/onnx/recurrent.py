@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.dialects.attribute_syntax import AttributeValue, to_attribute
+from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.activation_functions import GATE_FUNCTIONS
 from glow_mlir.dialects.glow_high.recurrent import DIRECTIONS, GruOp, LstmOp, Recurrent, RnnOp
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_operator
 
 GATE_NAMES: dict[str, str] = {name.replace("_", ""): name for name in GATE_FUNCTIONS}
@@ -42,7 +43,7 @@ def _gate_functions(node: Node, operator: type[Recurrent]) -> dict[str, Attribut
     return properties
 
 
-def _layer(node: Node, operator: type[Recurrent], **properties: AttributeValue) -> Sequence[SSAValue]:
+def _layer(node: Node, operator: type[Recurrent]) -> Sequence[SSAValue]:
     if node.text("direction", "forward") not in DIRECTIONS:
         raise ModelError(f"{node.kind}: direction '{node.text('direction')}' does not exist", node=node.name)
     for position in (1, 2):
@@ -50,15 +51,14 @@ def _layer(node: Node, operator: type[Recurrent], **properties: AttributeValue) 
             hint = "weights are [directions, gates, input], the recurrence is [directions, gates, hidden]"
             reason = f"{node.kind}: operand {position} has the shape {node.shape(position)}"
             raise ModelError(reason, node=node.name, hint=hint)
-    given = properties | _gate_functions(node, operator) if _has_functions(node) else properties
+    functions = _gate_functions(node, operator) if _has_functions(node) else {}
     count = len(operator.get_irdl_definition().operands)
     return node.emit_all(
         operator,
         *(node.optional(position) for position in range(count)),
-        direction=node.text("direction", "forward"),
         clip=node.float("clip", 0.0),
-        batch_first=node.flag("layout"),
-        **given,
+        **ATTRIBUTE_MAPS[node.kind].import_from(node),
+        **functions,
     )
 
 
@@ -69,13 +69,13 @@ def _has_functions(node: Node) -> bool:
 @onnx_operator("LSTM")
 def lstm(node: Node) -> Sequence[SSAValue]:
     """Long short-term memory."""
-    return _layer(node, LstmOp, input_forget=node.flag("input_forget"))
+    return _layer(node, LstmOp)
 
 
 @onnx_operator("GRU")
 def gru(node: Node) -> Sequence[SSAValue]:
     """Gated recurrent units."""
-    return _layer(node, GruOp, linear_before_reset=node.flag("linear_before_reset"))
+    return _layer(node, GruOp)
 
 
 @onnx_operator("RNN")

@@ -10,6 +10,7 @@ from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, EqualOp, MulOp, PowOp, SubOp, WhereOp
 from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, SqrtOp
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_operator
 
 AXES_OPERAND: dict[str, tuple[type[ops.Reduction], int]] = {
@@ -49,27 +50,12 @@ for _name, (_operator, _since) in AXES_OPERAND.items():
     onnx_operator(_name, since=_since)(_by_operand(_operator))
 
 
-def _position(operator: type[ops.ArgMaxOp | ops.ArgMinOp]) -> Callable[[Node], SSAValue]:
-    return lambda node: node.emit(
-        operator,
-        node.input(),
-        axis=node.int("axis", 0),
-        keepdims=node.flag("keepdims", True),
-        select_last_index=node.flag("select_last_index"),
-    )
-
-
-for _name, _extreme in {"ArgMax": ops.ArgMaxOp, "ArgMin": ops.ArgMinOp}.items():
-    onnx_operator(_name)(_position(_extreme))
-
-
 def _running(operator: type[ops.CumSumOp | ops.CumProdOp]) -> Callable[[Node], SSAValue]:
     return lambda node: node.emit(
         operator,
         node.input(),
         axis=node.integers(1, "the axis")[0],
-        exclusive=node.flag("exclusive"),
-        reverse=node.flag("reverse"),
+        **ATTRIBUTE_MAPS["CumSum"].import_from(node),
     )
 
 
@@ -90,9 +76,7 @@ def top_k(node: Node) -> Sequence[SSAValue]:
         ops.TopKOp,
         node.input(),
         k=node.integers(1, "the number of elements")[0],
-        axis=node.int("axis", -1),
-        largest=node.flag("largest", True),
-        sorted=node.flag("sorted", True),
+        **ATTRIBUTE_MAPS["TopK"].import_from(node),
     )
 
 

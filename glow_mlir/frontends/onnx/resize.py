@@ -14,6 +14,7 @@ from glow_mlir.dialects.shapes import has_static_shape, normalize_axis, shape_of
 from glow_mlir.dialects.sizes import HINT
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import quotient
 
@@ -90,7 +91,7 @@ def _factors(node: Node, axes: Sequence[int]) -> list[float]:
     return factors
 
 
-def _repeated(node: Node, value: SSAValue, factors: Sequence[float], rule: tuple[str, str, str]) -> SSAValue:
+def _repeated(node: Node, value: SSAValue, factors: Sequence[float], rule: tuple[str, ...]) -> SSAValue:
     """A value of sizes that are known at run time only, each element of which comes several times."""
     if rule not in REPEATS or not all(factor >= 1 and factor.is_integer() for factor in factors):
         reason = "sizes that are known at run time only take whole scales, and the nearest element"
@@ -125,31 +126,24 @@ def upsample(node: Node) -> SSAValue:
 def resize(node: Node) -> SSAValue:
     """Scales or sizes as operands; attributes choose the rules."""
     axes = [normalize_axis(axis, node.rank()) for axis in node.ints("axes", range(node.rank()))]
+    properties = ATTRIBUTE_MAPS["Resize"].import_from(node)
     if not has_static_shape(node.input()):
-        rounding = node.text("nearest_mode", "round_prefer_floor")
-        rule = node.text("mode", "nearest"), node.text("coordinate_transformation_mode", "half_pixel"), rounding
+        rule = tuple(str(properties[name]) for name in ("mode", "coordinates", "rounding"))
         return _repeated(node, node.input(), _factors(node, axes), rule)
     shape, scales = _by_sizes(node, axes) if _given(node, 3) else _by_scales(node, axes)
     node.check_size(*shape)
-    coordinates = node.text("coordinate_transformation_mode", "half_pixel")
+    coordinates = properties["coordinates"]
     if coordinates == _NEAREST_ONLY and node.version >= _WITHOUT_NEAREST_ONLY:
         hint = "half_pixel has taken its place"
         reason = f"Resize: opset {node.version} has no coordinates '{coordinates}'"
         raise ModelError(reason, node=node.name, hint=hint)
-    crops = coordinates == "tf_crop_and_resize"
     return node.emit(
         ResizeOp,
         node.input(),
         shape=shape,
         scales=scales,
-        mode=node.text("mode", "nearest"),
-        coordinates=coordinates,
-        rounding=node.text("nearest_mode", "round_prefer_floor"),
-        cubic_coefficient=node.float("cubic_coeff_a", -0.75),
-        exclude_outside=node.flag("exclude_outside"),
-        antialias=node.flag("antialias"),
-        extrapolation=node.float("extrapolation_value", 0.0),
-        roi=_region(node, axes) if crops else None,
+        **properties,
+        roi=_region(node, axes) if coordinates == "tf_crop_and_resize" else None,
     )
 
 

@@ -7,6 +7,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.glow_high.sampling import DeformConvOp, GridSampleOp, RoiAlignOp
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.frontends.onnx.spatial import kernel_shape, to_channels_first, to_channels_last
 from glow_mlir.ir.registry import onnx_operator
 
@@ -14,15 +15,9 @@ _OLD_MODES = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}
 """What the modes were called before opset 20."""
 
 
-def _grid_sample(node: Node, mode: str) -> SSAValue:
-    result = node.emit(
-        GridSampleOp,
-        to_channels_last(node, node.input()),
-        node.input(1),
-        mode=mode,
-        padding=node.text("padding_mode", "zeros"),
-        align_corners=node.flag("align_corners"),
-    )
+def _grid_sample(node: Node, **changed: str) -> SSAValue:
+    properties = ATTRIBUTE_MAPS["GridSample"].import_from(node) | changed
+    result = node.emit(GridSampleOp, to_channels_last(node, node.input()), node.input(1), **properties)
     return to_channels_first(node, result)
 
 
@@ -33,13 +28,13 @@ def grid_sample_of_images(node: Node) -> SSAValue:
     if word not in _OLD_MODES:
         hint = f"opset {node.version} has {', '.join(_OLD_MODES)}"
         raise ModelError(f"GridSample: mode '{word}' does not exist", node=node.name, hint=hint)
-    return _grid_sample(node, _OLD_MODES[word])
+    return _grid_sample(node, mode=_OLD_MODES[word])
 
 
 @onnx_operator("GridSample", since=20)
 def grid_sample(node: Node) -> SSAValue:
     """Images of any number of axes."""
-    return _grid_sample(node, node.text("mode", "linear"))
+    return _grid_sample(node)
 
 
 def _roi_align(node: Node, half_pixel: bool) -> SSAValue:
@@ -50,10 +45,8 @@ def _roi_align(node: Node, half_pixel: bool) -> SSAValue:
         node.input(1),
         node.input(2),
         output_shape=(node.int("output_height", 1), node.int("output_width", 1)),
-        sampling_ratio=node.int("sampling_ratio", 0),
-        spatial_scale=node.float("spatial_scale", 1.0),
+        **ATTRIBUTE_MAPS["RoiAlign"].import_from(node),
         half_pixel=half_pixel,
-        mode=node.text("mode", "avg"),
     )
     return to_channels_first(node, result)
 
@@ -93,7 +86,6 @@ def deform_conv(node: Node) -> SSAValue:
         strides=node.ints("strides", (1,) * len(kernel)),
         pads=node.ints("pads", (0,) * (2 * len(kernel))),
         dilations=node.ints("dilations", (1,) * len(kernel)),
-        offset_group=node.int("offset_group", 1),
-        group=node.int("group", 1),
+        **ATTRIBUTE_MAPS["DeformConv"].import_from(node),
     )
     return to_channels_first(node, result)

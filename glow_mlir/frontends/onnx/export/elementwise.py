@@ -1,4 +1,4 @@
-"""Elementwise operators in the words of ONNX: the tables of the importers, read backwards, and the rest."""
+"""Elementwise operators that are not plain in the words of ONNX."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import defs, helper
+from onnx import helper
 
 from glow_mlir.dialects.element_types import expressed_of, is_integer, is_narrow_float, numpy_dtype, storage_of
 from glow_mlir.dialects.glow_high import activations as act
@@ -20,8 +20,7 @@ from glow_mlir.dialects.narrow_floats import is_power_of_two
 from glow_mlir.dialects.properties import flag, number, text
 from glow_mlir.dialects.quant import parameters_of
 from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, sizes_of
-from glow_mlir.frontends.onnx.elementwise import FLOATS, PLAIN
-from glow_mlir.frontends.onnx.export.writer import OPSET, Writer
+from glow_mlir.frontends.onnx.export.writer import Writer
 from glow_mlir.ir.registry import onnx_export
 
 
@@ -29,19 +28,7 @@ def _plain(kind: str) -> Callable[[Writer, HighOp], str]:
     return lambda writer, op: writer.emit(kind, *op.operands)
 
 
-def _with_floats(kind: str, names: tuple[str, ...]) -> Callable[[Writer, HighOp], str]:
-    def export(writer: Writer, op: HighOp) -> str:
-        return writer.emit(kind, *op.operands, **{name: float(number(getattr(op, name))) for name in names})
-
-    return export
-
-
-for _name, _operator in PLAIN.items():
-    onnx_export(_operator)(_plain(_name))
-for _name, (_operator, _defaults) in FLOATS.items():
-    if defs.has(_name, OPSET, ""):
-        onnx_export(_operator)(_with_floats(_name, tuple(_defaults)))
-for _operator, _name in {binary.MaxOp: "Max", binary.MinOp: "Min", act.PReluOp: "PRelu"}.items():
+for _operator, _name in {binary.MaxOp: "Max", binary.MinOp: "Min"}.items():
     onnx_export(_operator)(_plain(_name))
 
 
@@ -50,18 +37,6 @@ def swish(writer: Writer, op: act.SwishOp) -> str:
     """x · sigmoid(alpha · x), for which the opset has no operator."""
     inner = writer.emit("Mul", op.input, writer.like(number(op.alpha), op.input))
     return writer.emit("Mul", op.input, writer.emit("Sigmoid", inner))
-
-
-@onnx_export(act.GeluOp)
-def gelu(writer: Writer, op: act.GeluOp) -> str:
-    """Exact, or by tanh."""
-    return writer.emit("Gelu", op.input, approximate=text(op.approximate))
-
-
-@onnx_export(binary.ModOp)
-def mod(writer: Writer, op: binary.ModOp) -> str:
-    """Remainder, `fmod` or with the sign of the divisor."""
-    return writer.emit("Mod", op.left, op.right, fmod=int(flag(op.fmod)))
 
 
 @onnx_export(binary.BitShiftOp)
@@ -80,13 +55,6 @@ def clip(writer: Writer, op: binary.ClipOp) -> str:
     if op.low is not None:
         value = writer.emit("Max", value, op.low)
     return value if op.high is None else writer.emit("Min", value, op.high)
-
-
-@onnx_export(math.IsInfOp)
-def is_inf(writer: Writer, op: math.IsInfOp) -> str:
-    """Infinities of the chosen signs."""
-    signs = {"detect_positive": int(flag(op.positive)), "detect_negative": int(flag(op.negative))}
-    return writer.emit("IsInf", op.input, **signs)
 
 
 @onnx_export(math.CastOp)

@@ -12,13 +12,14 @@ from glow_mlir.dialects.glow_high.activation_functions import GATE_FUNCTIONS
 from glow_mlir.dialects.glow_high.attention import AttentionOp, causal_mask
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.einsum import EinsumOp
-from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
+from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, RnnOp
 from glow_mlir.dialects.properties import flag, floats, number, size, text
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
 from glow_mlir.dialects.sizes import static
 from glow_mlir.frontends.onnx.export.codes import product
 from glow_mlir.frontends.onnx.export.writer import Writer
+from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_export
 
 
@@ -48,12 +49,6 @@ def fully_connected(writer: Writer, op: FullyConnectedOp) -> str:
     return writer.emit("Add", result, op.bias)
 
 
-@onnx_export(DetOp)
-def det(writer: Writer, op: DetOp) -> str:
-    """The determinant of each matrix."""
-    return writer.emit("Det", op.input)
-
-
 @onnx_export(EinsumOp)
 def einsum(writer: Writer, op: EinsumOp) -> str:
     """Sums of products by labelled axes."""
@@ -78,12 +73,8 @@ def attention(writer: Writer, op: AttentionOp) -> str:
 
 # ---- recurrent layers
 
-LAYERS: dict[type[HighOp], tuple[str, str]] = {
-    LstmOp: ("LSTM", "input_forget"),
-    GruOp: ("GRU", "linear_before_reset"),
-    RnnOp: ("RNN", ""),
-}
-"""Operator → ONNX's, and the truth value that it has beside the others."""
+LAYERS: dict[type[HighOp], str] = {LstmOp: "LSTM", GruOp: "GRU", RnnOp: "RNN"}
+"""Operator → ONNX's."""
 
 
 def _gate_functions(op: Any) -> dict[str, Any]:
@@ -98,25 +89,22 @@ def _gate_functions(op: Any) -> dict[str, Any]:
     return found
 
 
-def _layer(kind: str, truth: str) -> Callable[[Writer, Any], Sequence[str]]:
+def _layer(kind: str) -> Callable[[Writer, Any], Sequence[str]]:
     def export(writer: Writer, op: Any) -> Sequence[str]:
         attributes = _gate_functions(op) if op.activations is not None else {}
-        if truth:
-            attributes[truth] = int(flag(getattr(op, truth)))
         operands = [getattr(op, name) for name, _ in op.get_irdl_definition().operands]
         return writer.emit_all(
             kind,
             len(op.results),
             *operands,
             hidden_size=shape_of(op.recurrence)[-1],
-            direction=text(op.direction),
             clip=float(number(op.clip)) or None,
-            layout=int(flag(op.batch_first)),
+            **ATTRIBUTE_MAPS[kind].export_from(op),
             **attributes,
         )
 
     return export
 
 
-for _operator, (_kind, _truth) in LAYERS.items():
-    onnx_export(_operator)(_layer(_kind, _truth))
+for _operator, _kind in LAYERS.items():
+    onnx_export(_operator)(_layer(_kind))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glow_mlir.dialects.glow_high import convolution, fourier, pooling, sampling
-from glow_mlir.dialects.properties import flag, integer, ints, number, text
+from glow_mlir.dialects.properties import flag, integer, ints, text
 from glow_mlir.dialects.shapes import rank_of
 from glow_mlir.frontends.onnx.export.spatial import channels_back, channels_first, kernel_of, pool_attributes
 from glow_mlir.frontends.onnx.export.writer import Writer
+from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_export
 
 LAST = "channels_last"
@@ -29,7 +30,7 @@ def dft(writer: Writer, op: fourier.DftOp) -> str:
 def grid_sample(writer: Writer, op: sampling.GridSampleOp) -> str:
     """An image at the places of a grid."""
     image = channels_first(writer, op.input, LAST)
-    attributes = {"mode": text(op.mode), "padding_mode": text(op.padding), "align_corners": int(flag(op.align_corners))}
+    attributes = ATTRIBUTE_MAPS["GridSample"].export_from(op)
     return channels_back(writer, writer.emit("GridSample", image, op.grid, **attributes), rank_of(op.result), LAST)
 
 
@@ -44,10 +45,8 @@ def roi_align(writer: Writer, op: sampling.RoiAlignOp) -> str:
         op.batch_indices,
         output_height=rows,
         output_width=columns,
-        sampling_ratio=integer(op.sampling_ratio),
-        spatial_scale=float(number(op.spatial_scale)),
-        mode=text(op.mode),
         coordinate_transformation_mode="half_pixel" if flag(op.half_pixel) else "output_half_pixel",
+        **ATTRIBUTE_MAPS["RoiAlign"].export_from(op),
     )
     return channels_back(writer, result, rank_of(op.result), LAST)
 
@@ -66,8 +65,7 @@ def deform_conv(writer: Writer, op: sampling.DeformConvOp) -> str:
         strides=window.strides,
         pads=window.pads,
         dilations=window.dilations,
-        group=integer(op.group),
-        offset_group=integer(op.offset_group),
+        **ATTRIBUTE_MAPS["DeformConv"].export_from(op),
     )
     return channels_back(writer, result, rank_of(op.result), LAST)
 
@@ -85,6 +83,6 @@ def col2im(writer: Writer, op: convolution.Col2ImOp) -> str:
 def max_pool_with_indices(writer: Writer, op: pooling.MaxPoolWithIndicesOp) -> Sequence[str]:
     """Maxima of windows, and where they are."""
     layout = text(op.layout)
-    attributes = {"storage_order": int(flag(op.column_major)), **pool_attributes(op)}
+    attributes = ATTRIBUTE_MAPS["MaxPool"].export_from(op) | pool_attributes(op)
     results = writer.emit_all("MaxPool", 2, channels_first(writer, op.input, layout), **attributes)
     return [channels_back(writer, result, rank_of(op.result), layout) for result in results]

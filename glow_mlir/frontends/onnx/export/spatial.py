@@ -16,6 +16,7 @@ from glow_mlir.dialects.properties import flag, floats, integer, ints, number, t
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, shape_of
 from glow_mlir.frontends.onnx.export.codes import product, zero_point_name
 from glow_mlir.frontends.onnx.export.writer import Writer
+from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_export
 
 
@@ -170,21 +171,20 @@ def instance_normalization(writer: Writer, op: normalization.InstanceNormalizati
 @onnx_export(normalization.GroupNormalizationOp)
 def group_normalization(writer: Writer, op: normalization.GroupNormalizationOp) -> str:
     """Of groups of channels of each image."""
-    attributes = {"num_groups": integer(op.groups), "epsilon": float(number(op.epsilon))}
+    attributes = ATTRIBUTE_MAPS["GroupNormalization"].export_from(op)
     return _over_channels(writer, op, "GroupNormalization", integer(op.axis), op.scale, op.offset, **attributes)
 
 
 @onnx_export(normalization.LrnOp)
 def lrn(writer: Writer, op: normalization.LrnOp) -> str:
     """Over channels that are near."""
-    attributes = {name: float(number(getattr(op, name))) for name in ("alpha", "beta", "bias")}
-    return _over_channels(writer, op, "LRN", integer(op.axis), size=integer(op.size), **attributes)
+    return _over_channels(writer, op, "LRN", integer(op.axis), **ATTRIBUTE_MAPS["LRN"].export_from(op))
 
 
 @onnx_export(normalization.LayerNormalizationOp)
 def layer_normalization(writer: Writer, op: normalization.LayerNormalizationOp) -> str:
     """Over all axes from one on."""
-    attributes = {"axis": integer(op.axis), "epsilon": float(number(op.epsilon))}
+    attributes = ATTRIBUTE_MAPS["LayerNormalization"].export_from(op)
     return writer.emit("LayerNormalization", op.input, op.scale, op.bias, **attributes)
 
 
@@ -196,18 +196,6 @@ def rms_normalization(writer: Writer, op: normalization.RmsNormalizationOp) -> s
     square = writer.emit("ReduceMean", writer.emit("Mul", op.input, op.input), writer.constant(list(axes)))
     root = writer.emit("Sqrt", writer.emit("Add", square, writer.like(number(op.epsilon), op.input)))
     return writer.emit("Mul", writer.emit("Div", op.input, root), op.scale)
-
-
-def _along_axis(kind: str) -> Callable[[Writer, Any], str]:
-    return lambda writer, op: writer.emit(kind, op.input, axis=integer(op.axis))
-
-
-for _operator, _name in {
-    normalization.SoftmaxOp: "Softmax",
-    normalization.LogSoftmaxOp: "LogSoftmax",
-    normalization.HardmaxOp: "Hardmax",
-}.items():
-    onnx_export(_operator)(_along_axis(_name))
 
 
 @onnx_export(ResizeOp)
@@ -227,12 +215,6 @@ def resize(writer: Writer, op: ResizeOp) -> str:
         writer.constant(floats(op.roi), np.float32) if op.roi is not None else "",
         writer.constant([ratios[axis] for axis in order], np.float32) if op.scales is not None else "",
         writer.constant([ints(op.shape)[axis] for axis in order]) if op.scales is None else "",
-        mode=text(op.mode),
-        coordinate_transformation_mode=text(op.coordinates),
-        nearest_mode=text(op.rounding),
-        cubic_coeff_a=float(number(op.cubic_coefficient)),
-        exclude_outside=int(flag(op.exclude_outside)),
-        antialias=int(flag(op.antialias)),
-        extrapolation_value=float(number(op.extrapolation)),
+        **ATTRIBUTE_MAPS["Resize"].export_from(op),
     )
     return writer.transposed(result, _inverse(order))
