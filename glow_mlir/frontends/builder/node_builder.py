@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import HighOp, Operand
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.dialects.sizes import RunTimeSizeError
@@ -47,6 +48,10 @@ class NodeBuilder:
     ) -> tuple[SSAValue, ...]:
         """Emit an operator and return all its results; raises `VerifyException` where operands do not fit."""
         return tuple(self.builder.insert(operator.make(*operands, location=self.location, **properties)).results)
+
+    def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """A value as another element type that is computed with, unless it is of that."""
+        return value if element_of(value) == element else self.emit(CastOp, value, to=element)
 
     def insert(self, op: Operation) -> Operation:
         """Insert any op behind those that there are."""

@@ -16,7 +16,6 @@ from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, size_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.slices import cut
-from glow_mlir.frontends.onnx.elementwise import as_element
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.dtypes import NARROW_FLOATS, NARROW_INTEGERS, POWERS_OF_TWO, is_float_dtype, packed_bits
@@ -38,8 +37,8 @@ def matmul_nbits(node: Node) -> SSAValue:
     codes = _reshaped(node, 1, (columns, blocks * block * bits // 8))
     parameters = [_reshaped(node, 2, (columns, blocks)), _zero_points(node, columns, blocks, bits)]
     widths = {"bits": bits, "block": block}
-    left, bias = as_element(node, node.input(0), f32), node.optional(5)
-    added = None if bias is None else as_element(node, bias, f32)
+    left, bias = node.cast(node.input(0), f32), node.optional(5)
+    added = None if bias is None else node.cast(bias, f32)
     if rank_of(left) == 1:
         left = node.emit(ReshapeOp, left, shape=(1, *shape_of(left)))
     if shape_of(left)[-1] != depth:
@@ -54,7 +53,7 @@ def matmul_nbits(node: Node) -> SSAValue:
     result = node.emit(BlockwiseMatMulOp, left, codes, *parameters, added, **widths, left_bits=left_bits)
     if node.rank(0) == 1:
         result = node.emit(ReshapeOp, result, shape=(columns,))
-    return as_element(node, result, node.element(0))
+    return node.cast(result, node.element(0))
 
 
 _SIZES = (("bits", 4), ("block_size", None), ("N", None), ("K", None))
@@ -123,7 +122,7 @@ def gather_block_quantized(node: Node) -> SSAValue:
         raise node.unsupported(reason)
     numbers = table.emit(node)
     rows = node.emit(GatherOp, numbers, node.input(1), axis=node.int("gather_axis", 0))
-    return as_element(node, rows, element_of(node.input(2)))
+    return node.cast(rows, element_of(node.input(2)))
 
 
 def numbers_of_blocks(node: Node) -> SSAValue | None:
@@ -154,7 +153,7 @@ def numbers_of_blocks(node: Node) -> SSAValue | None:
     result = found.emit(node)
     if is_turned:
         result = node.emit(TransposeOp, result, permutation=(1, 0))
-    return as_element(node, result, f32 if kind == f8E8M0FNU else kind)
+    return node.cast(result, f32 if kind == f8E8M0FNU else kind)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.convolution import Col2ImOp, ConvOp, ConvTransposeOp
 from glow_mlir.dialects.shapes import Shape
+from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.spatial import kernel_shape, padding, to_channels_first, to_channels_last
+from glow_mlir.frontends.onnx.spatial import kernel_shape, padding
 from glow_mlir.ir.registry import onnx_operator
 
 

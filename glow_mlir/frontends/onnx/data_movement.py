@@ -166,13 +166,6 @@ def _rearranged(node: Node, split: Sizes, order: Shape, shape: Sizes) -> SSAValu
     return node.emit(ReshapeOp, node.emit(TransposeOp, parts, permutation=order), shape=shape)
 
 
-def moved_axis(node: Node, value: SSAValue, axis: int, place: int) -> SSAValue:
-    """The value with an axis at another place among the others."""
-    order = [position for position in range(rank_of(value)) if position != axis]
-    order.insert(place, axis)
-    return value if order == sorted(order) else node.emit(TransposeOp, value, permutation=order)
-
-
 # Parts
 
 

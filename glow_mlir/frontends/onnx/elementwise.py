@@ -138,11 +138,6 @@ def cast_like(node: Node) -> SSAValue:
     return converted(node, node.input(), element_of(node.input(1)))
 
 
-def as_element(node: Node, value: SSAValue, element: Attribute) -> SSAValue:
-    """A value as another element type that is computed with, unless it is of that."""
-    return value if element_of(value) == element else node.emit(math.CastOp, value, to=element)
-
-
 def converted(node: Node, value: SSAValue, to: Attribute) -> SSAValue:
     """A value as another element type, by the attributes of the node that say what becomes of numbers beyond it."""
     if not is_narrow_float(to):

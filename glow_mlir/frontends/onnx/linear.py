@@ -10,7 +10,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.onnx.elementwise import as_element
+from glow_mlir.frontends.builder.products import numpy_product
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
 
@@ -19,23 +19,7 @@ from glow_mlir.ir.registry import onnx_operator
 def matmul(node: Node) -> SSAValue:
     """Numpy's matmul; ONNX keeps the type of narrow integers, and wraps."""
     result = numpy_product(node, node.input(0), node.input(1))
-    return as_element(node, result, node.element())
-
-
-def numpy_product(node: Node, left: SSAValue, right: SSAValue) -> SSAValue:
-    """The product of two operands: a vector is a matrix of one row or column, whose axis the result lacks."""
-    left_vector, right_vector = node.rank(0) == 1, node.rank(1) == 1
-    if left_vector:
-        left = node.emit(ReshapeOp, left, shape=(1, *node.sizes(0)))
-    if right_vector:
-        right = node.emit(ReshapeOp, right, shape=(*node.sizes(1), 1))
-    result = node.emit(MatMulOp, left, right)
-    shape = list(sizes_of(result))
-    if right_vector:
-        shape.pop()
-    if left_vector:
-        shape.pop(len(shape) - 1 if right_vector else -2)
-    return node.emit(ReshapeOp, result, shape=shape) if left_vector or right_vector else result
+    return node.cast(result, node.element())
 
 
 @onnx_operator("Gemm")

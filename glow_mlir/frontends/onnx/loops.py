@@ -21,9 +21,9 @@ from glow_mlir.dialects.shapes import element_of, largest_shape, normalize_axis,
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.symbol_binding import SymbolBinding, mentioned
 from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.builder.axis_order import moved_axis
 from glow_mlir.frontends.builder.slices import cut, iota
 from glow_mlir.frontends.onnx.control_flow import check_number
-from glow_mlir.frontends.onnx.data_movement import moved_axis
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.ir.traversal import own_operations

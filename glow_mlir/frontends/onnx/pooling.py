@@ -19,9 +19,10 @@ from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp,
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import size_of
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
-from glow_mlir.frontends.onnx.spatial import padding, to_channels_first, to_channels_last
+from glow_mlir.frontends.onnx.spatial import padding
 from glow_mlir.ir.registry import onnx_operator
 
 

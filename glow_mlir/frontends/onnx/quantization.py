@@ -37,11 +37,12 @@ from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, 
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMinOp, ReduceSumOp
 from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds, uniform
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, sizes_of
+from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
+from glow_mlir.frontends.builder.products import numpy_product
 from glow_mlir.frontends.onnx.blockwise import numbers_of_blocks
-from glow_mlir.frontends.onnx.elementwise import as_element, converted
-from glow_mlir.frontends.onnx.linear import numpy_product
+from glow_mlir.frontends.onnx.elementwise import converted
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.spatial import kernel_shape, padding, to_channels_first, to_channels_last
+from glow_mlir.frontends.onnx.spatial import kernel_shape, padding
 from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Sizes
@@ -110,9 +111,9 @@ def _rounded(
     ratio, offset = _operands(node, sizes_of(value), axis, scale, zero_point)
     assert ratio is not None
     computed = f64 if f64 in (element_of(value), element_of(ratio)) else f32
-    number = node.emit(DivOp, *(as_element(node, operand, computed) for operand in (value, ratio)))
+    number = node.emit(DivOp, *(node.cast(operand, computed) for operand in (value, ratio)))
     if offset is not None and not _is_zero(node, zero_point):
-        number = node.emit(AddOp, number, as_element(node, offset, computed))
+        number = node.emit(AddOp, number, node.cast(offset, computed))
     return converted(node, number, element)
 
 
@@ -122,8 +123,8 @@ def _scaled(node: Node, value: SSAValue, scale: int, zero_point: int, axis: int 
     assert ratio is not None
     number = node.emit(CastOp, value, to=f32)
     if offset is not None and not _is_zero(node, zero_point):
-        number = node.emit(SubOp, number, as_element(node, offset, f32))
-    return as_element(node, node.emit(MulOp, number, as_element(node, ratio, f32)), element_of(ratio))
+        number = node.emit(SubOp, number, node.cast(offset, f32))
+    return node.cast(node.emit(MulOp, number, node.cast(ratio, f32)), element_of(ratio))
 
 
 def _is_zero(node: Node, position: int) -> bool:
@@ -142,7 +143,7 @@ def _in_bytes(element: Attribute) -> Attribute:
 def _as_computed(node: Node, value: SSAValue) -> SSAValue:
     """An operand in a type that is computed with: narrow integers as bytes, narrow floats as f32."""
     element = element_of(value)
-    return as_element(node, value, f32 if is_narrow_float(element) else _in_bytes(element))
+    return node.cast(value, f32 if is_narrow_float(element) else _in_bytes(element))
 
 
 def _check_codes(node: Node, element: Attribute) -> None:

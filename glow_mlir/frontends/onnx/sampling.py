@@ -6,9 +6,10 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.sampling import DeformConvOp, GridSampleOp, RoiAlignOp
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
-from glow_mlir.frontends.onnx.spatial import kernel_shape, to_channels_first, to_channels_last
+from glow_mlir.frontends.onnx.spatial import kernel_shape
 from glow_mlir.ir.registry import onnx_operator
 
 _OLD_MODES = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}

@@ -13,8 +13,8 @@ from glow_mlir.dialects.glow_high.selection import NonMaxSuppressionOp, NonZeroO
 from glow_mlir.dialects.shapes import largest_shape, normalize_axis, shape_of, sizes_of
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.axis_order import moved_axis
 from glow_mlir.frontends.builder.slices import cut
-from glow_mlir.frontends.onnx.data_movement import moved_axis
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import product_of

@@ -1,25 +1,10 @@
-"""What ONNX's spatial operators share: windows, automatic padding, and the way to channels-last and back."""
+"""What ONNX's spatial operators share: windows and automatic padding."""
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
-
-from glow_mlir.dialects.glow_high.data_movement import TransposeOp
-from glow_mlir.dialects.shapes import Shape, rank_of
+from glow_mlir.dialects.shapes import Shape
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
-
-
-def to_channels_last(node: Node, value: SSAValue) -> SSAValue:
-    """[N, C, spatial…] as [N, spatial…, C]."""
-    rank = rank_of(value)
-    return node.emit(TransposeOp, value, permutation=(0, *range(2, rank), 1))
-
-
-def to_channels_first(node: Node, value: SSAValue) -> SSAValue:
-    """[N, spatial…, C] as [N, C, spatial…]."""
-    rank = rank_of(value)
-    return node.emit(TransposeOp, value, permutation=(0, rank - 1, *range(1, rank - 1)))
 
 
 def kernel_shape(node: Node, weights: int = 1) -> Shape:
