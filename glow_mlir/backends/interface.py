@@ -170,6 +170,13 @@ class Backend(ABC):
         """
         return self.supports(op)
 
+    def can_fuse(self, op: Operation, storage: Storage, target: Target) -> bool:
+        """
+        Whether `select` finds a way to execute this instruction with its bodies, and in less time or memory than these
+        take for themselves.
+        """
+        return self.can_select(op, storage, target)
+
     def supports_strided_inner(self, op: Operation, storage: Storage, target: Target) -> bool:
         """Whether an instruction is as fast where elements along the innermost axis of an operand lie apart."""
         return False

@@ -161,7 +161,7 @@ class EpilogueFusion:
         body = body_with_first(stack, value)
         self.accesses.forget(producer)
         producer.attach_epilogue(buffers[0], buffers[1:count], buffers[count:], maps[1:], body)
-        supported = self.backend.can_select(producer, self.storage, self.target)
+        supported = self.backend.can_fuse(producer, self.storage, self.target)
         if not supported:
             producer.detach_epilogue(result)
         self.accesses.add(producer)

@@ -132,7 +132,7 @@ class PrologueFusion:
         buffers, maps = [buffer for buffer, _ in planes], [affine for _, affine in planes]
         self.accesses.forget(consumer)
         consumer.attach_prologue(buffers[0], buffers[1:], maps[1:], body_with_first(stack, source))
-        supported = self.backend.can_select(consumer, self.storage, self.target)
+        supported = self.backend.can_fuse(consumer, self.storage, self.target)
         if not supported:
             consumer.detach_prologue(first)
         self.accesses.add(consumer)

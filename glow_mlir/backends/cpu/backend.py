@@ -16,16 +16,16 @@ from glow_mlir.backends.interface import Backend, Compiling, Room
 from glow_mlir.codegen.build import build_artifact, zeroed
 from glow_mlir.codegen.costs import KernelCosts
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
-from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel, is_worth_parts, tiled, tiles_for
+from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel, is_worth_parts, tile_of, tiled, tiles_for
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.selection.kernel import Kernel
 from glow_mlir.codegen.selection.selected import fault_of
 from glow_mlir.codegen.selection.tables import TABLES
-from glow_mlir.codegen.tile import Tile
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import ALLOCATED, LLVM, Pipeline, llvm
 from glow_mlir.errors import ModelError, OptionError
@@ -118,6 +118,18 @@ class CpuBackend(Backend):
     def can_select(self, op: Operation, storage: Storage, target: Target) -> bool:
         return self._guess(op, storage, target) is not None
 
+    def can_fuse(self, op: Operation, storage: Storage, target: Target) -> bool:
+        guess = self._guess(op, storage, target)
+        if not isinstance(guess, TiledKernel):
+            return guess is not None
+        tile = tile_of(op, guess.inner)
+        if tile is None or not tile.staged:
+            return True
+        # The kernel has to be the one that the instruction gets without what are stacks of tiles.
+        with tile.whole() as whole:
+            alone = self._guess(whole, storage, target)
+        return (alone is None or alone is guess.inner) and guess.is_near(tile, target)
+
     def supports_strided_inner(self, op: Operation, storage: Storage, target: Target) -> bool:
         guess = self._guess(op, storage, target)
         return guess is not None and guess.STRIDED_INNER
@@ -194,38 +206,21 @@ class CpuBackend(Backend):
                 yield from own
             else:
                 rest += own
-        yield from rest if is_decided else self._tiled(op, allowed, storage, target)
+        if is_decided:
+            yield from rest
+        elif op.regions or not all(map(has_static_shape, op.operands)):
+            yield from self._tiled(op, allowed, storage, target)
 
     def _tiled(self, op: Operation, kernels: Sequence[Kernel], storage: Storage, target: Target) -> Iterator[Candidate]:
-        """
-        Ways to execute an instruction tile by tile with one of some kernels, the first that can.
-
-        Bodies become stacks for a kernel that would be taken without them as well.
-        """
+        """Ways to execute an instruction tile by tile with one of some kernels, the first that can."""
         for tile in tiles_for(op):
             for kernel in kernels:
-                if executes(kernel, tile.plain) and self._is_first(kernel, tile, kernels, storage, target):
+                if executes(kernel, tile.plain) and kernel.is_profitable(tile.plain, storage, target):
                     by_tiles = self.kernels[kernel.name + SUFFIX]
                     found = [Candidate(by_tiles, tiles) for tiles in by_tiles.candidates(op, storage, target)]
                     yield from found
                     if found:
                         return
-
-    def _is_first(
-        self, kernel: Kernel, tile: Tile, kernels: Sequence[Kernel], storage: Storage, target: Target
-    ) -> bool:
-        """Whether a kernel is the one for an instruction without what the stacks of its tiles do."""
-        if not tile.staged:
-            return kernel.is_profitable(tile.plain, storage, target)
-        with tile.whole() as whole:
-            found = (
-                other
-                for other in kernels
-                if executes(other, whole)
-                and other.candidates(whole, storage, target)
-                and other.is_profitable(whole, storage, target)
-            )
-            return next(found, kernel) is kernel
 
     @cached_property
     def kernels(self) -> dict[str, Any]:

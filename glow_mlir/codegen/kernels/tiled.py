@@ -69,21 +69,21 @@ class TiledKernel(Kernel):
         if tile is None:
             return ()
         sized = replace(tile, rows=_rows(tile, target))
-        if sized.staged and not self._is_near(sized, target):
-            return ()
         return [{ROWS: sized.rows, **tiles} for tiles in self.inner.candidates(sized.plain, storage, target)]
 
-    def _is_near(self, tile: Tile, target: Target) -> bool:
+    def is_near(self, tile: Tile, target: Target) -> bool:
         """
         Whether what is between the stacks and the instruction stays near the core, and threads have tiles enough.
 
-        Where it does not, it is as well stored and loaded by instructions of their own. How many threads there are
-        does not matter, so that results do not depend on it.
+        Where it does not, or there is one tile, it is as well stored and loaded by instructions of their own. How many
+        threads there are does not matter, so that results do not depend on it.
         """
+        tile = replace(tile, rows=_rows(tile, target))
         room = sum(map(byte_size, tile.staged.values()))
         count = math.prod(map(largest, tile.extents)) // tile.rows
         is_much = work(at_largest(tile.op), kernel_costs(target)) >= 2 * kernel_costs(target).part_operations
-        return room <= target.l2_bytes // 2 and not (is_much and self.inner.AXES and count < FEWEST_CUT)
+        fewest = FEWEST_CUT if is_much and self.inner.AXES else 2
+        return room <= target.l2_bytes // 2 and count >= fewest
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         tile = self._chosen(op)
