@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from glow_mlir.errors import OptionError
+from glow_mlir.options.declaration import Range
 
 MOST_COST = 1 << 47
 """No cost is larger: sums and products of a few fit into 64 bits where they are compared with bytes."""
+
+_RANGE = Range(1, MOST_COST)
 
 
 @dataclass(frozen=True)
@@ -62,17 +65,9 @@ class Costs:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             name, value = field.name, getattr(self, field.name)
-            check_range(f"costs.{name}", value, 1, MOST_COST)
+            _RANGE.check(f"costs.{name}", value)
             if name in self.POWERS and value.bit_count() > 1:
                 raise OptionError(f"costs.{name}={value} is no power of two")
-
-
-def check_range(name: str, value: int, least: int, most: int) -> None:
-    """Raise `OptionError` for a number outside of what one of that name may be."""
-    if value < least:
-        raise OptionError(f"{name}={value} is too little", hint=f"{least} or more")
-    if value > most:
-        raise OptionError(f"{name}={value} is too much", hint=f"{most} at most")
 
 
 SomeCosts = TypeVar("SomeCosts", bound=Costs)

@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.dialects.element_types import byte_width, is_storable
 from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.sizes import RunTimeSizeError, SizesAttr, largest, smallest, static
+from glow_mlir.options.target import MOST_BYTES
 from glow_mlir.support.symbols import Size, Sizes
 
 Shape = tuple[int, ...]
@@ -150,9 +151,6 @@ def encoded(sizes: Sizes) -> tuple[Shape, Attribute]:
 
 MOST_AXES = 32
 """Axes of a tensor at most: parts of numpy stop at as many, and windows have two for each, of which numpy has 64."""
-
-MOST_BYTES = 1 << 47
-"""No tensor or buffer reaches further: it is all that a process can address, and sums of a few are far from 2^63."""
 
 
 def verify_storable(value: SSAValue | Attribute, noun: str, reach: int | None = None) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,68 +15,11 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from glow_mlir.dialects.costs import check_range
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.feature_levels import enabled_features, short_features
-from glow_mlir.dialects.shapes import MOST_BYTES
 from glow_mlir.errors import OptionError
-
-ACCURACIES = ("default", "strict")
-"""What the sums of a function may round: docs/floating-point.md says what each guarantees."""
-
-REQUANTIZATIONS = ("float", "integer")
-"""How codes change their scale: docs/quantization.md says what each computes."""
-
-OPTIMIZATIONS = ("speed", "size")
-"""What a function is made for: few instructions executed, or little code and memory."""
-
-RELOCATIONS = ("pic", "static")
-"""Whether code runs at any address, or at the one that a linker gives it."""
-
-CODE_MODELS = ("small", "medium", "large")
-"""How far apart code and data may be, as compilers name it."""
-
-FLOAT_ABIS = ("", "hard", "soft")
-"""How floats are passed to functions; where nothing is said, as the triple has it."""
-
-POINTER_BITS = (32, 64)
-"""The sizes of pointers that there is code for."""
-
-LEAST_VECTOR = 64
-"""Bits of the narrowest vectors."""
-
-RANGES: Mapping[str, tuple[int, int]] = {
-    "vector_bits": (0, 1 << 16),
-    "vector_registers": (4, 1 << 16),
-    "line_bytes": (8, MOST_BYTES),
-    "page_bytes": (8, MOST_BYTES),
-    "l1_bytes": (0, MOST_BYTES),
-    "l2_bytes": (0, MOST_BYTES),
-    "l3_bytes": (0, MOST_BYTES),
-    "ram_bytes": (0, MOST_BYTES),
-    "flash_bytes": (0, MOST_BYTES),
-}
-"""
-Field → the least and the largest number it may have.
-
-With fewer registers, no kernel could keep the values of one operation; no instruction set has wider vectors.
-"""
-
-MOST_THREADS = 1 << 16
-"""For how many threads the work of an inference may be cut, on any backend."""
-
-WORDS: Mapping[str, tuple[str, ...]] = {
-    "accuracy": ACCURACIES,
-    "requantization": REQUANTIZATIONS,
-    "optimize": OPTIMIZATIONS,
-    "relocation": RELOCATIONS,
-    "code_model": CODE_MODELS,
-    "float_abi": FLOAT_ABIS,
-}
-"""Field → the words it may be."""
-
-_FEATURE = re.compile(r"[+-]\w[\w.-]*", re.ASCII)
-"""A feature that is on or off, as LLVM writes it."""
+from glow_mlir.options.declaration import Declared, declared
+from glow_mlir.options.target import Limits, Linking, Machine, Policy
 
 _FAMILIES: Mapping[str, str] = {
     "x86_64": "x86",
@@ -155,63 +98,20 @@ A family that is not there cannot do it.
 
 
 @dataclass(frozen=True)
-class Target:
+class Target(Machine):
     """
-    A processor as LLVM names it, the backend that compiles for it, and what passes and kernels have to know of it.
+    A machine, the policy, limits and linking of what is compiled for it, and what an option does not say of it.
 
-    `features` are LLVM's, such as `+avx2,+fma`: a processor is known by them, never by its name. `vector_bits` is the
-    width of the vectors to use, 0 for none at all, and `vector_registers` how many of them there are. `line_bytes` is
-    what a line of the caches has, `page_bytes` a page of memory, `l1_bytes` to `l3_bytes` the caches of data, 0 where
-    there is none. `threads` says for how many the work of one
-    inference is cut; no result may depend on it. `accuracy` is one of `ACCURACIES`, `requantization`
-    one of `REQUANTIZATIONS`, `optimize` one of `OPTIMIZATIONS`. `ram_bytes` and `flash_bytes` are what a function may
-    take of memory that is written, and of memory that is only read, 0 for no limit. `relocation`, `code_model` and
-    `float_abi` say how its machine code is linked and called. `costs` has names and values of `Costs` that differ from
-    what the backend has measured of such a machine, sorted.
+    `glow_mlir.options.target` declares the fields of each. Another machine may have the same policy and limits. `costs`
+    has names and values of `Costs` that differ from what the backend has measured of such a machine, sorted.
 
     Raises `OptionError` for a value that a field cannot have.
     """
 
-    backend: str
-    triple: str = ""
-    cpu: str = ""
-    features: str = ""
-    vector_bits: int = 0
-    vector_registers: int = 16
-    line_bytes: int = 64
-    page_bytes: int = 4096
-    l1_bytes: int = 0
-    l2_bytes: int = 0
-    l3_bytes: int = 0
-    pointer_bits: int = 64
-    threads: int = 1
-    accuracy: str = "default"
-    requantization: str = "float"
-    optimize: str = "speed"
-    ram_bytes: int = 0
-    flash_bytes: int = 0
-    relocation: str = "pic"
-    code_model: str = "small"
-    float_abi: str = ""
+    policy: Policy = field(default_factory=Policy)
+    limits: Limits = field(default_factory=Limits)
+    linking: Linking = field(default_factory=Linking)
     costs: tuple[tuple[str, int], ...] = ()
-
-    def __post_init__(self) -> None:
-        for name, kind in FIELDS.items():
-            if type(value := getattr(self, name)) is not kind:
-                raise OptionError(f"{name}={value!r} is no {'text' if kind is str else 'whole number'}")
-        for name, (least, most) in RANGES.items():
-            check_range(name, getattr(self, name), least, most)
-        if not 1 <= self.threads <= MOST_THREADS:
-            raise threads_error(self.threads)
-        for name, words in WORDS.items():
-            if (word := getattr(self, name)) not in words:
-                hint = f"there are {', '.join(filter(None, words))}"
-                raise OptionError(f"no {name.replace('_', ' ')} '{word}'", hint=hint)
-        if self.pointer_bits not in POINTER_BITS:
-            hint = f"it is {' or '.join(map(str, POINTER_BITS))}"
-            raise OptionError(f"pointer_bits={self.pointer_bits} is no size of a pointer", hint=hint)
-        _check_powers(self)
-        _check_features(self.features)
 
     def vector_width(self, element: Attribute) -> int:
         """
@@ -328,55 +228,44 @@ class Target:
         return provided == _ALWAYS or not self.enabled.isdisjoint(provided)
 
 
-FIELDS: Mapping[str, type[str | int]] = {
-    field.name: str if field.type == "str" else int for field in dataclasses.fields(Target) if field.name != "costs"
+PARTS: Mapping[str, type[Policy | Limits | Linking]] = {"policy": Policy, "limits": Limits, "linking": Linking}
+"""Part of a target beside its machine → its class."""
+
+FIELDS: Mapping[str, Declared] = {
+    name: item for part in (Machine, *PARTS.values()) for name, item in declared(part).items()
 }
-"""Field of a `Target` with one value → its type."""
+"""Field of a `Target` with one value, those of its parts among them → what is declared of it."""
+
+_PART_OF: Mapping[str, str] = {name: part for part, kind in PARTS.items() for name in declared(kind)}
+"""Field → the part of a target that has it, where that is not the machine."""
 
 COST = "costs."
 """How the name of a cost begins where fields are given by name."""
 
 
-def _check_powers(target: Target) -> None:
-    """Raise `OptionError` for a size that is a power of two on every machine, and is none here."""
-    if target.vector_bits.bit_count() > 1 or 0 < target.vector_bits < LEAST_VECTOR:
-        hint = f"a power of two from {LEAST_VECTOR} on, or 0 for none"
-        raise OptionError(f"vector_bits={target.vector_bits} is no width of vectors", hint=hint)
-    for name in ("line_bytes", "page_bytes"):
-        if (size := getattr(target, name)).bit_count() > 1:
-            raise OptionError(f"{name}={size} is no power of two")
-
-
-def _check_features(text: str) -> None:
-    """Raise `OptionError` for features that are not each on or off, once, with commas between."""
-    items = text.split(",") if text else []
-    for item in items:
-        if not _FEATURE.fullmatch(item):
-            hint = f"+{item} or -{item}" if _FEATURE.fullmatch(f"+{item}") else "such as +avx2,-fma, without blanks"
-            raise OptionError(f"the feature '{item}' is neither on nor off", hint=hint)
-    names = [item[1:] for item in items]
-    for position, name in enumerate(names):
-        if name in names[:position]:
-            raise OptionError(f"the feature '{name}' is given twice", hint="once, on or off")
-
-
-def threads_error(threads: int, most: int = MOST_THREADS) -> OptionError:
-    """The error for a number of threads that no function can be for."""
-    return OptionError(f"threads={threads} is no number of threads", hint=f"1 to {most}")
+def field_of(target: Target, name: str) -> str | int:
+    """The value of a field of a target, or of one of its parts."""
+    part = _PART_OF.get(name)
+    return getattr(target if part is None else getattr(target, part), name)
 
 
 def with_fields(target: Target, fields: Mapping[str, str | int]) -> Target:
     """A target with other values for some of its fields; raises `OptionError` for one that it cannot have."""
     costs = dict(target.costs)
     plain: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = defaultdict(dict)
     for name, value in fields.items():
         if name.startswith(COST) and isinstance(value, int):
             costs[name.removeprefix(COST)] = value
-        elif name in FIELDS:
-            plain[name] = value
-        else:
+        elif name not in FIELDS:
             hint = f"it has {', '.join(FIELDS)}, and numbers called {COST}…"
             raise OptionError(f"a target has no field '{name}'", hint=hint)
+        elif type(value) is not (kind := FIELDS[name].type):
+            raise OptionError(f"{name}={value!r} is no {'text' if kind is str else 'whole number'}")
+        else:
+            (parts[_PART_OF[name]] if name in _PART_OF else plain)[name] = value
+    for part, changed in parts.items():
+        plain[part] = dataclasses.replace(getattr(target, part), **changed)
     return dataclasses.replace(target, **plain, costs=tuple(sorted(costs.items()))) if fields else target
 
 
@@ -401,7 +290,7 @@ def named_fields(text: str) -> tuple[str, dict[str, str | int]]:
         if key in found:
             raise OptionError(f"the field '{key}' is given twice in the target '{text}'")
         last = key
-        is_number = FIELDS.get(key) is int or key.startswith(COST)
+        is_number = (key in FIELDS and FIELDS[key].type is int) or key.startswith(COST)
         found[key] = int(value) if is_number and value.isdecimal() else value
     return name, found
 
@@ -426,7 +315,8 @@ class TargetAttr(Data[Target]):
         if "backend" not in given:
             parser.raise_error("a target names its backend")
         try:
-            return Target(**given)
+            costs = given.pop("costs", ())
+            return with_fields(Target(given.pop("backend"), costs=costs), given)
         except OptionError as error:
             parser.raise_error(str(error))
 
@@ -446,7 +336,7 @@ def _parse_field(parser: AttrParser, given: dict[str, Any]) -> None:
     if name == "costs":
         given[name] = _parse_costs(parser)
         return
-    given[name] = parser.parse_str_literal() if FIELDS[name] is str else parser.parse_integer()
+    given[name] = parser.parse_str_literal() if FIELDS[name].type is str else parser.parse_integer()
 
 
 def _parse_costs(parser: AttrParser) -> tuple[tuple[str, int], ...]:
@@ -465,9 +355,8 @@ def _parse_costs(parser: AttrParser) -> tuple[tuple[str, int], ...]:
 
 def str_of(target: Target) -> str:
     """The fields of a target that do not have their defaults, as its attribute prints them."""
-    plain = Target(target.backend)
-    shown = [name for name in FIELDS if name == "backend" or getattr(target, name) != getattr(plain, name)]
-    fields = [f"{name} = {_literal(getattr(target, name))}" for name in shown]
+    values = {name: field_of(target, name) for name in FIELDS}
+    fields = [f"{name} = {_literal(value)}" for name, value in values.items() if value != FIELDS[name].default]
     if target.costs:
         fields.append(f"costs = {{{', '.join(f'{name} = {cost}' for name, cost in target.costs)}}}")
     return ", ".join(fields)

@@ -17,13 +17,14 @@ from glow_mlir.backends.interface import costs_of, get_backend, runnable_targets
 from glow_mlir.backends.interpreter.executable import InterpretedModule
 from glow_mlir.codegen.llvm.processor import Answer, ask
 from glow_mlir.dialects.feature_levels import short_features
-from glow_mlir.dialects.target import FIELDS, RANGES, Target, TargetAttr, named_fields, str_of
+from glow_mlir.dialects.target import FIELDS, Target, TargetAttr, named_fields, str_of, with_fields
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.driver.pipelines import available_passes
 from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import module_text, parse_module
+from glow_mlir.options.target import LEAST_REGISTERS
 from glow_mlir.tools.glow_compile import main as glow_compile
 
 RELU = """
@@ -57,7 +58,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_functions_for_two_targets_run_and_are_cached() -> None:
     host = get_backend("cpu").host()
-    narrow = dataclasses.replace(host, vector_bits=min(128, host.vector_bits), threads=2)
+    narrow = with_fields(host, {"vector_bits": min(128, host.vector_bits), "threads": 2})
     x = np.linspace(-1, 1, 64, dtype=np.float32)
     for _ in range(2):
         for name in ("plain", "narrow"):
@@ -76,7 +77,7 @@ def test_text_of_a_stage_compiles_on_without_flags(stage: str) -> None:
     text = module_text(module)
     again = parse_module(text, new_context(), "again.mlir")
     (found,) = Compilation(again).targets().values()
-    assert found == dataclasses.replace(PRESETS[RUNNABLE[0]], threads=2, accuracy="strict")
+    assert found == with_fields(PRESETS[RUNNABLE[0]], {"threads": 2, "accuracy": "strict"})
     x = np.ones(64, np.float32)
     (y,) = InferenceSession(again, cache=False).run(None, {"x": x})
     np.testing.assert_array_equal(y, x)
@@ -117,7 +118,7 @@ def test_interpreter_runs_what_is_for_any_target() -> None:
 def test_fields_override_those_of_a_name(target: str) -> None:
     name, fields = named_fields(target)
     found = get_backend("cpu").target(target)
-    assert found == dataclasses.replace(PRESETS[name], **fields)
+    assert found == with_fields(PRESETS[name], fields)
     assert found.fma == ("+fma" in found.features)
 
 
@@ -186,7 +187,7 @@ def test_code_for_another_system_is_not_run() -> None:
 
 
 def test_kernels_cope_with_the_fewest_registers() -> None:
-    machine = dataclasses.replace(PRESETS["avx2"], vector_registers=RANGES["vector_registers"][0])
+    machine = dataclasses.replace(PRESETS["avx2"], vector_registers=LEAST_REGISTERS)
     module = model(main=machine)
     for kind in ("tanh", "sin"):
         text = module_text(module).replace("glow_high.relu", f"glow_high.{kind}")

@@ -50,7 +50,7 @@ def _within_limits(
         check_limits(bundle)
     except OutOfMemoryError as error:
         # Only machine code knows its stack: where that alone is too much, activations have to make room for it.
-        limit, stack = bundle.layout.target.ram_bytes, bundle.report.stack
+        limit, stack = bundle.layout.target.limits.ram_bytes, bundle.report.stack
         if not limit or bundle.report.ram <= limit or stack >= limit:
             raise
         try:

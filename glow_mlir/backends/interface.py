@@ -17,12 +17,14 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.costs import Costs, with_costs
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
-from glow_mlir.dialects.target import MOST_THREADS, Target, named_fields, threads_error, with_fields
+from glow_mlir.dialects.target import Target, named_fields, with_fields
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline, memory_pipeline
 from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.ir.locations import place_of
 from glow_mlir.ir.registry import BACKENDS, Unpack, kernels_of, packed_forms_of
 from glow_mlir.ir.rewriting import functions
+from glow_mlir.options.declaration import Range
+from glow_mlir.options.target import MOST_THREADS, THREADS
 from glow_mlir.runtime.executable import Executable
 
 Room = Callable[[int], np.ndarray]
@@ -146,8 +148,7 @@ class Backend(ABC):
     def check_target(self, target: Target) -> None:
         """Raise `OptionError` for a machine that the backend cannot compile for."""
         costs_of(target)
-        if target.threads > self.MOST_THREADS:
-            raise threads_error(target.threads, self.MOST_THREADS)
+        Range(1, self.MOST_THREADS, THREADS).check("threads", target.policy.threads)
 
     def accepts(self, target: Target) -> bool:
         """Whether the backend runs what is compiled for a target: by default, what is compiled for itself."""

@@ -227,16 +227,17 @@ def _is_constant(op: Operation) -> TypeGuard[WeightOp]:
 def check_limits(bundle: Bundle) -> None:
     """Raise `OutOfMemoryError` for a bundle that takes more flash or RAM than its target may have."""
     report, target = bundle.report, bundle.layout.target
-    if target.flash_bytes and report.flash > target.flash_bytes:
+    limits = target.limits
+    if limits.flash_bytes and report.flash > limits.flash_bytes:
         needed = f"code of {report.code:,} bytes and constants of {report.constants:,}"
-        reason = f"{needed} take {report.flash - target.flash_bytes:,} more than the limit of {target.flash_bytes:,}"
-        hint = "--optimize size" if target.optimize != "size" else "fewer layers"
+        reason = f"{needed} take {report.flash - limits.flash_bytes:,} more than the limit of {limits.flash_bytes:,}"
+        hint = "--optimize size" if target.policy.optimize != "size" else "fewer layers"
         if bundle.largest:
             hint += f", or codes of 8 bits; the largest constants are {', '.join(bundle.largest)}"
         raise OutOfMemoryError(reason, hint=hint)
-    if target.ram_bytes and report.ram > target.ram_bytes:
+    if limits.ram_bytes and report.ram > limits.ram_bytes:
         needed = f"activations of {report.activations:,} bytes, {report.mutables:,} of inputs, outputs and state"
-        over = f"{report.ram - target.ram_bytes:,} more than the limit of {target.ram_bytes:,}"
+        over = f"{report.ram - limits.ram_bytes:,} more than the limit of {limits.ram_bytes:,}"
         reason = f"{needed}, and a stack of {report.stack:,} take {over}"
         raise OutOfMemoryError(reason, hint="smaller inputs, codes of 8 bits, or fewer channels")
 

@@ -63,7 +63,7 @@ def boards(target: Target) -> str:
     """The condition of Kconfig under which a board runs code for a target, and links it; empty where none does."""
     if target.is_cortex_m:
         # Objects that pass floats in different registers do not link.
-        return f"CPU_CORTEX_M && {'' if target.float_abi == 'hard' else '!'}FP_HARDABI"
+        return f"CPU_CORTEX_M && {'' if target.linking.float_abi == 'hard' else '!'}FP_HARDABI"
     return _ARCHITECTURES.get((target.family, target.pointer_bits), "")
 
 

@@ -94,7 +94,7 @@ def _written_state(function: FuncOp) -> tuple[str, ...]:
 
 def _threads(function: FuncOp) -> int:
     """How many threads have work: those that the function is for, if an instruction is cut into parts."""
-    return function.target.threads if _is_cut(function) else 1
+    return function.target.policy.threads if _is_cut(function) else 1
 
 
 def _is_cut(function: FuncOp) -> bool:

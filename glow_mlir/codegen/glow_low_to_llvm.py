@@ -211,7 +211,7 @@ class FunctionEmission:
             for position, op in enumerate(steps):
                 self._stamp(b, arguments[1], position)
                 if self.profile and most:
-                    spans = len(steps) + 1 + position * self.function.target.threads * 2
+                    spans = len(steps) + 1 + position * self.function.target.policy.threads * 2
                     data.at(self.spans, ptr).store(self._stamps(b, arguments[1]).at(spans, i64))
                 self._execute(b, op, data, arguments[3])
             self._stamp(b, arguments[1], len(steps))

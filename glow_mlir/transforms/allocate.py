@@ -102,7 +102,7 @@ def check_limit(function: FuncOp, lives: Sequence[Life]) -> None:
     """Raise `OutOfMemoryError` where the activations of a function are larger than the limit of its target allows."""
     assert function.activations is not None
     size = function.activations.value.data
-    if function.assigned is not None and function.target.ram_bytes and size > room_of(function):
+    if function.assigned is not None and function.target.limits.ram_bytes and size > room_of(function):
         raise _beyond_limit(function, lives, size)
 
 
@@ -136,7 +136,7 @@ def _bytes_of(op: PlaceholderOp) -> int:
 
 def room_of(function: FuncOp) -> int:
     """The bytes that the limit of a function's target leaves to its activations."""
-    return max(0, function.target.ram_bytes - bound_bytes(function))
+    return max(0, function.target.limits.ram_bytes - bound_bytes(function))
 
 
 def check_span(function: FuncOp) -> None:
@@ -171,7 +171,7 @@ def _short_name(function: FuncOp, op: Operation) -> str:
 
 def _beyond_limit(function: FuncOp, lives: Sequence[Life], size: int) -> OutOfMemoryError:
     """The error for activations that the limit has no room for."""
-    bound, limit = bound_bytes(function), function.target.ram_bytes
+    bound, limit = bound_bytes(function), function.target.limits.ram_bytes
     # Where most lives, the buffer that was declared last is that of the instruction.
     largest = max(lives, key=lambda at: sum(rounded(life.size) for life in lives if life.begin <= at.begin < life.end))
     declared = declaration_of(largest, function)

@@ -12,19 +12,19 @@ from xdsl.passes import ModulePass
 from glow_mlir.backends.interface import HOST, backend_of, get_backend
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
-from glow_mlir.dialects.target import FIELDS, Target, TargetAttr, with_fields
+from glow_mlir.dialects.target import FIELDS, PARTS, Target, TargetAttr, field_of, named_fields, with_fields
 from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import functions
+from glow_mlir.options.declaration import declared, given_of, takes
+from glow_mlir.options.target import Linking, Machine
 
-_OF_USE = ("backend", "threads", "accuracy", "optimize", "ram_bytes", "flash_bytes")
-"""Fields that say what a function is for, not the machine."""
-
-MACHINE = (*(name for name in FIELDS if name not in _OF_USE), "costs")
-"""What a name such as `avx2` says of a target."""
+OF_A_NAME = (*declared(Machine), *declared(Linking))
+"""The fields of a target that a name such as `avx2` says, with its costs."""
 
 
 @dataclass(frozen=True)
+@takes(Machine, *PARTS.values())
 class AssignTargetPass(ModulePass):
     """
     Give every function without a target the one that the options describe: that of the machine this runs on, or the one
@@ -38,26 +38,6 @@ class AssignTargetPass(ModulePass):
 
     backend: str | None = None
     target: str | None = None
-    triple: str | None = None
-    cpu: str | None = None
-    features: str | None = None
-    vector_bits: int | None = None
-    vector_registers: int | None = None
-    line_bytes: int | None = None
-    page_bytes: int | None = None
-    l1_bytes: int | None = None
-    l2_bytes: int | None = None
-    l3_bytes: int | None = None
-    pointer_bits: int | None = None
-    threads: int | None = None
-    accuracy: str | None = None
-    requantization: str | None = None
-    optimize: str | None = None
-    ram_bytes: int | None = None
-    flash_bytes: int | None = None
-    relocation: str | None = None
-    code_model: str | None = None
-    float_abi: str | None = None
     override: bool = False
 
     def __post_init__(self) -> None:
@@ -82,17 +62,21 @@ class AssignTargetPass(ModulePass):
             raise contradiction(function, "backend", own.backend, self.backend)
         wanted = dict(self._fields)
         if self.target is not None and self._made.backend == own.backend:
-            wanted = {name: getattr(self._made, name) for name in MACHINE} | wanted
+            if own.costs != self._made.costs:
+                raise contradiction(function, "costs", own.costs, self._made.costs)
+            _, said = named_fields(self.target)
+            names = [*OF_A_NAME, *(name for name in said if name in FIELDS)]
+            wanted = {name: field_of(self._made, name) for name in names} | wanted
         for name, value in wanted.items():
-            if getattr(own, name) != value:
-                raise contradiction(function, name, getattr(own, name), value)
+            if field_of(own, name) != value:
+                raise contradiction(function, name, field_of(own, name), value)
         return own
 
     @cached_property
     def _fields(self) -> dict[str, str | int]:
         """The fields that are given."""
-        given = {name: getattr(self, name) for name in FIELDS if name != "backend"}
-        return {name: value for name, value in given.items() if value is not None}
+        given = given_of(self, Machine, *PARTS.values())
+        return {name: value for name, value in given.items() if name != "backend"}
 
     @cached_property
     def _made(self) -> Target:
@@ -100,7 +84,7 @@ class AssignTargetPass(ModulePass):
         return with_fields(get_backend(self.backend or DEFAULT_BACKEND).target(self.target or HOST), self._fields)
 
 
-def contradiction(function: FunctionOp, name: str, own: str | int, wanted: str | int) -> OptionError:
+def contradiction(function: FunctionOp, name: str, own: object, wanted: object) -> OptionError:
     """The error for a function that says another value of a field than the options."""
     return OptionError(
         f"@{function.sym_name.data} is for {name}={own}, not {wanted}",

@@ -34,7 +34,7 @@ class FlattenConvolution(Pattern):
             return
         emit, window = rewriter.emit, op.window()
         target = rewriter.function.target
-        costs, is_default = costs_of(target), target.accuracy != "strict"
+        costs, is_default = costs_of(target), target.policy.accuracy != "strict"
         copies = is_default and integer(op.group) == 1 and element_of(op.input) == f32
         found: Convolution | None = Convolution(op.input, op.filter, window)
         flat = found

@@ -17,10 +17,10 @@ from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, 
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds, zero_point_of
 from glow_mlir.dialects.shapes import element_of, sizes_of
-from glow_mlir.dialects.target import REQUANTIZATIONS
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.options.target import Policy
 from glow_mlir.transforms.codes import Combination, combination_of, stored_integers
 from glow_mlir.transforms.integer_requantization import rescaled_by_integers
 
@@ -118,8 +118,8 @@ def _highest_bit(element: Attribute) -> int:
 
 
 def requantization_of(function: FunctionOp) -> str:
-    """How codes change their scale on the target of a function, one of `REQUANTIZATIONS`."""
-    return function.assigned.data.requantization if function.assigned is not None else REQUANTIZATIONS[0]
+    """How codes change their scale on the target of a function, as `Policy` says it."""
+    return (Policy() if function.assigned is None else function.assigned.data.policy).requantization
 
 
 def limited(value: SSAValue, to: UniformQuantizedType) -> tuple[SSAValue, UniformQuantizedType]:

@@ -55,7 +55,7 @@ class SelectPass(ModulePass):
             and "kernel" not in instruction.properties
         ]
         rooms: dict[Operation, int] = {}
-        if function.target.ram_bytes:
+        if function.target.limits.ram_bytes:
             room, lives = room_of(function), live_bytes(function, waiting, ALIGNMENT)
             rooms = {instruction: max(0, room - live) for instruction, live in lives.items()}
         for number, instruction in enumerate(waiting, 1):

@@ -73,7 +73,7 @@ def chains_of(function: FuncOp, storage: Storage) -> Iterator[Chain]:
     """The chains of a function to cut: for its limit of memory where it has one, else for the cache."""
     target = function.target
     backend = get_backend(target.backend)
-    if target.ram_bytes:
+    if target.limits.ram_bytes:
         yield from Search(function.block, backend, storage, target, least=0, must_be_best=False).fitting(function)
     elif target.l2_bytes:
         for block in blocks(function):

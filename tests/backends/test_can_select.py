@@ -17,8 +17,10 @@ from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.backends.interface import get_backend, runnable_targets
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.target import ACCURACIES, with_fields
+from glow_mlir.dialects.target import with_fields
 from glow_mlir.ir.context import new_context
+from glow_mlir.options.declaration import declared
+from glow_mlir.options.target import Policy
 from glow_mlir.transforms.assign_target import AssignTargetPass
 from glow_mlir.transforms.select import SelectPass
 from glow_mlir.transforms.verify_selected import VerifySelectedPass
@@ -190,7 +192,7 @@ SLOW = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, H
 @given(
     program=programs(),
     target=st.sampled_from(sorted(PRESETS)),
-    accuracy=st.sampled_from(ACCURACIES),
+    accuracy=st.sampled_from(declared(Policy)["accuracy"].words),
     threads=st.sampled_from([1, 2, 5]),
 )
 def test_what_can_be_selected_is(program: Program, target: str, accuracy: str, threads: int) -> None:
@@ -199,7 +201,7 @@ def test_what_can_be_selected_is(program: Program, target: str, accuracy: str, t
     threads = threads if PRESETS[target].pointer_bits == 64 else 1
     machine = with_fields(PRESETS[target], {"accuracy": accuracy, "threads": threads})
     expected = get_backend("cpu").can_select(instruction, Storage(module), machine)
-    AssignTargetPass(target=target, accuracy=accuracy, threads=threads).apply(new_context(), module)
+    AssignTargetPass(target=f"{target},accuracy={accuracy},threads={threads}").apply(new_context(), module)
     SelectPass().apply(new_context(), module)
     assert ("kernel" in instruction.properties) == expected
     if expected:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from typing import Any
 
@@ -24,6 +23,7 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
+from glow_mlir.dialects.target import with_fields
 from glow_mlir.driver.compiler import STAGE
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
@@ -128,7 +128,7 @@ def test_threads_have_the_same_choice_of_arithmetic(name: str) -> None:
 def test_candidates_have_no_faults(name: str, threads: int) -> None:
     """The pass `verify-selected` agrees with what is written."""
     trial = isolated(CASES[name][0], "host")
-    machine = dataclasses.replace(target_named("host"), threads=threads)
+    machine = with_fields(target_named("host"), {"threads": threads})
     (op,) = instructions_of(trial.module)
     for candidate in candidates_of(op, trial.module, threads=threads):
         module = trial.module.clone()

@@ -141,6 +141,6 @@ def test_subclass_that_a_script_registers_compiles_and_runs(mine: str) -> None:
 @pytest.mark.usefixtures("mine")
 def test_targets_of_a_subclass_are_its_own() -> None:
     target = Mine().target("avx2,threads=2")
-    assert (target.backend, target.threads) == ("mine", 2)
+    assert (target.backend, target.policy.threads) == ("mine", 2)
     with pytest.raises(OptionError, match="a target of the backend 'mine' says its triple"):
         Mine().check_target(Target("mine"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from glow_mlir.backends.cpu.tuning import Tuner
 from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.convolution import ConvOp
-from glow_mlir.dialects.target import Target
+from glow_mlir.dialects.target import Target, with_fields
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.json_cache import JsonCache
@@ -118,7 +117,7 @@ def test_another_machine_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_cores_matter_to_several_threads_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     choice = Choice()
-    two = dataclasses.replace(target_named("host"), threads=2)
+    two = with_fields(target_named("host"), {"threads": 2})
 
     def made(race: Callable[[Runs], list[float]], machine: Target) -> Candidate | None:
         return Tuner(Storage(choice.module), race=race).fastest(choice.op, machine, choice.candidates)

@@ -67,7 +67,7 @@ def test_indices_are_as_wide_as_addresses(name: str, target: str) -> None:
     assert [symbol.name for symbol in symbols(data) if symbol.exported and symbol.defined] == ["main"]
     missing = undefined_symbols(data)
     # Without an FPU, floats are calls of the compiler's library.
-    assert not missing or (PRESETS[target].float_abi == "soft" and all(map(is_arithmetic, missing)))
+    assert not missing or (PRESETS[target].linking.float_abi == "soft" and all(map(is_arithmetic, missing)))
 
 
 @pytest.mark.parametrize("target", SMALL)

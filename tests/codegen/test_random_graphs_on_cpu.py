@@ -27,9 +27,10 @@ from random_graphs import (
 )
 
 from glow_mlir.backends.interface import get_backend
-from glow_mlir.dialects.target import REQUANTIZATIONS
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
+from glow_mlir.options.declaration import declared
+from glow_mlir.options.target import Policy
 
 SLOW: dict[str, Any] = {
     "deadline": None,
@@ -71,7 +72,7 @@ def test_graphs_that_fuse(graph: Graph) -> None:
 
 
 @settings(max_examples=15, **SLOW)
-@given(graph=graphs(steps=QUANTIZED_STEPS), requantization=st.sampled_from(REQUANTIZATIONS))
+@given(graph=graphs(steps=QUANTIZED_STEPS), requantization=st.sampled_from(declared(Policy)["requantization"].words))
 def test_graphs_of_codes_give_the_same_bits(graph: Graph, requantization: str) -> None:
     """From the operators on codes that the graph became, which round in other places than it does."""
     pipeline = get_backend("cpu").pipeline().with_options("assign-target", requantization=requantization)

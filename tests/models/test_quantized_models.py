@@ -19,10 +19,11 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
 from glow_mlir.dialects.glow_low.memory import AllocOp
 from glow_mlir.dialects.shapes import element_of
-from glow_mlir.dialects.target import REQUANTIZATIONS
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
+from glow_mlir.options.declaration import declared
+from glow_mlir.options.target import Policy
 
 SCHEMES = ("qdq-u8", "qdq-u8-weights", "qoperator", "qoperator-i8")
 
@@ -93,7 +94,7 @@ def test_network_computes_by_integers_alone(network: str, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["qdq-i8", "qoperator"])
-@pytest.mark.parametrize("requantization", REQUANTIZATIONS)
+@pytest.mark.parametrize("requantization", declared(Policy)["requantization"].words)
 @pytest.mark.parametrize("network", NETWORKS)
 def test_machine_code_computes_the_same_codes(network: str, requantization: str, scheme: str) -> None:
     """Between the first quantization and the last dequantization, no buffer of a network of images holds floats."""

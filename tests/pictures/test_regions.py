@@ -82,7 +82,7 @@ glow_high.func @second(@x, @y) {
 
 def nested_graph() -> Graph:
     module = parse_module(NESTED, new_context())
-    AssignTargetPass(backend="cpu", triple="x86_64-unknown-linux-gnu", cpu="skylake").apply(new_context(), module)
+    AssignTargetPass(target="host,triple=x86_64-unknown-linux-gnu,cpu=skylake").apply(new_context(), module)
     return graph_of(functions(module), Storage(module))
 
 

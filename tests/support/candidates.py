@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 
 from execute import Case, module_of
@@ -14,6 +13,7 @@ from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import DeallocOp
+from glow_mlir.dialects.target import with_fields
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.ir.rewriting import low_functions
 
@@ -35,5 +35,5 @@ def instructions_of(module: ModuleOp) -> Iterator[Instruction]:
 
 def candidates_of(op: Instruction, module: ModuleOp, target: str = "host", threads: int = 1) -> list[Candidate]:
     """All ways to execute an instruction."""
-    machine = dataclasses.replace(target_named(target), threads=threads)
+    machine = with_fields(target_named(target), {"threads": threads})
     return list(CpuBackend().candidates(op, Storage(module), machine))

@@ -26,7 +26,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.shapes import has_static_shape
-from glow_mlir.dialects.target import Target
+from glow_mlir.dialects.target import Target, with_fields
 from glow_mlir.driver.pipelines import ALLOCATED, LLVM, Pipeline, llvm
 from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.ir.locations import location_name, place_of
@@ -40,9 +40,9 @@ from glow_mlir.runtime.pool_layout import MOST_THREADS
 
 def is_allowed(kernel: Kernel, target: Target, by_lines: bool) -> bool:
     """Whether a kernel may be taken as a target wants it, and where some lines of images are computed."""
-    if (target.accuracy == "strict" and not kernel.STRICT) or (by_lines and not kernel.ROW_TILING):
+    if (target.policy.accuracy == "strict" and not kernel.STRICT) or (by_lines and not kernel.ROW_TILING):
         return False
-    return kernel.LEAN or target.optimize != "size"
+    return kernel.LEAN or target.policy.optimize != "size"
 
 
 WITHOUT_KERNEL = (ConcatOp, ExpandOp, ReshapeOp, TransposeOp)
@@ -101,7 +101,7 @@ class CpuBackend(Backend):
             )
         check_linking(target)
         check_processor(target.triple, target.cpu, target.features, target.pointer_bits)
-        if target.pointer_bits < 64 and target.threads > 1:
+        if target.pointer_bits < 64 and target.policy.threads > 1:
             raise OptionError("parts of a call are shared with pointers of 64 bits alone", hint="threads=1")
 
     def measured(self, target: Target) -> KernelCosts:
@@ -156,9 +156,9 @@ class CpuBackend(Backend):
             every = list(ways)
             ways = iter([way for way in every if way.scratch_bytes(op, storage, target) <= room] or every)
         if tune:
-            tuner, alone = self._tuner_of(storage), dataclasses.replace(target, threads=1)
+            tuner, alone = self._tuner_of(storage), with_fields(target, {"threads": 1})
             found = tuner.fastest(op, alone, list(self.candidates(op, storage, alone)))
-            if target.threads > 1 and found is not None:
+            if target.policy.threads > 1 and found is not None:
                 # Results do not depend on threads: these choose among what has the same bits.
                 same = [way for way in ways if way.arithmetic == found.arithmetic]
                 found = tuner.fastest(op, target, same)

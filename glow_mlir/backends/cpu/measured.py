@@ -158,7 +158,7 @@ _SIZE: Mapping[str, int] = {
 def measured(target: Target) -> KernelCosts:
     """The costs of a processor that says no others."""
     found = _of_processor(target)
-    return replace(found, **_SIZE) if target.optimize == "size" else found
+    return replace(found, **_SIZE) if target.policy.optimize == "size" else found
 
 
 def _of_processor(target: Target) -> KernelCosts:
@@ -181,4 +181,4 @@ def _of_processor(target: Target) -> KernelCosts:
         return replace(found, **_HELIUM) if is_microcontroller else found
     if not (is_microcontroller and has_many):
         return replace(found, **_NO_VECTORS)
-    return replace(found, **(_SMALL_SCALAR_FLOATS if target.optimize == "size" else _SCALAR_FLOATS))
+    return replace(found, **(_SMALL_SCALAR_FLOATS if target.policy.optimize == "size" else _SCALAR_FLOATS))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from glow_mlir.dialects.feature_levels import FEATURE_LEVELS
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
+from glow_mlir.options.target import Linking
 from glow_mlir.runtime import host as this_machine
 
 NAME = "cpu"
@@ -20,7 +21,7 @@ _AMX = f"{FEATURE_LEVELS['x86-64-v4']},+amx-bf16,+amx-int8,+amx-tile,+avx512bf16
 _ANY = Target(NAME, l1_bytes=32 << 10, l2_bytes=512 << 10, l3_bytes=32 << 20)
 """What is assumed of a machine whose caches nothing tells."""
 
-_SMALL = Target(NAME, l1_bytes=16 << 10, l2_bytes=64 << 10, pointer_bits=32, relocation="static")
+_SMALL = Target(NAME, l1_bytes=16 << 10, l2_bytes=64 << 10, pointer_bits=32, linking=Linking("static"))
 """What is assumed of a small machine: no vectors, no third cache, code at a fixed address."""
 
 _X86 = replace(_ANY, triple="x86_64-unknown-linux-gnu")
@@ -36,11 +37,15 @@ _RISCV = replace(_ANY, triple="riscv64-unknown-linux-gnu", cpu="generic-rv64", v
 _GC = "+m,+a,+f,+d,+c"
 """What every application processor of RISC-V has."""
 
-_HARD_FLOAT = replace(_SMALL, triple="thumbv7em-unknown-none-eabihf", vector_registers=32, float_abi="hard")
+_HARD_FLOAT = replace(
+    _SMALL, triple="thumbv7em-unknown-none-eabihf", vector_registers=32, linking=Linking("static", float_abi="hard")
+)
 """A microcontroller with an FPU of 32 registers for floats of 32 bits; one without 64 calls a library for these."""
 
 
-_SOFT_FLOAT = replace(_SMALL, triple="thumbv6m-unknown-none-eabi", vector_registers=4, float_abi="soft")
+_SOFT_FLOAT = replace(
+    _SMALL, triple="thumbv6m-unknown-none-eabi", vector_registers=4, linking=Linking("static", float_abi="soft")
+)
 """A microcontroller without an FPU, whose floats a library computes."""
 
 _HELIUM = replace(
@@ -171,10 +176,10 @@ def check_linking(target: Target) -> None:
 
     Arm's triples say it in their fourth part: with three, LLVM takes no notice, and makes what does not link.
     """
-    if target.code_model not in (models := _CODE_MODELS.get(target.family, (target.code_model,))):
+    if target.linking.code_model not in (models := _CODE_MODELS.get(target.family, (target.linking.code_model,))):
         hint = f"there are {' and '.join(models)}"
-        raise OptionError(f"'{target.architecture}' has no code model '{target.code_model}'", hint=hint)
-    wanted, parts = target.float_abi, target.triple.split("-")
+        raise OptionError(f"'{target.architecture}' has no code model '{target.linking.code_model}'", hint=hint)
+    wanted, parts = target.linking.float_abi, target.triple.split("-")
     if target.family == "arm":
         if len(parts) < len(_PARTS):
             hint = f"{'-'.join(_PARTS)}, such as thumbv7em-unknown-none-eabihf"

@@ -89,7 +89,7 @@ class Trial:
         candidate.write(op, Storage(module), target)
         for item in (*passes_of(pass_specs(["remove-unused-storage"])), *ALLOCATED.passes()):
             item.apply(context, module)
-        code = MachineCode(build_artifact(module, context, passes=(GlowLowToLlvmPass(),)), target.threads)
+        code = MachineCode(build_artifact(module, context, passes=(GlowLowToLlvmPass(),)), target.policy.threads)
         return code.load(function.sym_name.data)
 
     def runs(self, candidates: Sequence[Candidate], target: Target, spread: int) -> list[Callable[[], None]]:

@@ -80,7 +80,7 @@ class Tuner:
     def _key(self, op: Instruction, machine: Target, candidates: Sequence[Candidate]) -> str:
         """The key of an answer: all that the times depend on."""
         # How long one thread takes does not depend on them, nor do its results.
-        cores = usable_cores() if machine.threads > 1 else 1
+        cores = usable_cores() if machine.policy.threads > 1 else 1
         return cache_key(
             identity(op, self.storage),
             f"cores {cores}",

@@ -69,7 +69,7 @@ def define_function(
     yield builder, [Value(builder, argument) for argument in entry.args]
     builder.finish()
     further: list[Attribute] = [StringAttr("cold")] if cold else []
-    if module.target.optimize == "size":
+    if module.target.policy.optimize == "size":
         further += [StringAttr("minsize"), StringAttr("optsize")]
     length = vector_length(module.target)
     if internal and length is not None and length.exactly:

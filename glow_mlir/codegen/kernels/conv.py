@@ -210,8 +210,8 @@ class DepthwiseConvKernel(Kernel):
         pack = {"pack": 1} if op.properties.get("packing") is None else {}
         batch, *outputs, _ = map(smallest, sizes_of(getattr(op, "result")))
         by_images = (
-            batch >= kernel_costs(target).parts_per_thread * target.threads
-            or batch % target.threads == 0
+            batch >= kernel_costs(target).parts_per_thread * target.policy.threads
+            or batch % target.policy.threads == 0
             or len(outputs) == 1
         )
         return {**pack, "images": batch} if by_images else {**pack, "lines": outputs[0]}

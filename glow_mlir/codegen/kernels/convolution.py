@@ -262,7 +262,7 @@ def conv_cut(shape: ConvShape, tile: Tile, target: Target, by_tiles: bool = Fals
     pixels = _pixels_of(shape, (), max(0, len(shape.outputs) - 2))
     numbers = (pixels.height, pixels.width, shape.filters, shape.batch)
     height, width, filters, batch = (number for number in numbers if isinstance(number, int))
-    if batch >= kernel_costs(target).parts_per_thread * target.threads or batch % target.threads == 0:
+    if batch >= kernel_costs(target).parts_per_thread * target.policy.threads or batch % target.policy.threads == 0:
         return "images", batch
     if by_tiles:
         return product_cut(height * width, conv_strips(shape).count, filters, tile, target)

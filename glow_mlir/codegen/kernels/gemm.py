@@ -177,7 +177,7 @@ def product_cut(rows: int, row_steps: int, columns: int, tile: Tile, target: Tar
     The larger operand is cut, since each thread reads all of the other; unless its steps do not come out even, and
     those of the other are better.
     """
-    costs, threads = kernel_costs(target), target.threads
+    costs, threads = kernel_costs(target), target.policy.threads
     steps = {"rows": row_steps, "columns": -(-columns // tile.panel)}
     idle = {axis: -(-count // threads) * threads / max(1, count) for axis, count in steps.items()}
     first, second = ("columns", "rows") if columns > rows else ("rows", "columns")

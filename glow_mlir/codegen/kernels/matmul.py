@@ -243,9 +243,9 @@ class MatMulKernel(Kernel):
         steps = row_strips(rows).count if by_tiles else -(-rows // tile.rows)
         cut = product_cut(rows, steps, columns, tile, target)
         panels = -(-columns // tile.panel)
-        if not all(isinstance(size, int) for size in sizes[:-1]) and panels >= target.threads:
+        if not all(isinstance(size, int) for size in sizes[:-1]) and panels >= target.policy.threads:
             cut = ("columns", panels)  # There may be one row.
-        if math.prod(map(smallest, sizes[: len(batch)])) >= kernel_costs(target).parts_per_thread * target.threads:
+        if math.prod(map(smallest, sizes[: len(batch)])) >= kernel_costs(target).parts_per_thread * target.policy.threads:
             cut = ("batches", math.prod(batch))
         return dict([cut] if packed else [("pack", -(-columns // tile.panel)), cut])
 

@@ -67,7 +67,7 @@ class StrassenKernel(Kernel):
         sizes = self.sizes(op)
         found = strassen_tiles(target, f32, sizes)
         # All threads read the sums of all blocks where each has some of the columns.
-        shared = target.threads > 1
+        shared = target.policy.threads > 1
         return [
             {**tiles, "held": sizes.items * sizes.half}
             if shared and _cut(tiles, sizes, target)[0] == "columns"

@@ -178,7 +178,7 @@ def _rows(tile: Tile, target: Target) -> int:
 def is_worth_parts(op: Instruction, target: Target) -> bool:
     """Whether an instruction is so much work that several threads are faster."""
     costs = kernel_costs(target)
-    return target.threads > 1 and work(at_largest(op), costs) >= 2 * costs.part_operations
+    return target.policy.threads > 1 and work(at_largest(op), costs) >= 2 * costs.part_operations
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ def _block(tiles: int, target: Target) -> int:
     Of how many tiles a block is; for several threads there are as many for each of them, or one block, where there are
     too few tiles, whose panels of filters they share.
     """
-    costs, threads = kernel_costs(target), target.threads
+    costs, threads = kernel_costs(target), target.policy.threads
     if threads == 1:
         return min(tiles, costs.winograd_tiles)
     if tiles < costs.winograd_fewest_tiles * threads:

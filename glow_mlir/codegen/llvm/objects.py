@@ -15,8 +15,10 @@ _ABIS = {"hard": {"riscv64": "lp64d", "riscv32": "ilp32d"}, "soft": {"riscv64": 
 
 def machine_of(target: Target) -> Machine:
     """A target as LLVM has to know it."""
-    abi = _ABIS.get(target.float_abi, {}).get(target.architecture, "")
-    return Machine(target.triple, target.cpu, target.features, target.relocation, target.code_model, abi)
+    abi = _ABIS.get(target.linking.float_abi, {}).get(target.architecture, "")
+    return Machine(
+        target.triple, target.cpu, target.features, target.linking.relocation, target.linking.code_model, abi
+    )
 
 
 def compile_text(text: str, target: Target) -> bytes:

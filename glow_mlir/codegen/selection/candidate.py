@@ -64,5 +64,5 @@ class Candidate:
         for shape, element in self.kernel.scratch(op, target):
             assert isinstance(op, DerivedInstruction)
             add_scratch(op, shape, element)
-        if target.threads > 1:
+        if target.policy.threads > 1:
             partition(op, self.kernel, target)

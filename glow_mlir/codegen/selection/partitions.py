@@ -34,14 +34,14 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
     parts: dict[str, int] = {}
     for axis, steps in steps_of_axes(op, kernel, target).items():
         grain = costs.part_operations * max(1, largest(kernel.rounds(op, axis)))
-        wanted = min(total // grain, costs.parts_per_thread * target.threads)
+        wanted = min(total // grain, costs.parts_per_thread * target.policy.threads)
         parts[axis] = max(1, min(wanted, steps, MOST_PARTS))
     if all(count == 1 for count in parts.values()):
         return False
     op.properties["partitions"] = DictionaryAttr({axis: to_attribute(count) for axis, count in parts.items()})
     scratch = [value for name, _, value in op.named_uses() if name == "scratch"]
     for number in kernel.private(op):
-        _multiply(scratch[number], target.threads)
+        _multiply(scratch[number], target.policy.threads)
     return True
 
 

@@ -102,14 +102,14 @@ def _of_partitions(op: Instruction, kernel: Kernel, target: Target) -> Iterator[
     for axis in counts:
         if axis not in kernel.AXES:
             yield f"the kernel '{kernel.name}' has no axis '{axis}' for 'partitions'", f"it has {_listed(kernel.AXES)}"
-    if target.threads < 2:
+    if target.policy.threads < 2:
         yield "there are 'partitions' in a function for one thread", "its attribute 'threads' says for how many it is"
     # What belongs to an axis that is left out would never run.
     steps = steps_of_axes(op, kernel, target)
     if set(counts) != set(steps):
         yield (
             f"'partitions' has {_listed(counts)}, not what the kernel '{kernel.name}' cuts this {op.name} along",
-            f"for {target.threads} threads it is {_listed(steps)}",
+            f"for {target.policy.threads} threads it is {_listed(steps)}",
         )
     for axis, count in counts.items():
         # What is one step runs once.
@@ -124,7 +124,7 @@ def _of_scratch(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fau
         for number in kernel.private(op):
             # Before there are as many buffers as the kernel wants, it may count others.
             if number < len(wanted):
-                wanted[number] = widened(wanted[number], target.threads)
+                wanted[number] = widened(wanted[number], target.policy.threads)
     values = [value for name, _, value in op.named_uses() if name == "scratch"]
     found = [(shape_of(value), element_of(value)) for value in values]
     if found != wanted or not all(map(is_contiguous, values)):
