@@ -27,8 +27,8 @@ from models import random_inputs
 from contest.quantized import FLOAT, RandomInputs, quantized
 from glow_mlir import InferenceSession, Quantization
 from glow_mlir.api.profiling import profiled
+from glow_mlir.options.quantization import CALIBRATIONS
 from glow_mlir.quantization.noise import Noise
-from glow_mlir.quantization.options import CALIBRATIONS
 
 NETWORKS = ("resnet50", "mobilenet_v2", "minilm")
 

@@ -21,7 +21,7 @@ from train_digits import load
 
 from glow_mlir import InferenceSession, Quantization
 from glow_mlir.api.profiling import profiled
-from glow_mlir.quantization.options import CALIBRATIONS, PRECISIONS, SCHEMAS
+from glow_mlir.options.quantization import CALIBRATIONS, PRECISIONS, SCHEMAS
 
 FOLDER = Path(__file__).parent
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from glow_mlir.errors import ModelError as InvalidGraph
     from glow_mlir.errors import ModelError as InvalidProtobuf
     from glow_mlir.errors import ModelError as NoSuchFile
-    from glow_mlir.quantization.options import Quantization
+    from glow_mlir.options.quantization import Quantization
     from glow_mlir.runtime.specializations import SpecializationLimits
 
 _HOMES = {
@@ -81,7 +81,7 @@ _HOMES = {
     "OrtMemoryInfo": "glow_mlir.api.allocators:OrtMemoryInfo",
     "OrtMemoryInfoDeviceType": "glow_mlir.api.devices:OrtMemoryInfoDeviceType",
     "OrtValue": "glow_mlir.api.ort_value:OrtValue",
-    "Quantization": "glow_mlir.quantization.options:Quantization",
+    "Quantization": "glow_mlir.options.quantization:Quantization",
     "RunOptions": "glow_mlir.api.run_options:RunOptions",
     "RuntimeException": "glow_mlir.errors:ExecutionError",
     "SessionOptions": "glow_mlir.api.session_options:SessionOptions",

@@ -73,7 +73,7 @@ def test_functions_for_two_targets_run_and_are_cached() -> None:
 @pytest.mark.parametrize("stage", ["optimized", "scheduled", "instructions", "stacked", "selected", "allocated"])
 def test_text_of_a_stage_compiles_on_without_flags(stage: str) -> None:
     module = parse_module(RELU + FUNCTION.replace("NAME", "main"), new_context(), "relu.mlir")
-    Compilation(module, target=RUNNABLE[0], threads=2, accuracy="strict").run(until=stage)
+    Compilation(module, target=f"{RUNNABLE[0]},threads=2,accuracy=strict").run(until=stage)
     text = module_text(module)
     again = parse_module(text, new_context(), "again.mlir")
     (found,) = Compilation(again).targets().values()
@@ -81,7 +81,7 @@ def test_text_of_a_stage_compiles_on_without_flags(stage: str) -> None:
     x = np.ones(64, np.float32)
     (y,) = InferenceSession(again, cache=False).run(None, {"x": x})
     np.testing.assert_array_equal(y, x)
-    for flags in ({"threads": 3}, {"accuracy": "default"}, {"target": "neon"}):
+    for flags in ({"fields": {"threads": 3}}, {"fields": {"accuracy": "default"}}, {"target": "neon"}):
         with pytest.raises(OptionError, match=r"@main is for .*, not "):
             Compilation(parse_module(text, new_context(), "again.mlir"), **flags).run("allocated")  # pyright: ignore[reportArgumentType]
 

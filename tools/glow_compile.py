@@ -17,7 +17,7 @@ from glow_mlir.tools.run_arguments import (
     add_code_arguments,
     add_model_arguments,
     check_code_arguments,
-    memory_options,
+    code_options,
     model_options,
     sizes_of_files,
 )
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from glow_mlir.bundle.compile import Bundle
     from glow_mlir.driver.compiler import Observer
     from glow_mlir.driver.pipelines import Stage
-    from glow_mlir.quantization.options import Quantization
+    from glow_mlir.options.quantization import Quantization
 
 PROGRAM = "glow-compile"
 DESCRIPTION = (
@@ -230,25 +230,13 @@ def has_constants(args: Namespace) -> bool:
 
 def options_of(args: Namespace, models: dict[str, str], observer: Observer) -> CompileOptions:
     """What the options say of how to compile."""
-    from glow_mlir.api.compile_options import FULL_PRECISION, CompileOptions, count_threads
+    from glow_mlir.api.compile_options import CompileOptions
     from glow_mlir.api.model_identity import model_backend
     from glow_mlir.api.models import accepted_model
 
-    options = CompileOptions(
-        backend=model_backend(accepted_model(next(iter(models.values())))),
-        threads=count_threads(args.threads),
-        **model_options(args),
-        target=args.target,
-        observers=(observer,),
-        disable=args.disable,
-        accuracy=args.accuracy,
-        **memory_options(args),
-        tune=args.tune,
-        precision=args.precision or FULL_PRECISION,
-        keep_precision=tuple(args.keep_precision_for_nodes or ()),
-        weights=args.weights or FULL_PRECISION,
-        reuse_inputs=args.reuse_inputs,
-    )
+    backend = model_backend(accepted_model(next(iter(models.values()))))
+    given = {**model_options(args), **code_options(args), "reuse_inputs": args.reuse_inputs}
+    options = CompileOptions.told({**given, "backend": backend, "observers": (observer,)})
     return options.configured(None if args.load_configuration is None else Path(args.load_configuration))
 
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from glow_mlir.errors import OptionError
 from glow_mlir.tools.command_line import EXIT_OK, new_parser, run_tool
-from glow_mlir.tools.ladder_arguments import names
+from glow_mlir.tools.option_arguments import names
 from glow_mlir.tools.test_checks import Run, generate, runs_of
 
 PROGRAM = "glow-generate-test-checks"

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import OptionError
-from glow_mlir.tools.bounded_numbers import count, natural
+from glow_mlir.options.target import Policy
+from glow_mlir.tools.bounded_numbers import count
 from glow_mlir.tools.command_line import EXIT_OK, check_files, new_parser, run_tool
+from glow_mlir.tools.option_arguments import add_options
 from glow_mlir.tools.progress import Progress, bar
 from glow_mlir.tools.run_arguments import add_image_arguments, add_model_arguments, model_options
 
@@ -55,7 +57,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     )
     add_model_arguments(parser)
     parser.add_argument("--backend", metavar="NAME", help=f"what runs the model (default: {DEFAULT_BACKEND})")
-    parser.add_argument("--threads", type=natural, metavar="N", help="threads of a run, 0 for all cores (default: 1)")
+    add_options(parser, Policy, only=("threads",))
     add_image_arguments(parser.add_argument_group("images"))
     args = parser.parse_args(arguments)
     check_files([args.model, args.dataset], [output_path(args)])

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
-from glow_mlir.quantization.options import SCHEMAS
-from glow_mlir.tools.bounded_numbers import amount, count, natural
+from glow_mlir.options.quantization import Quantization
+from glow_mlir.options.target import Policy
+from glow_mlir.tools.bounded_numbers import amount, count
 from glow_mlir.tools.command_line import EXIT_OK, check_written, new_parser, run_tool, takes_stdout
-from glow_mlir.tools.ladder_arguments import names
+from glow_mlir.tools.option_arguments import add_options, given_options, names
 from glow_mlir.tools.progress import Progress, bar
 from glow_mlir.tools.run_arguments import add_image_arguments, add_model_arguments, model_options
 
@@ -81,7 +82,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
         metavar="NAMES",
         help="int8, bf16, f16 (default: int8,bf16)",
     )
-    parser.add_argument("--quantization-schema", choices=SCHEMAS, default=SCHEMAS[0], help="as for glow-run")
+    add_options(parser, Quantization, only=("schema",))
     parser.add_argument(
         "--trials",
         type=count,
@@ -91,7 +92,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     )
     add_model_arguments(parser)
     parser.add_argument("--backend", metavar="NAME", help=f"what runs the model (default: {DEFAULT_BACKEND})")
-    parser.add_argument("--threads", type=natural, metavar="N", help="threads of a run, 0 for all cores (default: 1)")
+    add_options(parser, Policy, only=("threads",))
     files = parser.add_argument_group("files (- is stdout, which then has nothing else)")
     files.add_argument(
         "-o",
@@ -139,14 +140,13 @@ def run(arguments: list[str]) -> int:
 def trials_of(args: Namespace, progress: Progress) -> Trials:
     """The trials on the data set in the options."""
     from glow_mlir.api.precision_trials import Trials
-    from glow_mlir.quantization.options import Quantization
     from glow_mlir.tools.datasets import read_dataset
     from glow_mlir.tools.run_inputs import normalization_of
 
     dataset = read_dataset(Path(args.dataset), normalization_of(args))
     labels = None if args.labels is None else read_labels(Path(args.labels))
     options = {"backend": args.backend, **model_options(args), "threads": args.threads}
-    quantize = Quantization(args.load_profile, args.quantization_schema)
+    quantize = Quantization(args.load_profile, **given_options(args, Quantization))
     progress.say("compiling")
     return Trials(args.model, lambda inputs: (run.inputs for run in dataset.runs(inputs)), quantize, labels, options)
 

@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.driver.pipelines import Pipeline
 from glow_mlir.tools.command_line import ArgumentGroup
+from glow_mlir.tools.option_arguments import names
 from glow_mlir.tools.target_arguments import add_target_argument
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
-
-
-def names(text: str) -> tuple[str, ...]:
-    """The names in a comma-separated list."""
-    return tuple(filter(None, (name.strip() for name in text.split(","))))
 
 
 def add_ladder_arguments(group: ArgumentGroup | argparse.ArgumentParser, *, stage: str | None = None) -> None:

@@ -7,8 +7,9 @@ import argparse
 from glow_mlir.support.arguments import truth
 from glow_mlir.tools.bounded_numbers import natural
 from glow_mlir.tools.command_line import ArgumentGroup, add_common_arguments, examples_epilog
-from glow_mlir.tools.ladder_arguments import add_ladder_arguments, names
+from glow_mlir.tools.ladder_arguments import add_ladder_arguments
 from glow_mlir.tools.log_output import add_log_arguments
+from glow_mlir.tools.option_arguments import names
 from glow_mlir.tools.repeated_options import give_once
 
 DESCRIPTION = "Run passes over a module of any stage: MLIR's mlir-opt for the dialects glow_high, glow_low and llvm."

@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from glow_mlir.api.compile_options import FULL_PRECISION
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_high.storage import GetOp
@@ -22,6 +21,7 @@ from glow_mlir.dialects.quant import UniformQuantizedType, parameters_of
 from glow_mlir.driver.pipelines import PassObserver, Pipeline, profiling
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.text import write_text
+from glow_mlir.options.compilation import FULL_PRECISION
 from glow_mlir.pictures.charts import Html, document, histogram, paragraph, table
 from glow_mlir.quantization.configuration import read_configuration
 from glow_mlir.quantization.histogram import Histogram
@@ -154,7 +154,9 @@ class _Chosen(PassObserver):
                 self.precisions[name] = "" if isinstance(owner, GetOp) else FULL_PRECISION
         if isinstance(item, QuantizePass):
             on_codes = {op for plan in item.plans(module) for op in plan.operators}
-            self.precisions |= {name: item.precision for name, value in observed.items() if value.owner in on_codes}
+            self.precisions |= {
+                name: item.options.precision for name, value in observed.items() if value.owner in on_codes
+            }
 
     def after(self, item: ModulePass, module: ModuleOp) -> None:
         if isinstance(item, QuantizePass):
@@ -180,7 +182,7 @@ def quantization_report(
     `options` are those of a session, which say the precisions.
     """
     plain = {name: value for name, value in options.items() if name not in ("target", *NARROWING)}
-    narrow = {name: options[name] for name in NARROWING}
+    narrow = {name: options[name] for name in NARROWING if name in options}
     backend = get_backend(options["backend"])
     pipeline: Pipeline = profiling(backend.pipeline(options["target"]), _is_equalized(options))
     chosen = _Chosen()

@@ -11,12 +11,15 @@ from typing import Any
 
 from glow_mlir.dialects.packages import DEFAULT_BACKEND, REFERENCE_BACKEND
 from glow_mlir.errors import OptionError
+from glow_mlir.options.compilation import FULL_PRECISION, CompilationOptions, ModelOptions
+from glow_mlir.options.target import Limits, Policy
 from glow_mlir.runtime.signature import MissingSizeError
 from glow_mlir.support.symbols import Dimension
-from glow_mlir.tools.bounded_numbers import amount, byte_count, count, finite, milliseconds, natural, seconds
+from glow_mlir.tools.bounded_numbers import amount, count, finite, milliseconds, natural, seconds
 from glow_mlir.tools.command_line import ArgumentGroup, check_written, new_parser, spelled, takes_stdout
-from glow_mlir.tools.ladder_arguments import add_disable_argument, names
+from glow_mlir.tools.ladder_arguments import add_disable_argument
 from glow_mlir.tools.log_output import add_log_arguments
+from glow_mlir.tools.option_arguments import add_options, given_options
 from glow_mlir.tools.quantization_arguments import DEPENDENT, add_quantization_arguments
 from glow_mlir.tools.repeated_options import OncePerName, forget_given
 from glow_mlir.tools.target_arguments import add_target_argument
@@ -57,8 +60,8 @@ CONFIGURED = ("load_profile", "precision", "weights")
 ROUNDING = ("load_profile", "load_configuration", "precision", "weights")
 """Options by which a model computes on other numbers than its own."""
 
-FULL = "f32"
-"""The answer of `--precision` and `--weights` that leaves a model as it is."""
+OF_CODE = (CompilationOptions, Policy, Limits)
+"""The options that decide what code is made of a model."""
 
 COMPILED = ("profile", "trace", "stats", "tune")
 """Options that need machine code."""
@@ -178,17 +181,12 @@ def add_model_arguments(group: ArgumentGroup | argparse.ArgumentParser) -> None:
         help="the size of a free dimension of an ONNX model, by its name, or as INPUT.AXIS where it has none; "
         "NAME=LEAST..MOST compiles for all sizes in between",
     )
-    group.add_argument(
-        "--strict",
-        action="store_true",
-        help="refuse what an ONNX model says wrongly, such as shapes of outputs that its nodes do not give, which is a "
-        "warning otherwise",
-    )
+    add_options(group, ModelOptions)
 
 
 def model_options(args: Namespace) -> dict[str, Any]:
     """The keywords of sessions that the options of `add_model_arguments` are."""
-    return {"dimensions": dict(args.bind), "strict": args.strict}
+    return {"dimensions": dict(args.bind), **given_options(args, ModelOptions)}
 
 
 @contextmanager
@@ -235,63 +233,13 @@ def _add_compilation(group: ArgumentGroup) -> None:
 def add_code_arguments(group: ArgumentGroup) -> None:
     """Add the options that decide what code is made of a model."""
     add_target_argument(group)
-    group.add_argument(
-        "--accuracy",
-        choices=("default", "strict"),
-        help="strict: no kernel whose rounding errors are larger than those of plain sums",
-    )
-    group.add_argument(
-        "--precision",
-        choices=(FULL, "bf16", "f16"),
-        help="what floats of f32 are computed and stored in (default: f32)",
-    )
-    group.add_argument(
-        "--weights",
-        choices=(FULL, "int8", "int4"),
-        help="what weights of f32 are stored in, with a scale for each 32 where that is integers (default: f32)",
-    )
-    group.add_argument(
-        "--keep-precision-for-nodes",
-        type=names,
-        metavar="NAMES",
-        help="nodes or kinds of operators that these leave as they are, with * and ?, between commas",
-    )
-    group.add_argument(
-        "--threads",
-        type=natural,
-        metavar="N",
-        help="threads of an inference, 0 for all cores (default: those of the module, else 1)",
-    )
-    group.add_argument(
-        "--tune",
-        action="store_true",
-        help="choose kernels by measuring them, which takes a while once; answers are kept for all models",
-    )
-    _add_memory(group)
+    add_options(group, *OF_CODE)
     add_disable_argument(group)
 
 
-def _add_memory(group: ArgumentGroup) -> None:
-    group.add_argument(
-        "--optimize",
-        choices=("speed", "size"),
-        help="what code is made for: few instructions executed, or little code, constants and memory (default: speed)",
-    )
-    group.add_argument(
-        "--ram-limit",
-        type=byte_count,
-        metavar="BYTES",
-        help="what activations, inputs, outputs and state may take, such as 256K or 1M: layers that need more are "
-        "computed by lines, several layers together",
-    )
-    group.add_argument(
-        "--flash-limit", type=byte_count, metavar="BYTES", help="what machine code and constants may take, likewise"
-    )
-
-
-def memory_options(args: Namespace) -> dict[str, Any]:
-    """What `--optimize`, `--ram-limit` and `--flash-limit` say, by the names that sessions have for it."""
-    return {"optimize": args.optimize, "ram_bytes": args.ram_limit, "flash_bytes": args.flash_limit}
+def code_options(args: Namespace) -> dict[str, Any]:
+    """The keywords of sessions that the options of `add_code_arguments` are."""
+    return {"target": args.target, "disable": args.disable, **given_options(args, *OF_CODE)}
 
 
 def _add_check(group: ArgumentGroup) -> None:
@@ -366,7 +314,7 @@ def check_code_arguments(args: Namespace) -> None:
 def _is_given(args: Namespace, name: str) -> bool:
     """Whether an option is there, and changes something."""
     found = getattr(args, name)
-    return bool(found) and not (name in ("precision", "weights") and found == FULL)
+    return bool(found) and not (name in ("precision", "weights") and found == FULL_PRECISION)
 
 
 def is_measured(args: Namespace) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from glow_mlir.api.compile_options import FULL_PRECISION, CompileOptions
+from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.models import accepted_model, import_any
 from glow_mlir.bundle.compile import Bundle, binding_codes, check_limits, compile_bundle, joined, wanted_names
 from glow_mlir.bundle.interface import ObjectForm
@@ -14,7 +14,8 @@ from glow_mlir.bundle.layout import entry_names
 from glow_mlir.bundle.names import bundle_identifier
 from glow_mlir.driver.pipelines import OPTIMIZED
 from glow_mlir.errors import OptionError, OutOfMemoryError
-from glow_mlir.quantization.options import Quantization
+from glow_mlir.options.compilation import FULL_PRECISION
+from glow_mlir.options.quantization import Quantization
 
 RUN = "run"
 """What the entry of a bundle is called that has one, where nobody names it."""
@@ -54,7 +55,7 @@ def _within_limits(
         if not limit or bundle.report.ram <= limit or stack >= limit:
             raise
         try:
-            less = {entry: replace(own, ram_bytes=limit - stack) for entry, own in options.items()}
+            less = {entry: own.with_field("ram_bytes", limit - stack) for entry, own in options.items()}
             smaller = _compiled(models, name, less, form)
             bundle = replace(smaller, layout=replace(smaller.layout, target=bundle.layout.target))
             check_limits(bundle)
@@ -81,5 +82,5 @@ def _compiled(models: Mapping[str, Any], name: str, options: Mapping[str, Compil
         optimized = {entry: options[entry].compilation(module).run(OPTIMIZED.name) for entry, module in modules.items()}
         module = joined(optimized, names)
         rest = replace(rest, quantize=None, precision=FULL_PRECISION, keep_precision=(), weights=FULL_PRECISION)
-    compilation = replace(rest, threads=rest.threads or 1).compilation(module)
+    compilation = replace(rest, fields={"threads": 1, **rest.fields}).compilation(module)
     return compile_bundle(compilation, bundle, names, form, codes)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from glow_mlir.errors import OptionError
+from glow_mlir.options.compilation import FULL_PRECISION, CompilationOptions, ModelOptions
+from glow_mlir.options.declaration import Declared, declared, key_of, option, parameters
+from glow_mlir.options.target import Limits, Policy
 from glow_mlir.runtime.pool import usable_cores
 from glow_mlir.runtime.pool_layout import MOST_THREADS
 from glow_mlir.support.arguments import plain_numbers, whole_number
+from glow_mlir.support.kinds import Kind, has, lists, made_by
 from glow_mlir.support.symbols import Dimension
 
 if TYPE_CHECKING:
@@ -19,10 +23,14 @@ if TYPE_CHECKING:
 
     from glow_mlir.driver.compiler import Compilation, Observer
     from glow_mlir.driver.pipelines import PassObserver, Pipeline
-    from glow_mlir.quantization.options import Quantization
 
-FULL_PRECISION = "f32"
-"""The precision in which models compute as they are."""
+TARGET_KEYWORDS: Mapping[str, Declared] = {
+    name: item for group in (Policy, Limits) for name, item in declared(group).items() if item.option.flag is not None
+}
+"""Keyword of sessions that is a field of targets → what is declared of it."""
+
+_LISTS: Mapping[str, str] = {"disable": "passes", "keep_precision": "nodes"}
+"""Option → what it lists by name."""
 
 
 def given_dimensions(given: Mapping[str, Dimension] | None) -> dict[str, Dimension]:
@@ -35,30 +43,56 @@ def given_dimensions(given: Mapping[str, Dimension] | None) -> dict[str, Dimensi
 
 
 @dataclass(frozen=True)
-class CompileOptions:
-    """The options of a session that decide what is compiled, as `InferenceSession` describes them."""
+class CompileOptions(ModelOptions, CompilationOptions):
+    """All that decides what is compiled, and who watches."""
 
-    backend: str
-    threads: int | None = None
-    dimensions: Mapping[str, Dimension] = field(default_factory=dict[str, Dimension])
-    target: str | None = None
-    profile: bool = False
-    observers: Sequence[Observer] = ()
-    pipeline: Pipeline | None = None
-    disable: Sequence[str] = ()
-    pass_observers: Sequence[PassObserver] = ()
-    accuracy: str | None = None
-    optimize: str | None = None
-    ram_bytes: int | None = None
-    flash_bytes: int | None = None
-    tune: bool = False
-    quantize: Quantization | None = None
-    precision: str = FULL_PRECISION
-    keep_precision: tuple[str, ...] = ()
-    weights: str = FULL_PRECISION
-    strict: bool = False
-    reuse_inputs: bool = False
-    """Whether inputs and outputs of a bundle have places among its activations."""
+    GROUP = "compilation"
+
+    pipeline: Pipeline | None = option(
+        None,
+        "passes in the place of those of the backend, which say `target` and `profile` themselves",
+        kind=Kind("a pipeline", made_by("glow_mlir.driver.pipelines", "Pipeline"), "Backend.pipeline() gives one"),
+    )
+    observers: Sequence[Observer] = option(
+        (),
+        "are told of each stage of a compilation down to `llvm`",
+        kind=Kind("a list of functions", lists(callable), "[print]", False),
+        is_key=False,
+    )
+    pass_observers: Sequence[PassObserver] = option(
+        (),
+        "are told of each pass down to `allocated`",
+        kind=Kind("a list of observers", lists(has("before", "after", "failed")), "[CompilationLog()]", False),
+        is_key=False,
+    )
+
+    @classmethod
+    def told(cls, given: Mapping[str, Any]) -> CompileOptions:
+        """
+        The options among keywords of a session, of which `None` says nothing.
+
+        Raises `OptionError` for a value that one cannot have, and for those that contradict each other.
+        """
+        said = {name: value for name, value in given.items() if value is not None}
+        own = {name: value for name, value in said.items() if name in declared(cls)}
+        fields = {name: value for name, value in said.items() if name in TARGET_KEYWORDS}
+        if "threads" in fields:
+            fields["threads"] = count_threads(fields["threads"])
+        check_pipeline(own.get("pipeline"), own.get("target"), own.get("profile", False))
+        for name, what in _LISTS.items():
+            # Their order says nothing.
+            own[name] = tuple(sorted(set(names_of(name, own.get(name, ()), what))))
+        return cls(**own, fields=fields)
+
+    def __getattr__(self, name: str) -> Any:
+        """What is said of a field of the target, by its name; `None` where nothing is."""
+        if name in TARGET_KEYWORDS:
+            return self.fields.get(name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def with_field(self, name: str, value: str | int) -> CompileOptions:
+        """The same options, with another value for a field of the target."""
+        return replace(self, fields={**self.fields, name: value})
 
     def configured(self, path: Path | None) -> CompileOptions:
         """
@@ -83,18 +117,10 @@ class CompileOptions:
         )
 
     def key_parts(self) -> tuple[str, ...]:
-        """What the options say of an artifact, but for the content of the profile."""
-        return (
-            repr(sorted(self.dimensions.items())),
-            f"{self.backend} {self.target} {self.profile} {self.accuracy} {self.threads}",
-            f"{self.optimize} {self.ram_bytes} {self.flash_bytes}",
-            # How fast several threads are depends on the cores that they share.
-            f"{self.tune} {usable_cores() if self.tune and self.threads != 1 else ''}",
-            f"{self.pipeline or ''} {sorted(set(self.disable))}",
-            f"{self.quantize and self.quantize.pass_options()} {self.precision} {self.keep_precision}",
-            f"{self.weights} {self.strict} {self.reuse_inputs}",
-            f"{sys.byteorder}",
-        )
+        """What the options say of an artifact, each of them, but for the content of the profile."""
+        # How fast several threads are depends on the cores that they share.
+        cores = usable_cores() if self.tune and self.fields.get("threads") != 1 else ""
+        return (key_of(self), f"{cores}", sys.byteorder)
 
     def rewriting(self, module: ModuleOp) -> Pipeline | None:
         """
@@ -112,7 +138,7 @@ class CompileOptions:
             raise OptionError(f"a module at stage '{stage}' cannot be {what}", hint="give it as it was imported")
         whole = self._whole(self.pipeline)
         if self.quantize is not None:
-            whole = quantizing(whole, self.quantize.pass_options())
+            whole = quantizing(whole, parameters(self.quantize))
         if self.weights != FULL_PRECISION:
             whole = quantizing_weights(whole, self.weights, self.keep_precision)
         return whole if self.precision == FULL_PRECISION else converting(whole, self.precision, self.keep_precision)
@@ -145,11 +171,7 @@ class CompileOptions:
             disable=self.disable,
             observers=self.observers,
             runner=PassRunner(observers=self.pass_observers),
-            accuracy=self.accuracy,
-            optimize=self.optimize,
-            ram_bytes=self.ram_bytes,
-            flash_bytes=self.flash_bytes,
-            threads=self.threads,
+            fields=self.fields,
             tune=self.tune,
             as_given=pipeline is None and as_given,
         )
@@ -163,10 +185,8 @@ def check_pipeline(pipeline: Pipeline | None, target: str | None, profile: bool)
         raise OptionError("a pipeline says target and profile itself", hint="give them to Backend.pipeline()")
 
 
-def count_threads(threads: int | None) -> int | None:
-    """The number of threads that an option means, if it is given; raises `OptionError` for an invalid one."""
-    if threads is None:
-        return None
+def count_threads(threads: object) -> int:
+    """The number of threads that an option means; raises `OptionError` for an invalid one."""
     count = whole_number(threads)
     if count is None or not 0 <= count <= MOST_THREADS:
         raise OptionError(

@@ -281,7 +281,7 @@ class ModelCompiler:
 
     @property
     def _most_threads(self) -> int:
-        return self._options.threads or MOST_THREADS
+        return int(self._options.fields.get("threads", MOST_THREADS))
 
     def _compiled(self, model: Any, assumptions: Assumptions, room: Room | None = None) -> tuple[Any, dict[str, float]]:
         """

@@ -28,10 +28,11 @@ from glow_mlir.driver.pipelines import OPTIMIZED, PassObserver, quantizing
 from glow_mlir.errors import InputError
 from glow_mlir.ir.locations import location_name, location_names
 from glow_mlir.ir.traversal import own_operations
+from glow_mlir.options.declaration import key_of, parameters
+from glow_mlir.options.quantization import Quantization
 from glow_mlir.quantization.configuration import Configuration
 from glow_mlir.quantization.noise import Noise
 from glow_mlir.quantization.observed import observed_values
-from glow_mlir.quantization.options import Quantization
 from glow_mlir.quantization.search import CODES, FULL, Choice, Loss, Speed, Unit
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
 from glow_mlir.runtime.host import host_name
@@ -93,7 +94,7 @@ class Trials:
         """What of the model has a precision of its own, in the order of the program."""
         observer, model = _Units(), accepted_model(self.model)
         backend = self.options.get("backend") or model_backend(model)
-        pipeline = quantizing(get_backend(backend).pipeline(), self.quantize.pass_options())
+        pipeline = quantizing(get_backend(backend).pipeline(), parameters(self.quantize))
         module = import_any(model, self.options.get("dimensions") or {})
         Compilation(module, backend, pipeline=pipeline, runner=PassRunner(observers=[observer])).run(OPTIMIZED.name)
         return observer.found
@@ -167,7 +168,7 @@ class Trials:
         return cache_key(
             identity,
             files.digest(Path(self.quantize.profile)),
-            repr(self.quantize.pass_options()),
+            key_of(self.quantize),
             state.hexdigest(),
             "" if self.labels is None else self.labels.astype(np.int64).tobytes(),
             repr(sorted(self.options.items())),

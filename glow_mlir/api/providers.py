@@ -6,9 +6,11 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from glow_mlir.api.session_keywords import KEYWORDS
 from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import caution
 from glow_mlir.support.arguments import truth
+from glow_mlir.support.kinds import ANYTHING
 
 GLOW = "GlowExecutionProvider"
 CPU = "CPUExecutionProvider"
@@ -27,21 +29,19 @@ ELSEWHERE = frozenset(
 Providers = Sequence[str | tuple[str, Mapping[str, Any]]]
 
 
-PROVIDER_OPTIONS: Mapping[str, Callable[[str], Any]] = {
-    "accuracy": str,
-    "backend": str,
-    "cache": truth,
-    "optimize": str,
-    "precision": str,
-    "target": str,
-    "threads": int,
-    "tune": truth,
-    "weights": str,
+_READERS: Mapping[frozenset[type], Callable[[str], Any]] = {
+    frozenset({str}): str,
+    frozenset({bool}): truth,
+    frozenset({int}): int,
 }
-"""
-The options of our provider, which are keywords of `InferenceSession` → what reads their texts; it gives `None`, or
-raises `ValueError`, for what makes no sense.
-"""
+"""Types of a keyword → what reads its texts; it gives `None`, or raises `ValueError`, for what makes no sense."""
+
+PROVIDER_OPTIONS: Mapping[str, Callable[[str], Any]] = {
+    name: _READERS[item.members]
+    for name, item in sorted(KEYWORDS.items())
+    if item.option.kind in (None, ANYTHING) and item.members in _READERS
+}
+"""The options of our provider, which are those keywords of `InferenceSession` that texts can say → what reads these."""
 
 
 def get_available_providers() -> list[str]:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glow_mlir.api.call_profile import CallProfile
-from glow_mlir.api.compile_options import FULL_PRECISION, CompileOptions, check_pipeline, count_threads, names_of
-from glow_mlir.api.keyword_types import check_keywords
+from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.messages import is_telling, telling
 from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.model_configuration import add_carried_options, is_asked_for
@@ -24,11 +23,13 @@ from glow_mlir.api.reopening import Recipe, kept_model
 from glow_mlir.api.run_options import RunOptions
 from glow_mlir.api.session_arguments import keywords_of, model_of, providers_of, settings_of
 from glow_mlir.api.session_entry import EntrySession, NodeArg, Result, SessionEntry
+from glow_mlir.api.session_keywords import SessionRules, given_keywords
 from glow_mlir.api.session_options import SessionOptions
 from glow_mlir.api.session_page import session_page
 from glow_mlir.api.settings import given_seconds
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import OptionError, UnsupportedError
+from glow_mlir.options.declaration import declared
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.runtime.signature import missing_sizes
@@ -42,10 +43,7 @@ if TYPE_CHECKING:
     from glow_mlir.driver.compiler import Observer
     from glow_mlir.driver.pipelines import PassObserver, Pipeline
     from glow_mlir.frontends.onnx.importer import ModelSource
-    from glow_mlir.quantization.options import Quantization
-
-_OF_ONNXRUNTIME = ("sess_options", "providers", "provider_options", "read_config_from_model")
-"""The parameters that are onnxruntime's."""
+    from glow_mlir.options.quantization import Quantization
 
 
 class InferenceSession(EntrySession):
@@ -131,12 +129,10 @@ class InferenceSession(EntrySession):
         read_config_from_model: bool | int | None = None,
     ) -> None:
         start = time.monotonic_ns()
-        # All of the above, under their names: who copies the session gives them again.
-        given = {name: value for name, value in locals().items() if name not in ("self", "start", "__class__")}
-        check_keywords(given)
-        self._source = kept_model(given.pop("path_or_bytes"))
+        # Who copies the session gives them again.
+        self._given = given = given_keywords(locals())
+        self._source = kept_model(path_or_bytes)
         self._model_path = os.fspath(path_or_bytes) if isinstance(path_or_bytes, str | os.PathLike) else None
-        self._given = given
         # A copy: the caller may use the object for other sessions, and change it in between.
         settings = copy(settings_of(sess_options))
         given["sess_options"] = settings
@@ -147,8 +143,7 @@ class InferenceSession(EntrySession):
             say(f"a session begins of {path_or_bytes if isinstance(self._model, Path) else 'a model in memory'}")
             if is_asked_for(read_config_from_model):
                 add_carried_options(settings, self._model)
-            own = {name: value for name, value in given.items() if name not in _OF_ONNXRUNTIME}
-            self._begin(**keywords_of(self._model, settings, self._providers, own))
+            self._begin(keywords_of(self._model, settings, self._providers, given))
             if settings.enable_profiling:
                 self._check_profile()
             if settings.optimized_model_filepath:
@@ -157,37 +152,18 @@ class InferenceSession(EntrySession):
         self._profile = CallProfile(settings.profile_file_prefix, start) if settings.enable_profiling else None
         self._is_watched = self._profile is not None or is_telling(settings) or bool(self._time_limit)
 
-    def _begin(
-        self,
-        *,
-        cache: bool,
-        entry: str | None,
-        configuration: str | os.PathLike[str] | None,
-        limits: SpecializationLimits | None,
-        time_limit: float | None,
-        compile_time_limit: float | None,
-        **options: Any,
-    ) -> None:
+    def _begin(self, keywords: Mapping[str, Any]) -> None:
         """Load the model, or compile it, with keywords as the constructor takes them."""
-        check_pipeline(options["pipeline"], options["target"], options["profile"])
-        told: dict[str, Any] = {
-            **options,
-            "backend": options["backend"] or model_backend(self._model),
-            "threads": count_threads(options["threads"]),
-            "observers": tuple(options["observers"]),
-            "pass_observers": tuple(options["pass_observers"]),
-            "disable": names_of("disable", options["disable"], "passes"),
-            "keep_precision": names_of("keep_precision", options["keep_precision"], "nodes"),
-            "precision": options["precision"] or FULL_PRECISION,
-            "weights": options["weights"] or FULL_PRECISION,
-        }
-        self._options = CompileOptions(**told).configured(None if configuration is None else Path(configuration))
-        limit = given_seconds("compile_time_limit", compile_time_limit)
-        compiler = ModelCompiler(self._model, self._options, cache, limit)
+        rules = SessionRules(**{name: keywords[name] for name in declared(SessionRules)})
+        backend = keywords["backend"] or model_backend(self._model)
+        options = CompileOptions.told({**keywords, "backend": backend})
+        self._options = options.configured(None if rules.configuration is None else Path(rules.configuration))
+        limit = given_seconds("compile_time_limit", rules.compile_time_limit)
+        compiler = ModelCompiler(self._model, self._options, rules.cache, limit)
         found = compiler.open()
-        executable, self._seconds = compiler.executable(found, limits or SpecializationLimits())
-        super().__init__(executable, {name: name for name in executable.names}, executable.chosen(entry))
-        self._time_limit = given_seconds("time_limit", time_limit)
+        executable, self._seconds = compiler.executable(found, rules.limits or SpecializationLimits())
+        super().__init__(executable, {name: name for name in executable.names}, executable.chosen(rules.entry))
+        self._time_limit = given_seconds("time_limit", rules.time_limit)
 
     def _check_profile(self) -> None:
         """Raise `OptionError` where nothing would keep times."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -49,8 +49,8 @@ class Compilation:
 
     It goes through the pipeline of a backend, by default the one that the functions say, or through `pipeline`, which
     then decides alone; `disable` names passes to leave out of either. `target` is that of functions that have none of
-    their own, in either, and `threads`, `accuracy`, `optimize`, `ram_bytes` and `flash_bytes` are fields of it; what a
-    function says itself they must not contradict. `tune` has kernels measured (docs/tuning.md).
+    their own, in either, and `fields` are what is said of its fields besides; what a function says itself they must not
+    contradict. `tune` has kernels measured (docs/tuning.md).
     """
 
     module: ModuleOp
@@ -62,11 +62,7 @@ class Compilation:
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     pipeline: Pipeline | None = None
     disable: Sequence[str] = ()
-    accuracy: str | None = None
-    optimize: str | None = None
-    ram_bytes: int | None = None
-    flash_bytes: int | None = None
-    threads: int | None = None
+    fields: Mapping[str, str | int] = field(default_factory=dict[str, str | int])
     tune: bool = False
     observers: Sequence[Observer] = ()
     as_given: bool = False
@@ -117,8 +113,7 @@ class Compilation:
     def _whole(self) -> Pipeline:
         """The pipeline before anything is left out."""
         whole = self.pipeline or self._compiler.pipeline(self.target, self.profile)
-        given = {name: getattr(self, name) for name in ("threads", "accuracy", "optimize", "ram_bytes", "flash_bytes")}
-        return whole.with_options(ASSIGN, **{name: value for name, value in given.items() if value is not None})
+        return whole.with_options(ASSIGN, **self.fields)
 
     @property
     def ladder(self) -> Pipeline:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from types import NoneType, UnionType
-from typing import Any, ClassVar, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
+from functools import cache, cached_property
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Any, ClassVar, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from glow_mlir.errors import OptionError
 from glow_mlir.support.kinds import FLAG, NAMES, NUMBER, PATH, TEXT, WORDS_BY_NAMES, Kind
@@ -148,8 +149,8 @@ class Option:
     """What it takes from a caller without a type checker, where its type does not say it."""
     flag: Flag | None = None
     """How tools spell it, where they have a flag for it."""
-    is_keyword: bool = False
-    """Whether sessions have a keyword of its name."""
+    is_keyword: bool = True
+    """Whether sessions have a keyword of its name; for options of targets, where there is a flag."""
     is_key: bool = True
     """Whether an artifact depends on it."""
 
@@ -167,21 +168,35 @@ class Declared:
     """An option with its name, and what the class says of it that declares it."""
 
     name: str
-    group: str
-    """The kind of option: what it is about."""
-    type: Any
+    owner: type[Options]
+    """The class that declares it."""
     default: Any
     """`MISSING` where there is none."""
     option: Option
+
+    @property
+    def group(self) -> str:
+        """The kind of option: what it is about."""
+        return self.owner.GROUP
+
+    @cached_property
+    def type(self) -> Any:
+        """The type of its values; only asked where that can be imported."""
+        own = SimpleNamespace(__annotations__={self.name: self.owner.__annotations__[self.name]})
+        return get_type_hints(own, vars(sys.modules[self.owner.__module__]))[self.name]
+
+    @property
+    def members(self) -> frozenset[Any]:
+        """The types that its values may have, but for that of `None`."""
+        types = get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
+        return frozenset(types) - {NoneType}
 
     @property
     def kind(self) -> Kind:
         """What it may be, as a test and in words."""
         if self.option.kind is not None:
             return self.option.kind
-        members = get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
-        own = _KINDS[frozenset(members) - {NoneType}]
-        return dataclasses.replace(own, is_optional=NoneType in members)
+        return _KINDS[self.members]
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -194,6 +209,7 @@ _KINDS: Mapping[frozenset[Any], Kind] = {
     frozenset({bool}): FLAG,
     frozenset({int}): NUMBER,
     frozenset({Sequence[str]}): NAMES,
+    frozenset({tuple[str, ...]}): NAMES,
     frozenset({Mapping[str, str]}): WORDS_BY_NAMES,
     frozenset({str, os.PathLike[str]}): PATH,
 }
@@ -215,33 +231,92 @@ class Options:
 @cache
 def declared(kind: type[Any]) -> Mapping[str, Declared]:
     """Name → option, of a class and those it derives from, in their order."""
-    types = get_type_hints(kind)
+    owners = {name: owner for owner in reversed(kind.__mro__) for name in vars(owner).get("__annotations__", {})}
     found: dict[str, Declared] = {}
     for field in dataclasses.fields(kind):
         if KEY in field.metadata:
             default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
-            found[field.name] = Declared(field.name, kind.GROUP, types[field.name], default, field.metadata[KEY])
+            found[field.name] = Declared(field.name, owners[field.name], default, field.metadata[KEY])
     return found
+
+
+def may_say(*groups: type[Options]) -> Callable[[SomeClass], SomeClass]:
+    """
+    Give a pass an option for each of some groups, before it becomes a dataclass: one that is `None` says nothing.
+
+    What the class has already stays as it is.
+    """
+    return _with_fields(groups, lambda item: (_parameter_type(item) | None, None))
 
 
 def takes(*groups: type[Options]) -> Callable[[SomeClass], SomeClass]:
     """
-    Give a class, before it becomes a dataclass, an optional field for each option of some groups: `None` says nothing.
+    Give a pass an option for each of some groups, with its default, before it becomes a dataclass.
 
-    This is how passes have them as options of their own. What the class has already stays as it is.
+    One without a default is `None` where it is not given. Lists and words by names are tuples of texts.
     """
 
+    def field(item: Declared) -> tuple[Any, Any]:
+        is_needed = item.default is dataclasses.MISSING
+        type_ = _parameter_type(item)
+        return (type_ | None, None) if is_needed else (type_, parameter(item.default))
+
+    return _with_fields(groups, field)
+
+
+def _with_fields(
+    groups: Sequence[type[Options]], field: Callable[[Declared], tuple[Any, Any]]
+) -> Callable[[SomeClass], SomeClass]:
+    """Adds fields to a class that is no dataclass yet: `field` says the type and the default of each option."""
+
     def added(kind: SomeClass) -> SomeClass:
-        known = [item for group in groups for name, item in declared(group).items() if name not in vars(kind)]
-        kind.__annotations__ = {**kind.__annotations__, **{item.name: item.type | None for item in known}}
-        for item in known:
-            setattr(kind, item.name, None)
+        known = {name: field(item) for group in groups for name, item in declared(group).items()}
+        new = {name: said for name, said in known.items() if name not in vars(kind)}
+        kind.__annotations__ = {**kind.__annotations__, **{name: type_ for name, (type_, _) in new.items()}}
+        for name, (_, default) in new.items():
+            setattr(kind, name, default)
         return kind
 
     return added
 
 
+def _parameter_type(item: Declared) -> Any:
+    """The type that an option of a pass has, of which there are few."""
+    if item.type in (str, bool, int):
+        return item.type
+    return str if item.kind == PATH else tuple[str, ...]
+
+
+def parameter(value: Any) -> Any:
+    """The value of an option as a pass has it: paths are texts, lists are tuples, words by names `NAME=WORD`."""
+    if isinstance(value, Mapping):
+        return tuple(f"{name}={word}" for name, word in cast("Mapping[str, str]", value).items())
+    if isinstance(value, os.PathLike):
+        return os.fspath(cast("os.PathLike[str]", value))
+    return tuple(cast("Sequence[str]", value)) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def parameters(value: Options) -> dict[str, Any]:
+    """The options of a pass that stand for a group, as a pipeline has them; empty lists are left out."""
+    found = {name: parameter(getattr(value, name)) for name in declared(type(value))}
+    return {name: said for name, said in found.items() if said != ()}
+
+
 def given_of(value: object, *groups: type[Options]) -> dict[str, Any]:
-    """The options of some groups that a value says something of, by their names."""
-    given = {name: getattr(value, name) for group in groups for name in declared(group)}
-    return {name: found for name, found in given.items() if found is not None}
+    """The options of some groups that a pass says something of, by their names, as the groups have them."""
+    found: dict[str, Any] = {}
+    for name, item in ((name, item) for group in groups for name, item in declared(group).items()):
+        said = getattr(value, name)
+        if said is not None:
+            found[name] = dict(entry.rpartition("=")[::2] for entry in said) if item.kind == WORDS_BY_NAMES else said
+    return found
+
+
+def key_of(value: object) -> str:
+    """A text that tells values of an option apart: of a group it has every option on which artifacts depend."""
+    if isinstance(value, Options):
+        options = declared(type(value)).items()
+        return "; ".join(f"{name} {key_of(getattr(value, name))}" for name, item in options if item.option.is_key)
+    if isinstance(value, Mapping):
+        return repr(sorted(cast("Mapping[str, object]", value).items()))
+    return repr(value)

@@ -2,8 +2,8 @@
 What functions are compiled for: the machine, the policy of the compilation, its limits, and how its code is linked.
 
 A field added here is an option of the pass `assign-target`, a field of `--target NAME,FIELD=VALUE` and of the text of
-targets, a part of the keys of artifacts, and a row of docs/options.md. With a `flag` tools have it, with `is_keyword`
-sessions.
+targets, a part of the keys of artifacts, and a row of docs/options.md. With a `flag` tools have it as well, and
+sessions as a keyword.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Flag, Numbers, Options, PowersOfTwo, Range, Words, option
+from glow_mlir.support.kinds import ANYTHING
 
 MOST_BYTES = 1 << 47
 """No tensor or buffer reaches further: it is all that a process can address, and sums of a few are far from 2^63."""
@@ -82,15 +83,14 @@ class Policy(Options):
         1,
         "threads of an inference",
         domain=Range(1, MOST_THREADS, THREADS),
+        kind=ANYTHING,
         flag=Flag("--threads", "N", also="0 for all cores", unsaid="those of the module, else 1"),
-        is_keyword=True,
     )
     accuracy: str = option(
         "default",
         "strict: no kernel whose rounding errors are larger than those of plain sums",
         domain=Words(("default", "strict")),
         flag=Flag("--accuracy"),
-        is_keyword=True,
     )
     requantization: str = option(
         "float",
@@ -102,7 +102,6 @@ class Policy(Options):
         "what code is made for: few instructions executed, or little code, constants and memory",
         domain=Words(("speed", "size")),
         flag=Flag("--optimize", unsaid="speed"),
-        is_keyword=True,
     )
 
 
@@ -118,14 +117,12 @@ class Limits(Options):
         "by lines, several layers together",
         domain=_BYTES,
         flag=Flag("--ram-limit", "BYTES"),
-        is_keyword=True,
     )
     flash_bytes: int = option(
         0,
         "what machine code and constants may take, likewise",
         domain=_BYTES,
         flag=Flag("--flash-limit", "BYTES"),
-        is_keyword=True,
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from glow_mlir.errors import InputError, OptionError
-from glow_mlir.quantization.options import Quantization
+from glow_mlir.options.quantization import Quantization
 from glow_mlir.support.files import replaced
 from glow_mlir.support.json_text import parsed_json
 
@@ -70,26 +70,13 @@ def _quantization(data: dict[str, Any], folder: Path) -> Quantization:
     """The options in a file in a folder; raises `ValueError` or `TypeError` for anything else."""
     if {field.name for field in fields(Quantization)} != data.keys():
         raise ValueError("other options")
-    return Quantization(
-        folder / _text(data["profile"]),
-        *(_text(data[name]) for name in ("schema", "precision", "bias", "calibration")),
-        per_channel=_flag(data["per_channel"]),
-        keep=_texts(data["keep"]),
-        assert_all=_flag(data["assert_all"]),
-        calibrations={_text(name): _text(value) for name, value in dict(data["calibrations"]).items()},
-        bias_correction=_flag(data["bias_correction"]),
-    )
+    own: dict[str, Any] = {"profile": folder / _text(data["profile"]), "keep": _texts(data["keep"])}
+    return Quantization(**{**data, **own})
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError("no text")
-    return value
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError("no flag")
     return value
 
 

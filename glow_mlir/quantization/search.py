@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from glow_mlir.quantization.options import CALIBRATIONS
+from glow_mlir.options.quantization import CALIBRATIONS
 
 FULL = "f32"
 """The precision of a model as it is."""

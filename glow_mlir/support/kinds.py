@@ -70,6 +70,8 @@ FLAG = Kind("a truth value", is_flag, "True", is_optional=False)
 NUMBER = Kind("a whole number", lambda value: whole_number(value) is not None, "a number of bytes")
 NAMES = Kind("a list of names", lambda value: lists(of(str))(value) or isinstance(value, str), "['name']", False)
 PATH = Kind("a path", of((str, os.PathLike)), "a path")
+ANYTHING = Kind("anything", lambda value: True, "")
+"""What is looked at where it is read."""
 WORDS_BY_NAMES = Kind("words by names", is_words, "{'x': 'kl'}", False)
 
 

@@ -16,7 +16,7 @@ from glow_mlir.dialects.target import FIELDS, PARTS, Target, TargetAttr, field_o
 from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import functions
-from glow_mlir.options.declaration import declared, given_of, takes
+from glow_mlir.options.declaration import declared, given_of, may_say
 from glow_mlir.options.target import Linking, Machine
 
 OF_A_NAME = (*declared(Machine), *declared(Linking))
@@ -24,7 +24,7 @@ OF_A_NAME = (*declared(Machine), *declared(Linking))
 
 
 @dataclass(frozen=True)
-@takes(Machine, *PARTS.values())
+@may_say(Machine, *PARTS.values())
 class AssignTargetPass(ModulePass):
     """
     Give every function without a target the one that the options describe: that of the machine this runs on, or the one

@@ -26,9 +26,10 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.rewriting import erase_dead, high_functions
 from glow_mlir.ir.traversal import own_operations
+from glow_mlir.options.declaration import given_of, takes
+from glow_mlir.options.quantization import BIASES, Quantization
 from glow_mlir.quantization.calibration import calibrated
 from glow_mlir.quantization.observed import graph_digest, observed_values, weights_digest
-from glow_mlir.quantization.options import BIASES, Quantization
 from glow_mlir.quantization.profile import Profile, read_profile
 from glow_mlir.quantization.schemas import Uniform
 from glow_mlir.quantization.weights import bias_codes, weight_codes
@@ -40,6 +41,7 @@ from glow_mlir.transforms.quantization_plan import Plan, floats_of
 
 
 @dataclass(frozen=True)
+@takes(Quantization)
 class QuantizePass(ModulePass):
     """
     Quantize what a profile knows, and put a dequantization behind (Glow's quantization procedure, paper §4.5).
@@ -51,29 +53,17 @@ class QuantizePass(ModulePass):
 
     name = "quantize"
 
-    profile: str = ""
-    schema: str = "asymmetric"
-    precision: str = "int8"
-    bias: str = "int32"
-    calibration: str = "min-max"
-    per_channel: bool = True
-    keep: tuple[str, ...] = ()
-    assert_all: bool = False
-    calibrations: tuple[str, ...] = ()
-    """`VALUE=CALIBRATION` for single values."""
-    bias_correction: bool = True
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self._profile.is_equalized:
             EqualizeChannelsPass().apply(ctx, op)
         # Only here: the weights in a profile are those behind the equalization, which leaves plans as they are.
-        self._profile.check_weights(weights_digest(op), Path(self.profile))
+        self._profile.check_weights(weights_digest(op), Path(self.options.profile))
         plans = self.plans(op)
-        calibrations = _named_calibrations(observed_values(op), self._options.calibrations)
-        if self.assert_all:
+        calibrations = _named_calibrations(observed_values(op), self.options.calibrations)
+        if self.options.assert_all:
             _check_all(plans)
         for plan in plans:
-            Quantizing(plan, self._options, calibrations).run()
+            Quantizing(plan, self.options, calibrations).run()
 
     def plans(self, module: ModuleOp) -> list[Plan]:
         """
@@ -82,9 +72,9 @@ class QuantizePass(ModulePass):
         Raises `GlowError` for a profile that cannot be read, or is of another graph, and for unknown nodes to keep.
         """
         profile = self._profile
-        profile.check_graph(graph_digest(module), Path(self.profile))
+        profile.check_graph(graph_digest(module), Path(self.options.profile))
         ops = (inner for function in high_functions(module) for inner in own_operations(function))
-        kept = kept_operators(ops, self.keep, "to keep in floats")
+        kept = kept_operators(ops, self.options.keep, "to keep in floats")
         observed = observed_values(module)
         known = {value: profile.histograms[name] for name, value in observed.items() if name in profile.histograms}
         storage = Storage(module)
@@ -93,31 +83,15 @@ class QuantizePass(ModulePass):
     @cached_property
     def _profile(self) -> Profile:
         """What is in the file."""
-        if not self.profile:
-            raise OptionError("the pass 'quantize' needs a profile", hint="quantize{profile=FILE}")
-        return read_profile(Path(self.profile))
+        return read_profile(Path(self.options.profile))
 
     @cached_property
-    def _options(self) -> Quantization:
+    def options(self) -> Quantization:
         """The options in one value, whose words are checked."""
-        return Quantization(
-            self.profile,
-            self.schema,
-            self.precision,
-            self.bias,
-            self.calibration,
-            self.per_channel,
-            self.keep,
-            self.assert_all,
-            dict(_pair(entry) for entry in self.calibrations),
-            self.bias_correction,
-        )
-
-
-def _pair(entry: str) -> tuple[str, str]:
-    """The two sides of `VALUE=CALIBRATION`."""
-    value, _, calibration = entry.rpartition("=")
-    return value, calibration
+        given = given_of(self, Quantization)
+        if not given.get("profile"):
+            raise OptionError("the pass 'quantize' needs a profile", hint="quantize{profile=FILE}")
+        return Quantization(**given)
 
 
 def _named_calibrations(observed: Mapping[str, SSAValue], chosen: Mapping[str, str]) -> dict[SSAValue, str]:

@@ -24,7 +24,7 @@ from glow_mlir.ir.patterns import Kinds, Pattern, PatternPass, Walk, run_walks
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import operations
-from glow_mlir.quantization.options import WEIGHTS
+from glow_mlir.options.compilation import WEIGHTS
 from glow_mlir.quantization.weights import block_codes
 from glow_mlir.support.activity import warn
 from glow_mlir.transforms.kept_operators import kept_operators

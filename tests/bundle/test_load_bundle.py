@@ -14,7 +14,7 @@ from in_process import run_tool
 
 import glow_mlir
 from glow_mlir.errors import CancelledError, GlowError
-from glow_mlir.quantization.options import Quantization
+from glow_mlir.options.quantization import Quantization
 from glow_mlir.support.activity import warning_to
 from glow_mlir.tools import glow_compile, glow_profile
 

@@ -44,10 +44,12 @@ def convolutions() -> onnx.ModelProto:
 
 
 def test_lines_matter_more_than_the_fastest_kernel_and_leave_room_for_the_stack() -> None:
-    def report(limit: int | None) -> MemoryReport:
-        return bundle_of({"": convolutions()}, "a", CompileOptions("cpu", target="cortex-m4", ram_bytes=limit)).report
+    def report(limit: int) -> MemoryReport:
+        return bundle_of(
+            {"": convolutions()}, "a", CompileOptions("cpu", target="cortex-m4", fields={"ram_bytes": limit})
+        ).report
 
-    plain = report(None)
+    plain = report(0)
     assert report(plain.ram - plain.stack // 2).activations < plain.activations
     assert report(plain.ram * 3 // 4).ram <= plain.ram * 3 // 4
 
@@ -55,7 +57,7 @@ def test_lines_matter_more_than_the_fastest_kernel_and_leave_room_for_the_stack(
 @pytest.mark.parametrize("kilobytes", [16, 30])
 def test_kernels_without_scratch_are_taken_where_that_of_others_has_no_room(kilobytes: int) -> None:
     """Filters that are packed when they are written take none, though they would if they were packed in each call."""
-    options = CompileOptions("cpu", target="cortex-m4", dimensions={"N": 1}, ram_bytes=kilobytes * 1024)
+    options = CompileOptions("cpu", target="cortex-m4", dimensions={"N": 1}, fields={"ram_bytes": kilobytes * 1024})
     assert bundle_of({"": ROOT / "examples" / "digits.onnx"}, "digits", options).report.ram <= kilobytes * 1024
 
 
@@ -66,10 +68,10 @@ def test_entries_leave_room_for_the_inputs_and_outputs_of_all() -> None:
     relu = g.model({"x": (TensorProto.FLOAT, [4000])}, {y: [4000]}, opset=13)
     models = {"one": convolutions(), "other": relu}
 
-    def report(limit: int | None) -> MemoryReport:
-        return bundle_of(models, "a", CompileOptions("cpu", target="cortex-m4", ram_bytes=limit)).report
+    def report(limit: int) -> MemoryReport:
+        return bundle_of(models, "a", CompileOptions("cpu", target="cortex-m4", fields={"ram_bytes": limit})).report
 
-    limit = report(None).ram * 3 // 4
+    limit = report(0).ram * 3 // 4
     assert report(limit).ram <= limit
 
 
@@ -108,7 +110,7 @@ def long_names() -> onnx.ModelProto:
 
 def test_long_names_are_cut_to_what_tells_them_apart_where_a_limit_is_not_met() -> None:
     with pytest.raises(OutOfMemoryError) as caught:
-        bundle_of({"": long_names()}, "a", CompileOptions("cpu", target="cortex-m4", ram_bytes=1000))
+        bundle_of({"": long_names()}, "a", CompileOptions("cpu", target="cortex-m4", fields={"ram_bytes": 1000}))
     assert "/network/features" not in str(caught.value)
     assert "node 'stage_" in str(caught.value)
 
@@ -135,6 +137,6 @@ def test_long_names_are_cut_to_what_tells_them_apart() -> None:
     ],
 )
 def test_limits_that_cannot_be_met_are_refused(limits: dict[str, int], error: str) -> None:
-    options = CompileOptions("cpu", target="cortex-m4", **limits)  # pyright: ignore[reportArgumentType]
+    options = CompileOptions("cpu", target="cortex-m4", fields=limits)
     with pytest.raises(OutOfMemoryError, match=error):
         bundle_of({"": network("digits")}, "digits", options)

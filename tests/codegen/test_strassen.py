@@ -205,7 +205,7 @@ SEPARATE = [
 def kernels_of(cases: list[Case], target: str = "host", accuracy: str = "default") -> list[str]:
     """The kernels of the products and convolutions."""
     module, _ = module_of(*cases)
-    Compilation(module, target=target, accuracy=accuracy).run(until="selected")
+    Compilation(module, target=f"{target},accuracy={accuracy}").run(until="selected")
     found = (op for op in module.walk() if op.name in ("glow_low.conv", "glow_low.matmul"))
     return [str(getattr(op.properties["kernel"], "data", "")) for op in found]
 

@@ -247,7 +247,7 @@ def test_against_the_interpreter(target: str, height: int, width: int) -> None:
 def kernels_of(cases: list[Case], target: str = "host", accuracy: str = "default") -> list[str]:
     """The kernels of the convolutions."""
     module, _ = module_of(*cases)
-    Compilation(module, target=target, accuracy=accuracy).run(until="selected")
+    Compilation(module, target=f"{target},accuracy={accuracy}").run(until="selected")
     found = (op for op in module.walk() if op.name == "glow_low.conv")
     return [str(getattr(op.properties["kernel"], "data", "")) for op in found]
 

@@ -23,7 +23,7 @@ MODELS = (*LIGHT, "mobilenet_v2", "bert_encoder")
 
 def stages_of(model: onnx.ModelProto, accuracy: str) -> tuple[ModuleOp, ModuleOp, ModuleOp]:
     """A model when lowered, scheduled and allocated."""
-    compilation = Compilation(import_model(model), accuracy=accuracy)
+    compilation = Compilation(import_model(model), fields={"accuracy": accuracy})
     lowered = compilation.run("lowered").clone()
     scheduled = compilation.run("scheduled").clone()
     return lowered, scheduled, compilation.run("allocated")

@@ -6,7 +6,7 @@ import pytest
 from quantize_digits import Trial
 
 from glow_mlir import Quantization
-from glow_mlir.quantization.options import SCHEMAS
+from glow_mlir.options.quantization import SCHEMAS
 from glow_mlir.quantization.schemas import POWER_OF_TWO
 
 BOUNDS = {schema: 0.005 for schema in SCHEMAS} | {POWER_OF_TWO: 0.01}

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glow_mlir.options.quantization import CALIBRATIONS, SCHEMAS
 from glow_mlir.quantization.calibration import STEPS, calibrated, divergence, mean_squared_error
 from glow_mlir.quantization.histogram import Histogram
-from glow_mlir.quantization.options import CALIBRATIONS, SCHEMAS
 from glow_mlir.quantization.schemas import Uniform, uniform_of
 
 

@@ -13,6 +13,7 @@ from checkout import ROOT
 from glow_mlir import InferenceSession, Quantization
 from glow_mlir.api.profiling import profiled
 from glow_mlir.errors import InputError, OptionError
+from glow_mlir.options.declaration import parameters
 from glow_mlir.quantization.configuration import Configuration, read_configuration
 
 DIGITS = ROOT / "examples" / "digits.onnx"
@@ -44,8 +45,8 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     )
     found = read_configuration(tmp_path / "inner" / "c.json")
     assert found.quantize is not None
-    assert found.quantize.pass_options() == {
-        **full(tmp_path / "p.json").session_options()["quantize"].pass_options(),
+    assert parameters(found.quantize) == {
+        **parameters(full(tmp_path / "p.json").session_options()["quantize"]),
         "profile": str(tmp_path / "inner" / ".." / "p.json"),
     }
     assert (found.precision, found.keep_precision) == ("bf16", ("classifier",))

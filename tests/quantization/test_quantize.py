@@ -17,7 +17,7 @@ from glow_mlir.api.profiling import profiled
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.errors import OptionError
 from glow_mlir.frontends.onnx.importer import import_model
-from glow_mlir.quantization.options import CALIBRATIONS, PRECISIONS, SCHEMAS
+from glow_mlir.options.quantization import CALIBRATIONS, PRECISIONS, SCHEMAS
 
 DIGITS = ROOT / "examples" / "digits.onnx"
 BOUNDS = {schema: 0.005 for schema in SCHEMAS} | {"symmetric-with-power2-scale": 0.01}
@@ -146,10 +146,10 @@ def test_a_module_of_ours_is_quantized_as_onnx_is(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"schema": "odd"}, "schema='odd' is not known"),
-        ({"precision": "int4"}, "precision='int4' is not known"),
-        ({"bias": "int16"}, "bias='int16' is not known"),
-        ({"calibration": "none"}, "calibration='none' is not known"),
+        ({"schema": "odd"}, "no schema 'odd'"),
+        ({"precision": "int4"}, "no precision 'int4'"),
+        ({"bias": "int16"}, "no bias 'int16'"),
+        ({"calibration": "none"}, "no calibration 'none'"),
         ({"keep": "conv1"}, "keep='conv1' is no list of nodes"),
     ],
 )

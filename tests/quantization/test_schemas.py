@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glow_mlir.dialects.quant import parameters_of
-from glow_mlir.quantization.options import SCHEMAS
+from glow_mlir.options.quantization import SCHEMAS
 from glow_mlir.quantization.schemas import NO_SCALE, POWER_OF_TWO, Uniform, uniform_of
 from glow_mlir.quantization.weights import bias_codes, weight_codes
 

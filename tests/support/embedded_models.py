@@ -21,7 +21,8 @@ from glow_mlir.driver.compiler import Compilation, Observer
 from glow_mlir.driver.pipelines import ALLOCATED, Stage, quantizing
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
-from glow_mlir.quantization.options import Quantization
+from glow_mlir.options.declaration import parameters
+from glow_mlir.options.quantization import Quantization
 from glow_mlir.runtime.artifact import Artifact
 
 Arrays = Mapping[str, np.ndarray]
@@ -98,7 +99,7 @@ def _quantization(name: str) -> dict[str, str | bool | tuple[str, ...]]:
     samples = [random_inputs(network(name), np.random.default_rng(seed)) for seed in range(SAMPLES)]
     path = Path(tempfile.mkdtemp()) / f"{name}.profile"
     profiled(network(name), samples, backend="interpreter").write(path)
-    return Quantization(path).pass_options()
+    return parameters(Quantization(path))
 
 
 def compiled(name: str, precision: str, target: str) -> Compiled:

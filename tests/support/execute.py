@@ -227,7 +227,7 @@ def compile_module(
     given: dict[str, Any] = {"target": None if is_said else target}
     if exchanged:
         given = {"pipeline": exchanging(get_backend("cpu").pipeline(given["target"]), "")}
-    compilation = Compilation(module, runner=verified, threads=threads, **given)
+    compilation = Compilation(module, runner=verified, fields={"threads": threads}, **given)
     compilation.run(until="allocated")
     compiled = [op for op in module.body.block.ops if isinstance(op, LowFuncOp)]
     machine = compiled[0].target

@@ -56,7 +56,8 @@ class Program:
             found[stage.name] = module_text(module)
             _KEPT.extend(filter(None, map(known_digest, digests(module))))
 
-        compilation = Compilation(module, target=TARGET, pipeline=pipeline, threads=self.threads, observers=[keep])
+        fields = {"threads": self.threads}
+        compilation = Compilation(module, target=TARGET, pipeline=pipeline, fields=fields, observers=[keep])
         with _cut(self.threads > 1):
             compilation.run("stacked")
             self._select(module)

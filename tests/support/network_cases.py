@@ -52,8 +52,7 @@ def check_model(model: onnx.ModelProto, inputs: Arrays, accuracy: str, threads: 
     compilation = Compilation(
         module,
         runner=PassRunner(verify_each=True),
-        accuracy=accuracy,
-        threads=threads,
+        fields={"accuracy": accuracy, "threads": threads},
         pipeline=pipeline,
         observers=[compare],
     )

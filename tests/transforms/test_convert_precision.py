@@ -44,5 +44,5 @@ def test_narrow_floats_are_near(name: str, precision: str) -> None:
 
 
 def test_precision_that_there_is_not_is_refused() -> None:
-    with pytest.raises(OptionError, match="there is no precision 'f8'"):
+    with pytest.raises(OptionError, match="no precision 'f8'"):
         InferenceSession(bert_encoder(layers=1, length=8), precision="f8", cache=False)

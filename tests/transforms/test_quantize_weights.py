@@ -11,7 +11,7 @@ from models import bert_encoder, random_inputs
 
 from glow_mlir import InferenceSession
 from glow_mlir.errors import OptionError
-from glow_mlir.quantization.options import WEIGHTS
+from glow_mlir.options.compilation import WEIGHTS
 from glow_mlir.quantization.weights import block_codes
 
 LEAST_COSINE = {"int8": 0.9999, "int4": 0.99}
@@ -56,7 +56,7 @@ def test_codes_and_narrow_floats_go_together() -> None:
 
 
 def test_weights_that_there_are_not_are_refused() -> None:
-    with pytest.raises(OptionError, match="there are no weights of 'int5'"):
+    with pytest.raises(OptionError, match="no weights 'int5'"):
         InferenceSession(bert_encoder(layers=1, length=8), weights="int5", cache=False)
 
 

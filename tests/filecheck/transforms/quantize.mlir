@@ -91,6 +91,6 @@ glow_high.func @main(@image, @y) {
 // KEEP:  error: no node to keep in floats is called 'third'
 // FILE:  quantize.mlir: error: is no profile, or is damaged
 // OTHER: quantize.profile.json: error: is the profile of another graph
-// WORD:  error: schema='none' is not known (hint: one of asymmetric, symmetric, symmetric-with-uint8, symmetric-with-power2-scale)
+// WORD:  error: no schema 'none' (hint: there are asymmetric, symmetric, symmetric-with-uint8, symmetric-with-power2-scale)
 // NONE:  error: the pass 'quantize' needs a profile
 // VALUE: error: no value to calibrate is called 'third:0' (hint: names as the profile has them)

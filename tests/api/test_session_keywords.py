@@ -9,17 +9,17 @@ import pytest
 from small_models import adding
 
 from glow_mlir import InferenceSession
-from glow_mlir.api.keyword_types import KEYWORDS
+from glow_mlir.api.session_keywords import KEYWORDS
 from glow_mlir.errors import GlowError, OptionError
 
-KEYWORDS_OF_OURS = [
-    name
+SIGNATURE = {
+    name: parameter.default
     for name, parameter in inspect.signature(InferenceSession).parameters.items()
     if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-]
+}
 
 
-@pytest.mark.parametrize("name", KEYWORDS_OF_OURS)
+@pytest.mark.parametrize("name", SIGNATURE)
 @pytest.mark.parametrize("wrong", [3.5, object(), b"x", 17, "file.json", {1: 2}, ["x"], int])
 def test_keywords_of_another_type_are_one_line(name: str, wrong: Any) -> None:
     """Where it is one that the keyword takes, it is taken."""
@@ -57,9 +57,6 @@ class Looks:
 
     stage_names, number, memory, threshold = ("llvm",), "a", 3, list[int]()
 
-    def pass_options(self) -> dict[str, Any]:
-        return {}
-
 
 @pytest.mark.parametrize(
     ("name", "expected"), [("pipeline", "a pipeline"), ("quantize", "a Quantization"), ("limits", "limits of")]
@@ -70,5 +67,8 @@ def test_what_only_looks_like_an_option_is_one_line(name: str, expected: str) ->
         InferenceSession(adding(), **given)
 
 
-def test_every_keyword_has_a_type() -> None:
-    assert {*KEYWORDS, "threads", "time_limit", "compile_time_limit"} == set(KEYWORDS_OF_OURS)
+def test_the_signature_says_what_is_declared() -> None:
+    """Each keyword that is declared, with its default, or with `None` where nothing said means the default."""
+    assert set(SIGNATURE) == set(KEYWORDS)
+    for name, default in SIGNATURE.items():
+        assert default in (None, KEYWORDS[name].default), name

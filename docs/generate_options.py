@@ -1,0 +1,75 @@
+"""
+Writes the tables of docs/options.md from what is declared of options.
+
+    python docs/generate_options.py           # write the tables
+    python docs/generate_options.py --check   # exit with 1 where they are out of date
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from glow_mlir.api.compile_options import CompileOptions
+from glow_mlir.api.session_keywords import KEYWORDS, SessionRules
+from glow_mlir.dialects.target import FIELDS
+from glow_mlir.options.declaration import Declared, declared
+from glow_mlir.options.quantization import Quantization
+
+PAGE = Path(__file__).with_name("options.md")
+
+BEGIN, END = "<!-- {group}: begin -->\n", "<!-- {group}: end -->\n"
+"""What stands around each table."""
+
+HEAD = "| option | values | default | flag | keyword | |\n|---|---|---|---|---|---|\n"
+
+OPTIONS = [
+    *FIELDS.values(),
+    *(item for kind in (CompileOptions, SessionRules, Quantization) for item in declared(kind).values()),
+]
+"""All that is declared."""
+
+
+def tables() -> dict[str, str]:
+    """Kind of options → table, a row for each."""
+    rows: dict[str, str] = {}
+    for item in OPTIONS:
+        rows[item.group] = rows.get(item.group, HEAD) + f"| {' | '.join(cells(item))} |\n"
+    return rows
+
+
+def cells(item: Declared) -> Iterator[str]:
+    """The cells of a row."""
+    told = item.option
+    yield f"`{item.name}`"
+    yield str(told.domain) if told.domain is not None else item.kind.words
+    yield "" if item.default in (dataclasses.MISSING, None, "", (), {}) else f"`{item.default}`"
+    yield "" if told.flag is None else f"`{told.flag.name}`"
+    yield f"`{item.name}`" if item.name in KEYWORDS and KEYWORDS[item.name].owner is item.owner else ""
+    yield told.help
+
+
+def written(page: str) -> str:
+    """The page with the tables as they have to be."""
+    for group, text in tables().items():
+        begin, end = BEGIN.format(group=group), END.format(group=group)
+        front, _, rest = page.partition(begin)
+        _, _, back = rest.partition(end)
+        page = "".join((front, begin, text, end, back))
+    return page
+
+
+def main() -> int:
+    """Write the tables, or say whether they are up to date."""
+    page = PAGE.read_text(encoding="utf-8")
+    found = written(page)
+    if sys.argv[1:] == ["--check"]:
+        return int(found != page)
+    PAGE.write_text(found, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""How models are compiled, as users say it in any tool, and of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from glow_mlir.options.declaration import Flag, Options, Words, option
+from glow_mlir.options.quantization import Quantization
+from glow_mlir.support.kinds import Kind, made_by, of
+from glow_mlir.support.symbols import Dimension
+
+FULL_PRECISION = "f32"
+"""The precision in which models compute as they are."""
+
+WEIGHTS: Mapping[str, int] = {"int8": 8, "int4": 4}
+"""Precision of weights alone → bits of their codes, of which blocks have a scale."""
+
+
+@dataclass(frozen=True)
+class ModelOptions(Options):
+    """How a model is read."""
+
+    GROUP = "model"
+
+    dimensions: Mapping[str, Dimension] = option(
+        dict,
+        "the sizes of free dimensions by their names",
+        kind=Kind("sizes by the names of dimensions", of(Mapping), "{'batch': 1}"),
+    )
+    strict: bool = option(
+        False,
+        "refuse what an ONNX model says wrongly, such as shapes of outputs that its nodes do not give, which is a "
+        "warning otherwise",
+        flag=Flag("--strict"),
+    )
+
+
+@dataclass(frozen=True)
+class CompilationOptions(Options):
+    """What is said of a compilation, whatever the machine; `fields` are what is said of the target of its functions."""
+
+    GROUP = "compilation"
+
+    backend: str = option(help="what compiles the model and runs it, by default that of the module, else `cpu`")
+    target: str | None = option(
+        None,
+        "the machine of functions without a target: its name, with other values for some fields",
+    )
+    fields: Mapping[str, str | int] = option(
+        dict,
+        "fields of the target that are said besides",
+        kind=Kind("values by the names of fields", of(Mapping), ""),
+        is_keyword=False,
+    )
+    profile: bool = option(False, "keep the time of each instruction")
+    disable: Sequence[str] = option((), "passes to leave out, wherever they stand")
+    precision: str = option(
+        FULL_PRECISION,
+        "what floats of f32 are computed and stored in",
+        domain=Words((FULL_PRECISION, "bf16", "f16")),
+        flag=Flag("--precision", unsaid=FULL_PRECISION),
+    )
+    weights: str = option(
+        FULL_PRECISION,
+        "what weights of f32 are stored in, with a scale for each 32 where that is integers",
+        domain=Words((FULL_PRECISION, *WEIGHTS)),
+        flag=Flag("--weights", unsaid=FULL_PRECISION),
+    )
+    keep_precision: tuple[str, ...] = option(
+        (),
+        "nodes or kinds of operators that these leave as they are, with * and ?",
+        flag=Flag("--keep-precision-for-nodes", "NAMES", also="between commas"),
+    )
+    quantize: Quantization | None = option(
+        None,
+        "by which profile, and how, numbers become codes",
+        kind=Kind(
+            "a Quantization", made_by("glow_mlir.options.quantization", "Quantization"), "Quantization('profile.json')"
+        ),
+    )
+    tune: bool = option(
+        False,
+        "choose kernels by measuring them, which takes a while once; answers are kept for all models",
+        flag=Flag("--tune"),
+    )
+    reuse_inputs: bool = option(
+        False, "inputs and outputs of a bundle have places among its activations", is_keyword=False
+    )

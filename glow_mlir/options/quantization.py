@@ -1,0 +1,107 @@
+"""How a model is quantized, as users say it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from glow_mlir.errors import OptionError
+from glow_mlir.options.declaration import Flag, Options, Words, declared, option
+from glow_mlir.support.kinds import check_kinds
+
+SCHEMAS = ("asymmetric", "symmetric", "symmetric-with-uint8", "symmetric-with-power2-scale")
+"""How scale and zero point follow from a range."""
+
+PRECISIONS: Mapping[str, int] = {"int8": 8, "int16": 16}
+"""Precision → bits of a code."""
+
+BIASES: Mapping[str, int] = {"int32": 32, "int8": 8}
+"""Precision of a bias → bits of its codes."""
+
+CALIBRATIONS = ("min-max", "percentile", "kl", "mse")
+"""How a range follows from a histogram."""
+
+
+@dataclass(frozen=True)
+class Quantization(Options):
+    """
+    What the pass `quantize` is to do (docs/quantization.md): the options of `InferenceSession(quantize=...)`.
+
+    `profile` is the path of a file that `glow-profile` wrote for the model. `keep` names nodes, or kinds of operators,
+    that stay in floats, with `*` and `?`; with `assert_all` it is an error if others do. `calibrations` has those of
+    single values, by names as the profile has them, with `*` and `?`. With `bias_correction`, what the rounding of
+    weights adds to results on average is taken out of biases. Raises `OptionError` for a word that there is not, or
+    for another type.
+    """
+
+    GROUP = "quantization"
+
+    profile: str | os.PathLike[str] = option(help="the file that `glow-profile` wrote for the model")
+    schema: str = option(
+        SCHEMAS[0],
+        "how scale and zero point follow from a range",
+        domain=Words(SCHEMAS),
+        flag=Flag("--quantization-schema", unsaid=SCHEMAS[0]),
+    )
+    precision: str = option(
+        "int8",
+        "integers that codes are stored in",
+        domain=Words(tuple(PRECISIONS)),
+        flag=Flag("--quantization-precision", unsaid="int8"),
+    )
+    bias: str = option(
+        "int32",
+        "integers that a bias is rounded to",
+        domain=Words(tuple(BIASES)),
+        flag=Flag("--quantization-precision-bias", unsaid="int32"),
+    )
+    calibration: str = option(
+        CALIBRATIONS[0],
+        "how a range follows from a histogram",
+        domain=Words(CALIBRATIONS),
+        flag=Flag("--quantization-calibration", unsaid=CALIBRATIONS[0]),
+    )
+    per_channel: bool = option(
+        True,
+        "weights have a scale for each channel of the result of their node",
+        flag=Flag(
+            "--disable-channelwise",
+            opposite="one scale for all weights of a node, instead of one for each channel of its result",
+        ),
+    )
+    keep: Sequence[str] = option(
+        (),
+        "nodes or kinds of operators that stay in floats, with * and ?",
+        flag=Flag("--keep-original-precision-for-nodes", "NAMES", also="between commas"),
+    )
+    assert_all: bool = option(
+        False,
+        "fail, with a list, where nodes that are not kept stay in floats",
+        flag=Flag("--assert-all-nodes-quantized"),
+    )
+    calibrations: Mapping[str, str] = option(
+        dict, "the calibrations of single values, by names as the profile has them, with * and ?"
+    )
+    bias_correction: bool = option(
+        True,
+        "what the rounding of weights adds to results on average is taken out of biases",
+        flag=Flag(
+            "--disable-bias-correction",
+            opposite="leave biases as they are, instead of taking out what the rounding of weights adds on average",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        options = declared(Quantization)
+        check_kinds({name: replace(item.kind, is_optional=False) for name, item in options.items()}, vars(self))
+        super().__post_init__()
+        for calibration in self.calibrations.values():
+            Words(CALIBRATIONS).check("calibration", calibration)
+        if isinstance(self.keep, str):
+            raise OptionError(f"keep='{self.keep}' is no list of nodes", hint=f"keep=['{self.keep}']")
+
+    @property
+    def bits(self) -> int:
+        """Bits of a code."""
+        return PRECISIONS[self.precision]
