@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.dialects.element_types import byte_width, is_storable
 from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.sizes import RunTimeSizeError, SizesAttr, largest, smallest, static
-from glow_mlir.options.target import MOST_BYTES
+from glow_mlir.options.policy import MOST_BYTES
 from glow_mlir.support.symbols import Size, Sizes
 
 Shape = tuple[int, ...]

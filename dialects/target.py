@@ -19,7 +19,8 @@ from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.feature_levels import enabled_features, short_features
 from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Declared, declared
-from glow_mlir.options.target import Limits, Linking, Machine, Policy
+from glow_mlir.options.machine import Linking, Machine
+from glow_mlir.options.policy import Limits, Policy
 
 _FAMILIES: Mapping[str, str] = {
     "x86_64": "x86",
@@ -102,7 +103,7 @@ class Target(Machine):
     """
     A machine, the policy, limits and linking of what is compiled for it, and what an option does not say of it.
 
-    `glow_mlir.options.target` declares the fields of each. Another machine may have the same policy and limits. `costs`
+    `glow_mlir.options` declares the fields of each. Another machine may have the same policy and limits. `costs`
     has names and values of `Costs` that differ from what the backend has measured of such a machine, sorted.
 
     Raises `OptionError` for a value that a field cannot have.

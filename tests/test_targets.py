@@ -24,7 +24,7 @@ from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import module_text, parse_module
-from glow_mlir.options.target import LEAST_REGISTERS
+from glow_mlir.options.machine import LEAST_REGISTERS
 from glow_mlir.tools.glow_compile import main as glow_compile
 
 RELU = """

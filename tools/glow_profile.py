@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import OptionError
-from glow_mlir.options.target import Policy
+from glow_mlir.options.policy import Policy
 from glow_mlir.tools.bounded_numbers import count
 from glow_mlir.tools.command_line import EXIT_OK, check_files, new_parser, run_tool
 from glow_mlir.tools.option_arguments import add_options

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
+from glow_mlir.options.policy import Policy
 from glow_mlir.options.quantization import Quantization
-from glow_mlir.options.target import Policy
 from glow_mlir.tools.bounded_numbers import amount, count
 from glow_mlir.tools.command_line import EXIT_OK, check_written, new_parser, run_tool, takes_stdout
 from glow_mlir.tools.option_arguments import add_options, given_options, names

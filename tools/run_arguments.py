@@ -12,7 +12,7 @@ from typing import Any
 from glow_mlir.dialects.packages import DEFAULT_BACKEND, REFERENCE_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.options.compilation import FULL_PRECISION, CompilationOptions, ModelOptions
-from glow_mlir.options.target import Limits, Policy
+from glow_mlir.options.policy import Limits, Policy
 from glow_mlir.runtime.signature import MissingSizeError
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.tools.bounded_numbers import amount, count, finite, milliseconds, natural, seconds

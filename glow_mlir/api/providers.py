@@ -10,7 +10,6 @@ from glow_mlir.api.session_keywords import KEYWORDS
 from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import caution
 from glow_mlir.support.arguments import truth
-from glow_mlir.support.kinds import ANYTHING
 
 GLOW = "GlowExecutionProvider"
 CPU = "CPUExecutionProvider"
@@ -29,17 +28,11 @@ ELSEWHERE = frozenset(
 Providers = Sequence[str | tuple[str, Mapping[str, Any]]]
 
 
-_READERS: Mapping[frozenset[type], Callable[[str], Any]] = {
-    frozenset({str}): str,
-    frozenset({bool}): truth,
-    frozenset({int}): int,
-}
-"""Types of a keyword → what reads its texts; it gives `None`, or raises `ValueError`, for what makes no sense."""
+_READERS: Mapping[Any, Callable[[str], Any]] = {str: str, bool: truth, int: int}
+"""Type of a keyword → what reads its texts; it gives `None`, or raises `ValueError`, for what makes no sense."""
 
 PROVIDER_OPTIONS: Mapping[str, Callable[[str], Any]] = {
-    name: _READERS[item.members]
-    for name, item in sorted(KEYWORDS.items())
-    if item.option.kind in (None, ANYTHING) and item.members in _READERS
+    name: _READERS[item.type] for name, item in sorted(KEYWORDS.items()) if item.type in _READERS
 }
 """The options of our provider, which are those keywords of `InferenceSession` that texts can say → what reads these."""
 

@@ -16,7 +16,7 @@ OF_ONNXRUNTIME = ("sess_options", "providers", "provider_options")
 """The parameters of the constructor that are onnxruntime's alone."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SessionRules(Options):
     """What is said of a session, and not of what it compiles."""
 

@@ -24,7 +24,7 @@ from glow_mlir.ir.locations import place_of
 from glow_mlir.ir.registry import BACKENDS, Unpack, kernels_of, packed_forms_of
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.options.declaration import Range
-from glow_mlir.options.target import MOST_THREADS, THREADS
+from glow_mlir.options.policy import MOST_THREADS, THREADS
 from glow_mlir.runtime.executable import Executable
 
 Room = Callable[[int], np.ndarray]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from glow_mlir.options.declaration import Flag, Options, Words, option
-from glow_mlir.options.quantization import Quantization
 from glow_mlir.support.kinds import Kind, made_by, of
 from glow_mlir.support.symbols import Dimension
+
+if TYPE_CHECKING:
+    from glow_mlir.options.quantization import Quantization
 
 FULL_PRECISION = "f32"
 """The precision in which models compute as they are."""
@@ -17,7 +20,7 @@ WEIGHTS: Mapping[str, int] = {"int8": 8, "int4": 4}
 """Precision of weights alone → bits of their codes, of which blocks have a scale."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ModelOptions(Options):
     """How a model is read."""
 
@@ -36,7 +39,7 @@ class ModelOptions(Options):
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class CompilationOptions(Options):
     """What is said of a compilation, whatever the machine; `fields` are what is said of the target of its functions."""
 

@@ -2,19 +2,16 @@
 An option is declared once: as a field of a frozen dataclass that says all there is to know of it.
 
 `option` gives such a field, and `declared` what is declared of those of a class. Whoever takes options asks it: passes
-(`given_options`), tools, sessions, the text of targets, the cache, and docs/options.md.
+(`takes`, `may_say`), tools, sessions, the text of targets, the cache, and docs/options.md.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
-from types import NoneType, SimpleNamespace, UnionType
-from typing import Any, ClassVar, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from functools import cache
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 
 from glow_mlir.errors import OptionError
 from glow_mlir.support.kinds import FLAG, NAMES, NUMBER, PATH, TEXT, WORDS_BY_NAMES, Kind
@@ -37,8 +34,12 @@ class Domain(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Range:
+def short_number(number: int) -> str:
+    """A number, short where it is a large power of two."""
+    return f"2^{number.bit_length() - 1}" if number > 1 << 10 and number.bit_count() == 1 else str(number)
+
+
+class Range(NamedTuple):
     """Whole numbers from `least` to `most`, which are no `noun` outside of it."""
 
     least: int
@@ -55,45 +56,10 @@ class Range:
         raise OptionError(f"{name}={value} is too much", hint=f"{self.most} at most")
 
     def __str__(self) -> str:
-        return f"{_rounded(self.least)} to {_rounded(self.most)}"
+        return f"{short_number(self.least)} to {short_number(self.most)}"
 
 
-@dataclass(frozen=True)
-class PowersOfTwo:
-    """Powers of two from `least` to `most`, and 0 as well if `or_zero`; others are no `noun`."""
-
-    least: int
-    most: int
-    noun: str = ""
-    or_zero: bool = False
-
-    def check(self, name: str, value: int) -> None:
-        Range(0 if self.or_zero else self.least, self.most).check(name, value)
-        if value.bit_count() > 1 or 0 < value < self.least:
-            hint = f"a power of two from {self.least} on{', or 0 for none' * self.or_zero}" if self.noun else ""
-            raise OptionError(f"{name}={value} is no {self.noun or 'power of two'}", hint=hint)
-
-    def __str__(self) -> str:
-        return f"{'0, or ' * self.or_zero}a power of two, {_rounded(self.least)} to {_rounded(self.most)}"
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """Some whole numbers; others are no `noun`."""
-
-    numbers: tuple[int, ...]
-    noun: str
-
-    def check(self, name: str, value: int) -> None:
-        if value not in self.numbers:
-            raise OptionError(f"{name}={value} is no {self.noun}", hint=f"it is {self}")
-
-    def __str__(self) -> str:
-        return " or ".join(map(str, self.numbers))
-
-
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """Some words; an empty one stands for no choice."""
 
     words: tuple[str, ...]
@@ -111,13 +77,7 @@ class Words:
         return ", ".join(f"`{word}`" for word in self.named)
 
 
-def _rounded(number: int) -> str:
-    """A number, short where it is a large power of two."""
-    return f"2^{number.bit_length() - 1}" if number > 1 << 10 and number.bit_count() == 1 else str(number)
-
-
-@dataclass(frozen=True)
-class Flag:
+class Flag(NamedTuple):
     """How tools spell an option."""
 
     name: str
@@ -137,8 +97,7 @@ class Flag:
         return self.name.removeprefix("--").replace("-", "_")
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """What is declared of an option beside its name, its type and its default."""
 
     help: str
@@ -163,8 +122,7 @@ def option(default: Any = dataclasses.MISSING, help: str = "", **declared: Any) 
     return dataclasses.field(default=default, metadata=metadata)
 
 
-@dataclass(frozen=True)
-class Declared:
+class Declared(NamedTuple):
     """An option with its name, and what the class says of it that declares it."""
 
     name: str
@@ -179,24 +137,20 @@ class Declared:
         """The kind of option: what it is about."""
         return self.owner.GROUP
 
-    @cached_property
-    def type(self) -> Any:
-        """The type of its values; only asked where that can be imported."""
-        own = SimpleNamespace(__annotations__={self.name: self.owner.__annotations__[self.name]})
-        return get_type_hints(own, vars(sys.modules[self.owner.__module__]))[self.name]
-
     @property
-    def members(self) -> frozenset[Any]:
-        """The types that its values may have, but for that of `None`."""
-        types = get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
-        return frozenset(types) - {NoneType}
+    def annotation(self) -> str:
+        """The type of its values, but for that of `None`, as the class spells it."""
+        return str(self.owner.__annotations__[self.name]).removesuffix(" | None")
 
     @property
     def kind(self) -> Kind:
         """What it may be, as a test and in words."""
-        if self.option.kind is not None:
-            return self.option.kind
-        return _KINDS[self.members]
+        return self.option.kind or _FORMS[self.annotation][0]
+
+    @property
+    def type(self) -> Any:
+        """The type that it has as an option of a pass, of which there are few; `None` where it can be none."""
+        return _FORMS.get(self.annotation, (None, None))[1]
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -204,16 +158,16 @@ class Declared:
         return self.option.domain.named if isinstance(self.option.domain, Words) else ()
 
 
-_KINDS: Mapping[frozenset[Any], Kind] = {
-    frozenset({str}): TEXT,
-    frozenset({bool}): FLAG,
-    frozenset({int}): NUMBER,
-    frozenset({Sequence[str]}): NAMES,
-    frozenset({tuple[str, ...]}): NAMES,
-    frozenset({Mapping[str, str]}): WORDS_BY_NAMES,
-    frozenset({str, os.PathLike[str]}): PATH,
+_FORMS: Mapping[str, tuple[Kind, Any]] = {
+    "str": (TEXT, str),
+    "bool": (FLAG, bool),
+    "int": (NUMBER, int),
+    "Sequence[str]": (NAMES, tuple[str, ...]),
+    "tuple[str, ...]": (NAMES, tuple[str, ...]),
+    "Mapping[str, str]": (WORDS_BY_NAMES, tuple[str, ...]),
+    "str | os.PathLike[str]": (PATH, str),
 }
-"""Types of an option, but for that of `None` → what it takes."""
+"""Type of an option, as classes spell it → what it takes from callers without a type checker; its type in passes."""
 
 
 class Options:
@@ -246,7 +200,7 @@ def may_say(*groups: type[Options]) -> Callable[[SomeClass], SomeClass]:
 
     What the class has already stays as it is.
     """
-    return _with_fields(groups, lambda item: (_parameter_type(item) | None, None))
+    return _with_fields(groups, lambda item: (item.type | None, None))
 
 
 def takes(*groups: type[Options]) -> Callable[[SomeClass], SomeClass]:
@@ -258,8 +212,7 @@ def takes(*groups: type[Options]) -> Callable[[SomeClass], SomeClass]:
 
     def field(item: Declared) -> tuple[Any, Any]:
         is_needed = item.default is dataclasses.MISSING
-        type_ = _parameter_type(item)
-        return (type_ | None, None) if is_needed else (type_, parameter(item.default))
+        return (item.type | None, None) if is_needed else (item.type, parameter(item.default))
 
     return _with_fields(groups, field)
 
@@ -278,13 +231,6 @@ def _with_fields(
         return kind
 
     return added
-
-
-def _parameter_type(item: Declared) -> Any:
-    """The type that an option of a pass has, of which there are few."""
-    if item.type in (str, bool, int):
-        return item.type
-    return str if item.kind == PATH else tuple[str, ...]
 
 
 def parameter(value: Any) -> Any:

@@ -20,7 +20,7 @@ from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
-from glow_mlir.options.target import Policy
+from glow_mlir.options.policy import Policy
 from glow_mlir.transforms.codes import Combination, combination_of, stored_integers
 from glow_mlir.transforms.integer_requantization import rescaled_by_integers
 

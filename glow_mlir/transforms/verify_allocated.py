@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, byte_size
 from glow_mlir.ir.checks import CheckFailed, require_at
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
-from glow_mlir.options.target import MOST_BYTES
+from glow_mlir.options.policy import MOST_BYTES
 from glow_mlir.transforms.allocate import ALIGNMENT, exchanged_bytes, rounded
 
 

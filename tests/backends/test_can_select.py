@@ -20,7 +20,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.target import with_fields
 from glow_mlir.ir.context import new_context
 from glow_mlir.options.declaration import declared
-from glow_mlir.options.target import Policy
+from glow_mlir.options.policy import Policy
 from glow_mlir.transforms.assign_target import AssignTargetPass
 from glow_mlir.transforms.select import SelectPass
 from glow_mlir.transforms.verify_selected import VerifySelectedPass

@@ -30,7 +30,7 @@ from glow_mlir.backends.interface import get_backend
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.options.declaration import declared
-from glow_mlir.options.target import Policy
+from glow_mlir.options.policy import Policy
 
 SLOW: dict[str, Any] = {
     "deadline": None,

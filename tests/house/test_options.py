@@ -11,13 +11,13 @@ from checkout import ROOT, run_python
 
 PAGE = ROOT / "docs" / "options.md"
 
-DECLARATIONS = ROOT / "glow_mlir" / "options" / "target.py"
+DECLARATIONS = ROOT / "glow_mlir" / "options" / "policy.py"
 
 ADDING = """
 import io, json, sys, types
 from contextlib import redirect_stdout
 
-name, place, text = "glow_mlir.options.target", sys.argv[1], sys.argv[2]
+name, place, text = "glow_mlir.options.policy", sys.argv[1], sys.argv[2]
 module = sys.modules[name] = types.ModuleType(name)
 module.__file__ = place
 exec(compile(text, place, "exec"), vars(module))

@@ -52,6 +52,7 @@ def test_hooks_before_commits_are_commands_of_the_environment() -> None:
 
 
 def test_security_page_names_options_that_there_are() -> None:
-    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tools").glob("*.py"))
+    folders = (ROOT / "tools", ROOT / "glow_mlir" / "options")
+    sources = "".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("*.py"))
     for option in re.findall(r"`(--[\w-]+)`", read("SECURITY.md")):
         assert f'"{option}"' in sources

@@ -23,7 +23,7 @@ from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.options.declaration import declared
-from glow_mlir.options.target import Policy
+from glow_mlir.options.policy import Policy
 
 SCHEMES = ("qdq-u8", "qdq-u8-weights", "qoperator", "qoperator-i8")
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from glow_mlir.dialects.feature_levels import FEATURE_LEVELS
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
-from glow_mlir.options.target import Linking
+from glow_mlir.options.machine import Linking
 from glow_mlir.runtime import host as this_machine
 
 NAME = "cpu"

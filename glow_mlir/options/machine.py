@@ -1,35 +1,59 @@
 """
-What functions are compiled for: the machine, the policy of the compilation, its limits, and how its code is linked.
+The machine that functions are compiled for, and how their code is linked.
 
 A field added here is an option of the pass `assign-target`, a field of `--target NAME,FIELD=VALUE` and of the text of
-targets, a part of the keys of artifacts, and a row of docs/options.md. With a `flag` tools have it as well, and
-sessions as a keyword.
+targets, a part of the keys of artifacts, and a row of docs/options.md.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from glow_mlir.errors import OptionError
-from glow_mlir.options.declaration import Flag, Numbers, Options, PowersOfTwo, Range, Words, option
-from glow_mlir.support.kinds import ANYTHING
-
-MOST_BYTES = 1 << 47
-"""No tensor or buffer reaches further: it is all that a process can address, and sums of a few are far from 2^63."""
-
-MOST_THREADS = 1 << 16
-"""For how many threads the work of an inference may be cut, on any backend."""
-
-THREADS = "number of threads"
-"""What fewer, or more, are none of."""
+from glow_mlir.options.declaration import Options, Range, Words, option, short_number
+from glow_mlir.options.policy import MOST_BYTES
 
 LEAST_REGISTERS = 4
 """With fewer, no kernel could keep the values of one operation."""
 
 _BYTES = Range(0, MOST_BYTES)
+
 _FEATURE = re.compile(r"[+-]\w[\w.-]*", re.ASCII)
 """A feature that is on or off, as LLVM writes it."""
+
+
+class PowersOfTwo(NamedTuple):
+    """Powers of two from `least` to `most`, and 0 as well if `or_zero`; others are no `noun`."""
+
+    least: int
+    most: int
+    noun: str = ""
+    or_zero: bool = False
+
+    def check(self, name: str, value: int) -> None:
+        Range(0 if self.or_zero else self.least, self.most).check(name, value)
+        if value.bit_count() > 1 or 0 < value < self.least:
+            hint = f"a power of two from {self.least} on{', or 0 for none' * self.or_zero}" if self.noun else ""
+            raise OptionError(f"{name}={value} is no {self.noun or 'power of two'}", hint=hint)
+
+    def __str__(self) -> str:
+        return f"{'0, or ' * self.or_zero}a power of two, {short_number(self.least)} to {short_number(self.most)}"
+
+
+class Numbers(NamedTuple):
+    """Some whole numbers; others are no `noun`."""
+
+    numbers: tuple[int, ...]
+    noun: str
+
+    def check(self, name: str, value: int) -> None:
+        if value not in self.numbers:
+            raise OptionError(f"{name}={value} is no {self.noun}", hint=f"it is {self}")
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.numbers))
 
 
 class Features:
@@ -71,59 +95,6 @@ class Machine(Options):
     l2_bytes: int = option(0, "the second cache, 0 for none", domain=_BYTES)
     l3_bytes: int = option(0, "the third cache, 0 for none", domain=_BYTES)
     pointer_bits: int = option(64, "the size of pointers", domain=Numbers((32, 64), "size of a pointer"))
-
-
-@dataclass(frozen=True)
-class Policy(Options):
-    """What a function is made for, on any machine."""
-
-    GROUP = "policy"
-
-    threads: int = option(
-        1,
-        "threads of an inference",
-        domain=Range(1, MOST_THREADS, THREADS),
-        kind=ANYTHING,
-        flag=Flag("--threads", "N", also="0 for all cores", unsaid="those of the module, else 1"),
-    )
-    accuracy: str = option(
-        "default",
-        "strict: no kernel whose rounding errors are larger than those of plain sums",
-        domain=Words(("default", "strict")),
-        flag=Flag("--accuracy"),
-    )
-    requantization: str = option(
-        "float",
-        "how codes change their scale: by products of floats, or of integers",
-        domain=Words(("float", "integer")),
-    )
-    optimize: str = option(
-        "speed",
-        "what code is made for: few instructions executed, or little code, constants and memory",
-        domain=Words(("speed", "size")),
-        flag=Flag("--optimize", unsaid="speed"),
-    )
-
-
-@dataclass(frozen=True)
-class Limits(Options):
-    """What a function may take of memory; 0 is no limit."""
-
-    GROUP = "limit"
-
-    ram_bytes: int = option(
-        0,
-        "what activations, inputs, outputs and state may take, such as 256K or 1M: layers that need more are computed "
-        "by lines, several layers together",
-        domain=_BYTES,
-        flag=Flag("--ram-limit", "BYTES"),
-    )
-    flash_bytes: int = option(
-        0,
-        "what machine code and constants may take, likewise",
-        domain=_BYTES,
-        flag=Flag("--flash-limit", "BYTES"),
-    )
 
 
 @dataclass(frozen=True)
