@@ -10,7 +10,7 @@ from typing import Any
 from glow_mlir.api.compile_options import TARGET_KEYWORDS, CompileOptions
 from glow_mlir.options.declaration import Declared, Options, declared, option
 from glow_mlir.runtime.specializations import SpecializationLimits
-from glow_mlir.support.kinds import ANYTHING, Kind, check_kinds, is_flag, made_by
+from glow_mlir.support.kinds import SECONDS, Kind, check_kinds, is_flag, made_by
 
 OF_ONNXRUNTIME = ("sess_options", "providers", "provider_options")
 """The parameters of the constructor that are onnxruntime's alone."""
@@ -39,8 +39,8 @@ class SessionRules(Options):
             "SpecializationLimits(number=8)",
         ),
     )
-    time_limit: float | None = option(None, "seconds that a call may take", kind=ANYTHING)
-    compile_time_limit: float | None = option(None, "seconds that a compilation may take", kind=ANYTHING)
+    time_limit: float | None = option(None, "seconds that a call may take", kind=SECONDS)
+    compile_time_limit: float | None = option(None, "seconds that a compilation may take", kind=SECONDS)
     read_config_from_model: bool | int | None = option(
         None,
         "whether options that a model carries count where nothing else says them",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glow_mlir.options.declaration import Flag, Options, Range, Words, option
-from glow_mlir.support.kinds import ANYTHING
+from glow_mlir.support.kinds import NUMBER_OF_THREADS
 
 MOST_BYTES = 1 << 47
 """No tensor or buffer reaches further: it is all that a process can address, and sums of a few are far from 2^63."""
@@ -35,7 +35,7 @@ class Policy(Options):
         1,
         "threads of an inference",
         domain=Range(1, MOST_THREADS, THREADS),
-        kind=ANYTHING,
+        kind=NUMBER_OF_THREADS,
         flag=Flag("--threads", "N", also="0 for all cores", unsaid="those of the module, else 1"),
     )
     accuracy: str = option(

@@ -70,8 +70,9 @@ FLAG = Kind("a truth value", is_flag, "True", is_optional=False)
 NUMBER = Kind("a whole number", lambda value: whole_number(value) is not None, "a number of bytes")
 NAMES = Kind("a list of names", lambda value: lists(of(str))(value) or isinstance(value, str), "['name']", False)
 PATH = Kind("a path", of((str, os.PathLike)), "a path")
-ANYTHING = Kind("anything", lambda value: True, "")
-"""What is looked at where it is read."""
+NUMBER_OF_THREADS = Kind("a number of threads", lambda value: True, "1")
+SECONDS = Kind("a number of seconds", lambda value: True, "0.5")
+"""These are looked at where they are read."""
 WORDS_BY_NAMES = Kind("words by names", is_words, "{'x': 'kl'}", False)
 
 
