@@ -207,9 +207,9 @@ class DerivedInstruction(Instruction, Workload):
 
     def inferred_types(self) -> Sequence[TensorType[Attribute]]:
         """The types of what the operator itself computes, in front of the epilogue; raises what its rules do."""
-        return cast(Any, self.OPERATOR).infer_types(self._plain())
+        return cast(Any, self.OPERATOR).infer_types(self.unpacked())
 
-    def _plain(self) -> DerivedInstruction:
+    def unpacked(self) -> DerivedInstruction:
         """An instruction for itself, on buffers as they are when none is packed, of which the types follow."""
         if self.packing is None:
             return self
@@ -312,7 +312,7 @@ class DerivedInstruction(Instruction, Workload):
             require(splits, f"{rows} rows do not split into {integer(self.samples)} samples")
         if self.packing is not None:
             _verify_packing(self, self.packing)
-        plain = self._plain()
+        plain = self.unpacked()
         verify_operands(plain, self.OPERATOR)
         expected = plain.inferred_types()
         epilogue = self.epilogue

@@ -50,7 +50,7 @@ class Tile:
 
         Those that move the first operand alone where a stack makes that: no element of it is made twice.
         """
-        found = self.op.parallel_axes()
+        found = self.op.unpacked().parallel_axes()
         if not self.is_staged("prologue"):
             return found
         first = found.operands.get(self.op.FIRST_INPUT, ())

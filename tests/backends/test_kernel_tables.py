@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 from glow_mlir import InferenceSession
 from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.backends.interface import Backend, get_backend
+from glow_mlir.codegen.kernels.conv import ConvKernel
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import Pipeline
@@ -71,7 +72,7 @@ def test_kernels_of_two_backends_may_have_the_same_name() -> None:
 
 
 def test_backend_that_extends_another_prefers_its_own_kernels() -> None:
-    class Conv:
+    class Conv(ConvKernel):
         """A kernel."""
 
     kernel("conv", backend="extended")(Conv)

@@ -73,6 +73,7 @@ KERNELS = {
     "kernels/clipped_store": {"_LARGEST"},
     "kernels/conv": {"MOST_UNROLLED"},
     "kernels/dot_products": {"_SIGN_BITS"},
+    "kernels/tiled": {"FEWEST_CUT", "FEWEST_TILES"},
     "kernels/elementwise": {"MOST_ACCEPTED", "REGISTERS_A_VECTOR", "REGISTERS_AN_ANGLE"},
     "kernels/embedding": {"_PART_BYTES"},
     "kernels/lookup": {"AT_ONCE", "LANES"},

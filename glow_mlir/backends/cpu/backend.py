@@ -225,7 +225,7 @@ class CpuBackend(Backend):
     @cached_property
     def kernels(self) -> dict[str, Any]:
         whole = super().kernels
-        return {**whole, **{kernel.name: kernel for kernel in map(tiled, whole.values())}}
+        return {**whole, **{by_tiles.name: by_tiles for by_tiles in map(tiled, whole.values())}}
 
     @cached_property
     def _whole(self) -> Sequence[Kernel]:

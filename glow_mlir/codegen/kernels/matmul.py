@@ -245,7 +245,8 @@ class MatMulKernel(Kernel):
         panels = -(-columns // tile.panel)
         if not all(isinstance(size, int) for size in sizes[:-1]) and panels >= target.policy.threads:
             cut = ("columns", panels)  # There may be one row.
-        if math.prod(map(smallest, sizes[: len(batch)])) >= kernel_costs(target).parts_per_thread * target.policy.threads:
+        fewest = math.prod(map(smallest, sizes[: len(batch)]))
+        if fewest >= kernel_costs(target).parts_per_thread * target.policy.threads:
             cut = ("batches", math.prod(batch))
         return dict([cut] if packed else [("pack", -(-columns // tile.panel)), cut])
 
