@@ -13,7 +13,8 @@ from xdsl.irdl import irdl_op_definition, result_def, var_operand_def
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.properties import text, text_prop
-from glow_mlir.dialects.shapes import Shape, broadcast, element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, require, sizes_of, tensor
+from glow_mlir.support.symbols import Size, Sizes
 
 Labels = tuple[str, ...]
 """The label of each axis: a letter, or for an axis of `...` its distance from the last of them."""
@@ -46,9 +47,9 @@ class Contraction:
         require(len(set(result)) == len(result), f"the result of '{equation}' has an axis twice")
         return Contraction(terms, result)
 
-    def sizes(self, shapes: Sequence[Shape]) -> dict[str, int]:
+    def sizes(self, shapes: Sequence[Sizes]) -> dict[str, Size]:
         """The size of each label; raises `VerifyException` where operands differ. Axes of `...` broadcast."""
-        sizes: dict[str, int] = {}
+        sizes: dict[str, Size] = {}
         for labels, shape in zip(self.terms, shapes, strict=True):
             for label, size in zip(labels, shape, strict=True):
                 known = sizes.setdefault(label, size)
@@ -88,12 +89,12 @@ class EinsumOp(HighOp):
 
     def contraction(self) -> Contraction:
         """The equation, read."""
-        return Contraction.of(text(self.equation), [len(shape_of(term)) for term in self.terms])
+        return Contraction.of(text(self.equation), [rank_of(term) for term in self.terms])
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         contraction = self.contraction()
         elements = {element_of(term) for term in self.terms}
         require(len(elements) == 1, "operands have different element types")
         (element,) = elements
-        sizes = contraction.sizes([shape_of(term) for term in self.terms])
+        sizes = contraction.sizes([sizes_of(term) for term in self.terms])
         return (tensor([sizes[label] for label in contraction.result], element),)

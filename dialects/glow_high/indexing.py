@@ -299,11 +299,11 @@ class ReverseSequenceOp(HighOp):
         return ParallelAxes.shared(int(is_first), "input", "lengths")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape, rank = shape_of(self.input), rank_of(self.input)
+        shape, rank = sizes_of(self.input), rank_of(self.input)
         require(rank >= 2, f"reverse_sequence needs a batch and a time axis, got shape {shape}")
         batch, time = (normalize_axis(integer(axis), rank) for axis in (self.batch_axis, self.time_axis))
         require(batch != time, "batch_axis and time_axis are the same")
-        require(shape_of(self.lengths) == (shape[batch],), f"lengths must have shape ({shape[batch]},)")
+        require(sizes_of(self.lengths) == (shape[batch],), f"lengths must have shape ({shape[batch]},)")
         return (tensor(shape, element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:

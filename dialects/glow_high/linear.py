@@ -177,6 +177,6 @@ class DetOp(HighOp):
         return ParallelAxes.shared(rank_of(self.input) - 2, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape, element = shape_of(self.input), element_of(self.input)
+        shape, element = sizes_of(self.input), element_of(self.input)
         require(shape[-1] == shape[-2], f"det needs square matrices, got shape {shape}")
         return (tensor(shape[:-2], element),)

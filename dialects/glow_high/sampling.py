@@ -26,13 +26,23 @@ from glow_mlir.dialects.properties import (
     text_prop,
 )
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, sizes_of, tensor
+from glow_mlir.dialects.sizes import RunTimeSizeError, smallest, static
 from glow_mlir.dialects.windows import Window
+from glow_mlir.support.symbols import Sizes
 
 MODES = ("linear", "nearest", "cubic")
 """How elements between those of the image are made."""
 
 PADDINGS = ("zeros", "border", "reflection")
 """What lies outside the image: zeros, the element at its border, or the image mirrored at its border."""
+
+
+def require_elements(image: Sizes) -> None:
+    """Check that an image has elements to sample, whatever symbols are: raises `VerifyException` where it has none."""
+    require(0 not in image, "an image without elements cannot be sampled")
+    for size in image:
+        if smallest(size) < 1:
+            raise RunTimeSizeError(size)
 
 
 @irdl_op_definition
@@ -63,7 +73,7 @@ class GridSampleOp(HighOp):
         return ParallelAxes.shared(1, "input", "grid")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        image, grid, element = shape_of(self.input), shape_of(self.grid), element_of(self.input)
+        image, grid, element = sizes_of(self.input), sizes_of(self.grid), element_of(self.input)
         for word, words in ((self.mode, MODES), (self.padding, PADDINGS)):
             require(text(word) in words, f"'{text(word)}' is none of {', '.join(words)}")
         axes = len(image) - 2
@@ -73,7 +83,7 @@ class GridSampleOp(HighOp):
             f"an image of {axes} spatial axes needs a grid of rank "
             f"{len(image)} with {axes} numbers in a row, not one of shape {grid}",
         )
-        require(0 not in image[1:-1], "an image without elements cannot be sampled")
+        require_elements(image[1:-1])
         require(text(self.mode) == "nearest" or is_float(element), f"{element} has no {text(self.mode)} between")
         return (tensor((*grid[:-1], image[-1]), element),)
 
@@ -123,7 +133,7 @@ class RoiAlignOp(HighOp):
         require(len(cells) == 2 and min(cells) > 0, f"output_shape is rows and columns, not {cells}")
         require(integer(self.sampling_ratio) >= 0, "sampling_ratio must not be negative")
         require(number(self.spatial_scale) > 0, "spatial_scale must be positive")
-        require(0 not in image[:3], "an image without elements cannot be sampled")
+        require_elements(image[:3])
         return (tensor((rois[0], *cells, image[3]), element),)
 
 
@@ -141,14 +151,15 @@ class Deformable(HighOp):
 
     def check_offsets(self, window: Window) -> Shape:
         """The sizes of the result along the spatial axes; raises `VerifyException` where offsets do not fit them."""
-        image, groups = shape_of(self.input), integer(self.offset_group)
+        image, groups = sizes_of(self.input), integer(self.offset_group)
         require(len(window.kernel) == len(image) - 2, f"a window of {len(window.kernel)} axes does not fit the input")
-        require(0 not in image[1:-1], "an image without elements cannot be sampled")
-        require(groups > 0 and image[-1] % groups == 0, f"{image[-1]} channels have no {groups} groups of offsets")
-        outputs = window.outputs(image[1:-1])
+        require_elements(image[1:-1])
+        (channels,) = static(image[-1:])
+        require(groups > 0 and channels % groups == 0, f"{channels} channels have no {groups} groups of offsets")
+        outputs = window.outputs(static(image[1:-1]))
         for operand, numbers in ((self.offset, len(window.kernel)), (self.mask, 1)):
             expected = (image[0], *outputs, groups * self.elements(window) * numbers)
-            fits = operand is None or shape_of(operand) == expected
+            fits = operand is None or sizes_of(operand) == expected
             require(fits, f"offsets and masks must have one of each for every element, as a shape of {expected}")
         return outputs
 
@@ -183,7 +194,7 @@ class DeformConvOp(Deformable):
         return Window.of(shape_of(self.filter)[1:-1], self.strides, self.pads, self.dilations)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        image, filter_, group = shape_of(self.input), shape_of(self.filter), integer(self.group)
+        image, filter_, group = sizes_of(self.input), shape_of(self.filter), integer(self.group)
         outputs = self.check_offsets(self.window())
         require(
             group > 0 and filter_[-1] * group == image[-1],
@@ -214,6 +225,6 @@ class DeformColumnsOp(Deformable):
         return ParallelAxes.shared(1, "input", "offset", "mask")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        image, window = shape_of(self.input), self.window()
+        image, window = sizes_of(self.input), self.window()
         outputs = self.check_offsets(window)
         return (tensor((image[0], *outputs, self.elements(window), image[-1]), element_of(self.input)),)

@@ -18,8 +18,9 @@ from glow_mlir.codegen.access import computed, lanes_for, load, load_raw, raw, s
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, vector_loop
 from glow_mlir.codegen.builder.types import i32, i64, integer_of_width, type_info
-from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.codegen.selection.kernel import KernelCall, Operand
+from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.interpreter.sampling import WEIGHTS
 
 MOST_UNROLLED = 8
@@ -41,31 +42,39 @@ class Tap:
     """Whether there is such an element, where what lies outside is zero."""
 
 
-def elements_before(b: Builder, x: Value, size: int) -> Value:
+def size_as(b: Builder, size: Index, beside: Value) -> Number:
+    """A size as a number of the type of the lanes of a value, beside which it stands."""
+    if isinstance(size, int):
+        return float(size) if beside.info.is_float else size
+    return b.cast(size, beside.info.element)
+
+
+def elements_before(b: Builder, x: Value, size: Index) -> Value:
     """The elements in front of places as i32, some steps beyond the axis at most; for NaN as well."""
-    return b.cast(b.min(b.max(b.floor(x), float(-_BEYOND)), float(size + _BEYOND)), i32)
+    return b.cast(b.min(b.max(b.floor(x), float(-_BEYOND)), size_as(b, size + _BEYOND, x)), i32)
 
 
-def clamped(b: Builder, index: Value, size: int) -> Value:
+def clamped(b: Builder, index: Value, size: Index) -> Value:
     """The nearest element that there is."""
-    return b.max(b.min(index, size - 1), 0)
+    return b.max(b.min(index, size_as(b, size - 1, index)), 0)
 
 
-def mirrored(b: Builder, index: Value, size: int, aligned: bool) -> Value:
+def mirrored(b: Builder, index: Value, size: Index, aligned: bool) -> Value:
     """The element that an index means where the axis is mirrored: at its last elements, or at their outer borders."""
-    period = max(2 * (size - 1) if aligned else 2 * size, 1)
+    length = 2 * (size - 1) if aligned else 2 * size
+    period = size_as(b, max(length, 1) if isinstance(length, int) else b.max(length, 1), index)
     index = (index + _BEYOND * period) % period
     back = (period if aligned else period - 1) - index
-    return clamped(b, b.select(index < size, index, back), size)
+    return clamped(b, b.select(index < size_as(b, size, index), index, back), size)
 
 
-def zero_outside(b: Builder, index: Value, size: int) -> tuple[Value, Value]:
+def zero_outside(b: Builder, index: Value, size: Index) -> tuple[Value, Value]:
     """An element that there is, and whether it is the one that was meant."""
-    return clamped(b, index, size), b.compare("ult", index, size)
+    return clamped(b, index, size), b.compare("ult", index, size_as(b, size, index))
 
 
 def weighted_taps(
-    b: Builder, x: Value, size: int, mode: str, type_: Attribute, tap: Callable[[Value, Value | None], Tap]
+    b: Builder, x: Value, size: Index, mode: str, type_: Attribute, tap: Callable[[Value, Value | None], Tap]
 ) -> list[Tap]:
     """
     The taps of places `x` along an axis, with weights of a type.
@@ -87,7 +96,9 @@ class TapBlock:
         self.b, self.source = b, source
         self.lanes = axes[0][0].index.lanes
         self.taps = math.prod(map(len, axes))
-        reach = sum(size * abs(stride) for size, stride in zip(source.shape, source.strides, strict=True))
+        reach = sum(
+            size * abs(stride) for size, stride in zip(largest_shape(source.value), source.strides, strict=False)
+        )
         self.offset_type = i64 if reach >= 1 << 31 else i32
         self.moves_bits = self.taps == 1
         self.type = raw(source.element) if self.moves_bits else computed(source.element)
@@ -156,7 +167,7 @@ def _combined(values: Sequence[Value], combine: Callable[[Value, Value], Value])
     return total
 
 
-def store_blended(call: KernelCall, block: TapBlock, lane: Index, start: Index, target: Index, channels: int) -> None:
+def store_blended(call: KernelCall, block: TapBlock, lane: Index, start: Index, target: Index, channels: Index) -> None:
     """Write so many channels of one place: those of the image from `start` on, to `target` in the result."""
     b, source, result = call.b, block.source, call.result
     moves = source.strides[-1], result.strides[-1]

@@ -8,7 +8,7 @@ from functools import partial
 
 from xdsl.ir import Attribute, Operation
 
-from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest
+from glow_mlir.codegen.builder.nests import Extents, Index, collapse, linear, nest
 from glow_mlir.codegen.builder.types import f32, i32
 from glow_mlir.codegen.kernels.blockwise_tile import BlockwiseTile
 from glow_mlir.codegen.kernels.dot_products import MULTIPLY_ADDS_F32
@@ -31,7 +31,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense
 from glow_mlir.dialects.properties import integer
-from glow_mlir.dialects.shapes import Shape, element_of, is_empty, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, is_empty, shape_of, size_along
 from glow_mlir.dialects.target import Target
 
 
@@ -44,6 +44,7 @@ class BlockwiseMatMulKernel(Kernel):
     name = "blockwise-matmul"
     AXES = ("columns",)
     EPILOGUE = True
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not BlockwiseMatMulOp or integer(op.properties["left_bits"]):
@@ -84,10 +85,10 @@ class BlockwiseMatMulKernel(Kernel):
         left, result = call.one("left"), call.result
         operands = ProductOperands.of(call, "left", call.one("codes").pointer)
         strides = [left.strides[:-1], result.strides[:-1], *(plane.strides[:-1] for plane in operands.planes)]
-        rows, steps = collapse(result.shape[:-1], strides)
-        product = _Product(call, operands, rows, steps)
+        sizes, steps = collapse(result.sizes[:-1], strides)
+        product = _Product(call, operands, call.extents(sizes), steps)
         cells = call.one("codes").shape[1]
-        tile, columns = tile_for(call.target, f32), result.shape[-1]
+        tile, columns = tile_for(call.target, f32), size_along(result.value, -1)
         emit_panels(call.b, operands.weights, columns, cells, tile, i32, product.panel, call.share("columns"))
 
 
@@ -116,7 +117,7 @@ class _Product:
 
     call: KernelCall
     operands: ProductOperands
-    rows: Shape
+    rows: Extents
     steps: Sequence[Shape]
 
     def panel(self, columns: Columns) -> None:
@@ -160,13 +161,14 @@ class _Product:
     @property
     def _depth(self) -> int:
         """How many elements a row has."""
-        return self.call.one("left").shape[-1]
+        return size_along(self.call.one("left").value, -1)
 
     def _variant(self, columns: Columns, count: int) -> BlockwiseTile:
         """The function for a tile of so many rows."""
         call, operands, tile = self.call, self.operands, tile_for(self.call.target, f32)
         block, zero_points = integer(call.op.properties["block"]), call.maybe("zero_points")
-        fewest = balanced(self.rows[-1], tile.rows)[-1][1]
+        rows = self.rows[-1]
+        fewest = balanced(rows, tile.rows)[-1][1] if isinstance(rows, int) else 1
         planes = zip(operands.planes, self.steps[2:], strict=True)
         return BlockwiseTile(
             MULTIPLY_ADDS_F32,

@@ -16,7 +16,8 @@ from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, kind_
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.linear import DetOp
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, size_along, sizes_of
+from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.target import Target
 
 
@@ -29,26 +30,30 @@ class DeterminantKernel(Kernel):
     """
 
     name = "determinant"
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is DetOp
+        if kind_of(op) is not DetOp:
+            return False
+        static(sizes_of(getattr(op, "input"))[-2:])  # Rows and columns are numbers, as those of the copy.
+        return True
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         source = getattr(op, "input")
-        rows, numbers = max(1, shape_of(source)[-1]), wide_numbers(target, element_of(source))
+        rows, numbers = max(1, size_along(source, -1)), wide_numbers(target, element_of(source))
         return [((numbers.parts * rows, rows), numbers.element)]
 
     def emit(self, call: KernelCall) -> None:
         b, source, result = call.b, call.one("input"), call.result
         numbers = wide_numbers(call.target, source.element)
-        matrix = _Matrix(call, call.one("scratch").pointer, source.shape[-1], numbers)
+        matrix = _Matrix(call, call.one("scratch").pointer, size_along(source.value, -1), numbers)
 
         def one(indices: list[Index]) -> None:
             matrix.copy(linear(indices, source.strides[:-2]))
             determinant = numbers.rounded(b, matrix.eliminate(), computed(result.element))
             store(b, result, linear(indices, result.strides), determinant)
 
-        nest(b, source.shape[:-2], one)
+        nest(b, source.extents[:-2], one)
 
 
 @dataclass(frozen=True)

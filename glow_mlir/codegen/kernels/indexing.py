@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
 from xdsl.ir import Operation
 
@@ -28,6 +28,8 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import integer, text
 from glow_mlir.dialects.shapes import Shape, normalize_axis, shape_of, size_along
 from glow_mlir.dialects.target import Target
+
+T = TypeVar("T")
 
 
 def from_front(b: Builder, index: Value, size: Index) -> Value:
@@ -335,6 +337,7 @@ class ReverseSequenceKernel(Kernel):
     """One copy for each step of each sequence."""
 
     name = "reverse-sequence"
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.ReverseSequenceOp
@@ -342,12 +345,12 @@ class ReverseSequenceKernel(Kernel):
     def emit(self, call: KernelCall) -> None:
         b, source, lengths, result = call.b, call.one("input"), call.one("lengths"), call.result
         op = cast(ops.ReverseSequenceOp, call.op)
-        rank = len(source.shape)
+        rank = len(source.sizes)
         batch, time = (normalize_axis(integer(axis), rank) for axis in (op.batch_axis, op.time_axis))
         rest = [axis for axis in range(rank) if axis not in (batch, time)]
-        steps = source.shape[time]
+        steps = as_i64(b, source.extents[time])
 
-        def pick(values: Shape, axes: Sequence[int]) -> Shape:
+        def pick(values: Sequence[T], axes: Sequence[int]) -> tuple[T, ...]:
             return tuple(values[axis] for axis in axes)
 
         moving = (batch, time)
@@ -361,6 +364,6 @@ class ReverseSequenceKernel(Kernel):
             origin = b.select(step < length, length - 1 - step, step)
             target = into.moved([sequence, step], pick(result.strides, moving))
             start = out_of.moved([sequence, origin], pick(source.strides, moving))
-            copy_box(b, pick(source.shape, rest), target, start)
+            copy_box(b, pick(source.extents, rest), target, start)
 
-        nest(b, pick(source.shape, moving), take)
+        nest(b, pick(source.extents, moving), take)

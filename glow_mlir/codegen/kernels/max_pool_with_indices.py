@@ -33,6 +33,7 @@ class MaxPoolWithIndicesKernel(Kernel):
 
     name = "max-pool-with-indices"
     AXES = ("pixels",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is MaxPoolWithIndicesOp
@@ -43,7 +44,7 @@ class MaxPoolWithIndicesKernel(Kernel):
 
     def emit(self, call: KernelCall) -> None:
         emission = _Pixels.of(call)
-        nest(call.b, emission.values.sizes[:-1], emission.pixel, call.share("pixels"))
+        nest(call.b, (call.result.extents[0], *emission.values.sizes[1:-1]), emission.pixel, call.share("pixels"))
 
 
 @dataclass(frozen=True)

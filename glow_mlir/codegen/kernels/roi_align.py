@@ -13,13 +13,14 @@ from glow_mlir.codegen.access import computed, lanes_for, load, read_index, stor
 from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.builder.types import i32, vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.interpolation import size_as
 from glow_mlir.codegen.kernels.indexing import checked
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.sampling import RoiAlignOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import flag, integer, ints, number, text
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, largest_shape, shape_of
 from glow_mlir.dialects.target import Target
 
 
@@ -33,13 +34,14 @@ class RoiAlignKernel(Kernel):
 
     name = "roi-align"
     AXES = ("cells",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is RoiAlignOp
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         image = getattr(op, "input")
-        return [((max(1, shape_of(image)[-1]),), computed(element_of(image)))]
+        return [((max(1, largest_shape(image)[-1]),), computed(element_of(image)))]
 
     def private(self, op: Instruction) -> Sequence[int]:
         return (0,)
@@ -49,7 +51,7 @@ class RoiAlignKernel(Kernel):
 
     def emit(self, call: KernelCall) -> None:
         emission = _Cells(call, cast(RoiAlignOp, call.op), computed(call.one("input").element))
-        nest(call.b, call.result.shape[:-1], emission.cell, call.share("cells"))
+        nest(call.b, call.result.extents[:-1], emission.cell, call.share("cells"))
 
 
 @dataclass(frozen=True)
@@ -84,15 +86,15 @@ class _Cells:
         region, row, column = place
         source = call.one("input")
         indices = call.one("batch_indices")
-        image = checked(call, read_index(b, indices, linear([region], indices.strides)), source.shape[0], False)
+        image = checked(call, read_index(b, indices, linear([region], indices.strides)), source.extents[0], False)
         start = image * source.strides[0]
         rows, columns = self._axis(region, 0), self._axis(region, 1)
         is_mean = text(self.op.mode) == "avg"
         self._fill(0.0 if is_mean else -math.inf)
         with b.loop(0, rows.count) as y:
-            vertical = self._sample(rows, row, y, source.shape[1])
+            vertical = self._sample(rows, row, y, source.extents[1])
             with b.loop(0, columns.count) as x:
-                horizontal = self._sample(columns, column, x, source.shape[2])
+                horizontal = self._sample(columns, column, x, source.extents[2])
                 self._add(start, vertical, horizontal, is_mean)
         self._store(place, rows.count * columns.count, is_mean)
 
@@ -110,13 +112,13 @@ class _Cells:
         count = b.index(ratio) if ratio else b.index(b.to_int_saturating(b.max(b.ceil(step), 0.0), i32))
         return _Axis(low, step, count)
 
-    def _sample(self, axis: _Axis, cell: Index, sample: Value, size: int) -> _Sample:
+    def _sample(self, axis: _Axis, cell: Index, sample: Value, size: Index) -> _Sample:
         """The elements around sample number `sample` of a cell."""
         b = self.call.b
         position, count = b.cast(sample, self.type), b.cast(axis.count, self.type)
         place = axis.start + b.cast(b.index(cell), self.type) * axis.step + (position + 0.5) * axis.step / count
-        inside = (place >= -1.0) & (place <= float(size))
-        x = b.min(b.max(place, 0.0), float(size - 1))
+        inside = (place >= -1.0) & (place <= size_as(b, size, place))
+        x = b.min(b.max(place, 0.0), size_as(b, size - 1, place))
         before = b.floor(x)
         low = b.index(b.cast(before, i32))
         fraction = x - before
@@ -126,7 +128,7 @@ class _Cells:
         """Loops over vectors of channels."""
         source = self.call.one("input")
         moves = (source.strides[-1], self.call.result.strides[-1])
-        vector_loop(self.call.b, source.shape[-1], lanes_for(self.call.target, self.type, moves), body)
+        vector_loop(self.call.b, source.extents[-1], lanes_for(self.call.target, self.type, moves), body)
 
     def _row(self, channel: Index) -> Value:
         return self.call.one("scratch").pointer.at(channel, self.type)

@@ -14,12 +14,13 @@ from glow_mlir.codegen.access import computed, lanes_for, load
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest_steps, vector_nest
 from glow_mlir.codegen.builder.types import vector
-from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.codegen.interpolation import (
     Tap,
     TapBlock,
     clamped,
     mirrored,
+    size_as,
     store_blended,
     weighted_taps,
     zero_outside,
@@ -30,8 +31,10 @@ from glow_mlir.dialects.glow_high.sampling import DeformColumnsOp, GridSampleOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.properties import flag, integer, text
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_along, sizes_of
+from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.symbols import Sizes
 
 
 @kernel("grid-sample")
@@ -40,30 +43,31 @@ class GridSampleKernel(Kernel):
 
     name = "grid-sample"
     AXES = ("places",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is GridSampleOp
 
     def emit(self, call: KernelCall) -> None:
         b, source, grid = call.b, call.one("input"), call.one("grid")
-        extents, (steps, result_steps) = _places(call.op)
+        sizes, (steps, result_steps) = _places(call.op)
 
         def block(outer: list[Index], i: Index, lanes: int) -> None:
             place = [*outer, i]
             row = linear(place, steps)
-            axes = grid.shape[-1]
+            axes = len(source.sizes) - 2
             numbers = [_column(b, grid, row, steps[-1], axis, lanes, axes) for axis in reversed(range(axes))]
-            along = [_along_axis(call, x, size) for x, size in zip(numbers, source.shape[1:-1], strict=True)]
+            along = [_along_axis(call, x, size) for x, size in zip(numbers, source.extents[1:-1], strict=True)]
             taps = TapBlock(b, along, source, source.strides[1:-1])
             target = linear(place, result_steps)
             with b.loop(0, lanes) as lane:
                 into = lane * result_steps[-1] + target
-                store_blended(call, taps, lane, linear(place[:1], source.strides[:1]), into, source.shape[-1])
+                store_blended(call, taps, lane, linear(place[:1], source.strides[:1]), into, source.extents[-1])
 
-        vector_nest(b, extents, _width(call.op, call.target), block, call.share("places"), rest=1)
+        vector_nest(b, call.extents(sizes), _width(call.op, call.target), block, call.share("places"), rest=1)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        return {"places": nest_steps(_places(op)[0], _width(op, target))}
+        return {"places": nest_steps(static(_places(op)[0]), _width(op, target))}
 
 
 def _width(op: Operation, target: Target) -> int:
@@ -71,12 +75,12 @@ def _width(op: Operation, target: Target) -> int:
     return lanes_for(target, computed(element_of(cast(Instruction, op).inputs()[1])), (0,))
 
 
-def _places(op: Instruction) -> tuple[Shape, list[Shape]]:
+def _places(op: Instruction) -> tuple[Sizes, list[Shape]]:
     """Images and places in each, as few axes, and the steps of grid and result along them."""
     grid, (result,) = getattr(op, "grid"), op.outputs()
     strides = [strides_of(grid)[:-1], strides_of(result)[:-1]]
-    extents, steps = collapse(shape_of(grid)[1:-1], [stride[1:] for stride in strides])
-    return (shape_of(grid)[0], *extents), [(stride[0], *step) for stride, step in zip(strides, steps, strict=True)]
+    extents, steps = collapse(sizes_of(grid)[1:-1], [stride[1:] for stride in strides])
+    return (sizes_of(grid)[0], *extents), [(stride[0], *step) for stride, step in zip(strides, steps, strict=True)]
 
 
 def _column(b: Builder, operand: Operand, row: Index, step: int, column: int, lanes: int, columns: int) -> Value:
@@ -94,16 +98,17 @@ def _column(b: Builder, operand: Operand, row: Index, step: int, column: int, la
     return value
 
 
-def _along_axis(call: KernelCall, number: Value, size: int) -> Sequence[Tap]:
+def _along_axis(call: KernelCall, number: Value, size: Index) -> Sequence[Tap]:
     """The elements along an axis that count for numbers of the grid."""
     b, op = call.b, cast(GridSampleOp, call.op)
     aligned, padding = flag(op.align_corners), text(op.padding)
-    x = (number + 1.0) / 2.0 * float(size - 1) if aligned else ((number + 1.0) * float(size) - 1.0) / 2.0
+    last, whole = size_as(b, size - 1, number), size_as(b, size, number)
+    x = (number + 1.0) / 2.0 * last if aligned else ((number + 1.0) * whole - 1.0) / 2.0
     if text(op.mode) == "nearest":
         x = b.round_even(x)
-    low, high = (0.0, size - 1.0) if aligned else (-0.5, size - 0.5)
+    low, high = (0.0, last) if aligned else (-0.5, whole - 0.5)
     if padding == "border":
-        limited = b.max(b.min(x, float(size - 1)), 0.0)
+        limited = b.max(b.min(x, last), 0.0)
         x = b.select((x < low) | (x > high), limited, x)
     elif padding == "reflection":
         x = _reflected(b, x, low, high)
@@ -117,11 +122,14 @@ def _along_axis(call: KernelCall, number: Value, size: int) -> Sequence[Tap]:
     return weighted_taps(b, x, size, text(op.mode), computed(call.one("input").element), tap)
 
 
-def _reflected(b: Builder, x: Value, low: float, high: float) -> Value:
+def _reflected(b: Builder, x: Value, low: float, high: Number) -> Value:
     """Places mirrored at both borders, as often as it takes to come between them."""
     length = high - low
-    if length == 0:
+    if not isinstance(length, Value) and length == 0:
         return b.splat(b.constant(low, x.info.element), x.lanes)
+    if isinstance(length, Value):
+        # Where the borders are one place, all are: no times, and the rest of any length is cut to the only element.
+        length = b.max(length, 1.0)
     below, above = x < low, x > high
     beyond = b.select(below, low - x, x - high)
     times = b.truncate(beyond / length)
@@ -136,6 +144,7 @@ class DeformColumnsKernel(Kernel):
 
     name = "deform-columns"
     AXES = ("places",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is DeformColumnsOp
@@ -144,7 +153,7 @@ class DeformColumnsKernel(Kernel):
         op = cast(DeformColumnsOp, call.op)
         b, source, result = call.b, call.one("input"), call.result
         window, groups = op.window(), integer(op.offset_group)
-        channels = source.shape[-1] // groups
+        channels = size_along(source.value, -1) // groups
         axes, elements = len(window.kernel), op.elements(window)
 
         def block(outer: list[Index], i: Index, lanes: int) -> None:
@@ -157,7 +166,7 @@ class DeformColumnsKernel(Kernel):
                 into = (lane + i) * result.strides[-2] + place
                 store_blended(call, taps, lane, start, into, channels)
 
-        extents = (*result.shape[: axes + 1], groups, elements)
+        extents = (*result.extents[: axes + 1], groups, elements)
         vector_nest(b, extents, _width(call.op, call.target), block, call.share("places"), rest=1)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
@@ -175,14 +184,14 @@ def _moved_taps(call: KernelCall, place: Sequence[Index], first: Index, lanes: i
     element = place[-1] * elements + first
     row = linear([*place[:-1], element * axes], offset.strides)
     along: list[list[Tap]] = []
-    for axis, size in enumerate(source.shape[1:-1]):
+    for axis, size in enumerate(source.extents[1:-1]):
         steps = np.indices(window.kernel)[axis].reshape(-1) * window.dilations[axis]
         table = b.symbol(call.module.table(steps.astype(np.float64 if type_ == f64 else np.float32)))
         within = table.at(first, type_).load(vector(type_, lanes))
         start = b.cast(b.index(place[1 + axis]) * window.strides[axis] - window.pads[axis], type_)
         moved = _column(b, offset, row, axes * offset.strides[-1], axis, lanes, axes)
 
-        def tap(index: Value, weight: Value | None, size: int = size) -> Tap:
+        def tap(index: Value, weight: Value | None, size: Index = size) -> Tap:
             before, inside = zero_outside(b, index, size)
             return Tap(before, weight, inside)
 

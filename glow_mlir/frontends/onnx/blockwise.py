@@ -13,7 +13,7 @@ from glow_mlir.dialects.element_types import ELEMENT_TYPES, ui8
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
-from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, size_of
+from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, size_of, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
@@ -40,9 +40,9 @@ def matmul_nbits(node: Node) -> SSAValue:
     left, bias = node.cast(node.input(0), f32), node.optional(5)
     added = None if bias is None else node.cast(bias, f32)
     if rank_of(left) == 1:
-        left = node.emit(ReshapeOp, left, shape=(1, *shape_of(left)))
-    if shape_of(left)[-1] != depth:
-        raise ModelError(f"{node.kind}: rows have {shape_of(left)[-1]} elements, and K is {depth}", node=node.name)
+        left = node.emit(ReshapeOp, left, shape=(1, *sizes_of(left)))
+    if sizes_of(left)[-1] != depth:
+        raise ModelError(f"{node.kind}: rows have {sizes_of(left)[-1]} elements, and K is {depth}", node=node.name)
     if depth * bits % CELL_BITS:
         # Kernels read whole cells: the codes that fill up the last block are multiplied by zeros.
         zeros = [0] * (2 * rank_of(left) - 1)

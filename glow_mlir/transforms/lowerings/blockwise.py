@@ -21,7 +21,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, BitCastOp, Cast
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
 from glow_mlir.dialects.properties import integer
-from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.shapes import rank_of, size_along, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
 
@@ -35,7 +35,7 @@ def blockwise_dequantize(op: BlockwiseDequantizeOp, emit: Emitter) -> SSAValue:
         bare = codes if bits == 8 else emit(CastOp, codes, to=ui4)
         codes = emit(BitCastOp, bare, to=op.element)
     number = emit(CastOp, codes, to=f32)
-    size = shape_of(number)[-1]
+    size = size_along(number, -1)
     scale = _spread(emit(CastOp, op.scales, to=f32), block, size, emit)
     if op.element is not None:
         return emit(MulOp, number, scale)
@@ -59,21 +59,21 @@ def _codes(packed: SSAValue, bits: int, emit: Emitter) -> SSAValue:
     """The codes in bytes, one by one."""
     if bits == 8:
         return packed
-    shape = shape_of(packed)
+    *outer, size = sizes_of(packed)
     mask = emit.splat((1 << bits) - 1, ui8)
     parts: list[SSAValue] = []
     for shift in range(0, 8, bits):
         moved = packed
         if shift:
             moved = emit(BitShiftOp, packed, emit.splat(shift, ui8), direction="right")
-        parts.append(emit(ReshapeOp, emit(BitwiseAndOp, moved, mask), shape=(*shape, 1)))
-    joined = emit(ConcatOp, parts, axis=len(shape))
-    return emit(ReshapeOp, joined, shape=(*shape[:-1], shape[-1] * len(parts)))
+        parts.append(emit(ReshapeOp, emit(BitwiseAndOp, moved, mask), shape=(*outer, size, 1)))
+    joined = emit(ConcatOp, parts, axis=len(outer) + 1)
+    return emit(ReshapeOp, joined, shape=(*outer, size * len(parts)))
 
 
 def _spread(parameters: SSAValue, block: int, size: int, emit: Emitter) -> SSAValue:
     """The parameters of blocks, for each of so many elements."""
-    *outer, blocks = shape_of(parameters)
+    *outer, blocks = sizes_of(parameters)
     single = emit(ReshapeOp, parameters, shape=(*outer, blocks, 1))
     repeated = emit(ExpandOp, single, shape=(*outer, blocks, block))
     joined = emit(ReshapeOp, repeated, shape=(*outer, blocks * block))
@@ -82,14 +82,14 @@ def _spread(parameters: SSAValue, block: int, size: int, emit: Emitter) -> SSAVa
 
 def _cut(value: SSAValue, begin: int, end: int, emit: Emitter) -> SSAValue:
     """The elements from one up to another along the last axis."""
-    shape = shape_of(value)
+    shape = sizes_of(value)
     zeros = [0] * (len(shape) - 1)
     return emit(SliceOp, value, starts=[*zeros, begin], ends=[*shape[:-1], end], steps=[1] * len(shape))
 
 
 def _rounded(rows: SSAValue, block: int, emit: Emitter) -> SSAValue:
     """Rows, each block of them rounded to codes of 8 bits, as the numbers that these stand for."""
-    *outer, size = shape_of(rows)
+    outer, size = sizes_of(rows)[:-1], size_along(rows, -1)
     whole = size // block * block
     parts = [(0, whole, block)] * (whole > 0) + [(whole, size, size - whole)] * (whole < size)
     found: list[SSAValue] = []
@@ -102,7 +102,7 @@ def _rounded(rows: SSAValue, block: int, emit: Emitter) -> SSAValue:
 
 def _rounded_blocks(blocks: SSAValue, emit: Emitter) -> SSAValue:
     """Blocks, along the last axis, rounded to codes of 8 bits."""
-    peak = emit(ReduceMaxOp, emit(AbsOp, blocks), axes=[len(shape_of(blocks)) - 1], keepdims=True)
+    peak = emit(ReduceMaxOp, emit(AbsOp, blocks), axes=[rank_of(blocks) - 1], keepdims=True)
     scale = emit(DivOp, peak, emit.splat(127, f32))
     zero, one = emit.splat(0, f32), emit.splat(1, f32)
     inverse = emit(WhereOp, emit(EqualOp, scale, zero), zero, emit(DivOp, one, scale))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -14,9 +13,10 @@ from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
-from glow_mlir.dialects.shapes import Shape, broadcast, element_of, shape_of
+from glow_mlir.dialects.shapes import broadcast, element_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
+from glow_mlir.support.symbols import Sizes, product_of
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class _Term:
     labels: Labels
     value: SSAValue
 
-    def sizes(self, labels: Labels) -> Shape:
+    def sizes(self, labels: Labels) -> Sizes:
         """The sizes of some of the axes; 1 for one that the value lacks."""
-        sizes = dict(zip(self.labels, shape_of(self.value), strict=True))
+        sizes = dict(zip(self.labels, sizes_of(self.value), strict=True))
         return tuple(sizes.get(label, 1) for label in labels)
 
 
@@ -54,7 +54,7 @@ def _without_repeats(term: _Term, emit: Emitter) -> _Term:
         axes = [axis for axis, other in enumerate(term.labels) if other == label][:2]
         kept = [axis for axis in range(len(term.labels)) if axis not in axes]
         moved = _transposed(term.value, (*kept, *axes), emit)
-        *outer, size, _ = shape_of(moved)
+        *outer, size, _ = sizes_of(moved)
         flat = emit(ReshapeOp, moved, shape=(*outer, size * size))
         diagonal = emit(
             SliceOp,
@@ -94,7 +94,7 @@ def _product(left: _Term, right: _Term, needed: Collection[str], emit: Emitter) 
 def _matrices(term: _Term, batch: Labels, rows: Labels, columns: Labels, emit: Emitter) -> SSAValue:
     """The value as a batch of matrices."""
     ordered = _ordered(term, (*batch, *rows, *columns), emit)
-    shape = (*term.sizes(batch), math.prod(term.sizes(rows)), math.prod(term.sizes(columns)))
+    shape = (*term.sizes(batch), product_of(term.sizes(rows)), product_of(term.sizes(columns)))
     return emit(ReshapeOp, ordered, shape=shape)
 
 
