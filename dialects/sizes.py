@@ -1,13 +1,15 @@
 """
-Sizes of tensors that are known at run time only: bounded symbols, and sums of their products.
+Sizes of tensors that are known at run time only: bounded symbols, and sums of products of them and of quotients.
 
-A size is an `int`, or a `SymbolicSize` such as `batch * 4 + 1`. A type with such sizes has `?` in their places, and as
+A size is an `int`, or a `SymbolicSize` such as `batch * 4 + 1`. `floordiv` is that of MLIR's affine expressions: a
+division by a number above 0 that rounds down. A type with such sizes has `?` in their places, and as
 its encoding `#glow.sizes`, which tells them in order, and between which bounds each symbol lies:
 
 ```mlir
 tensor<?x4xf32, #glow.sizes<[batch], batch = 1 to 64>>
 tensor<?x?xf32, #glow.sizes<[batch * 4, batch + length + 1], batch = 1 to 64, length = 0 to 512>>
 tensor<?xf32, #glow.sizes<["past tokens"], "past tokens" = 0 to 512>>
+tensor<?x?xf32, #glow.sizes<[(height + 1) floordiv 2, (width floordiv 2) * 3], height = 1 to 512, width = 1 to 512>>
 ```
 """
 
@@ -15,7 +17,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import cast
 
 from xdsl.ir import Data
@@ -107,7 +110,7 @@ class SizesAttr(Data[Sizes]):
             if symbols.setdefault(symbol.name, symbol) != symbol:
                 parser.raise_error(f"the symbol {symbol.name} has two ranges")
         parser.parse_punctuation(">")
-        return tuple(_resolved(parser, terms, symbols) for terms in sums)
+        return tuple(size(symbols) for size in sums)
 
 
 def _spelled(name: str) -> str:
@@ -121,26 +124,66 @@ def _parse_name(parser: AttrParser) -> str | None:
     return parser.parse_optional_str_literal() if name is None else name
 
 
-Factors = list[str | int]
-"""A product as it is written: names of symbols, and numbers."""
+Written = Callable[[Mapping[str, Symbol]], Size]
+"""A size as it is written, in front of the ranges of its symbols: it follows from these."""
 
 
-def _parse_sum(parser: AttrParser) -> list[Factors]:
-    """Parse `batch * 4 + length - 1` as products."""
+def _parse_sum(parser: AttrParser) -> Written:
+    """Parse `batch * 4 + length - 1`."""
     sign: int | None = -1 if parser.parse_optional_punctuation("-") else 1
-    terms: list[Factors] = []
+    terms: list[tuple[int, Written]] = []
     while sign is not None:
-        factors: Factors = [sign, _parse_factor(parser)]
-        while parser.parse_optional_punctuation("*"):
-            factors.append(_parse_factor(parser))
-        terms.append(factors)
+        terms.append((sign, _parse_product(parser)))
         sign = 1 if parser.parse_optional_punctuation("+") else -1 if parser.parse_optional_punctuation("-") else None
-    return terms
+
+    def total(symbols: Mapping[str, Symbol]) -> Size:
+        found: Size = 0
+        for sign, term in terms:
+            found = term(symbols) * sign + found
+        return found
+
+    return total
 
 
-def _parse_factor(parser: AttrParser) -> str | int:
-    name = _parse_name(parser)
-    return parser.parse_integer(allow_negative=False) if name is None else name
+def _parse_product(parser: AttrParser) -> Written:
+    """Parse `batch * 4`, or `height floordiv 2 * 4`, from the left."""
+    found = _parse_factor(parser)
+    while True:
+        if parser.parse_optional_punctuation("*"):
+            found = partial(_times, found, _parse_factor(parser))
+        elif parser.parse_optional_keyword("floordiv"):
+            divisor = parser.parse_integer(allow_negative=False)
+            if divisor == 0:
+                parser.raise_error("a size is divided by a number above 0")
+            found = partial(_over, found, divisor)
+        else:
+            return found
+
+
+def _times(left: Written, right: Written, symbols: Mapping[str, Symbol]) -> Size:
+    return left(symbols) * right(symbols)
+
+
+def _over(dividend: Written, divisor: int, symbols: Mapping[str, Symbol]) -> Size:
+    return dividend(symbols) // divisor
+
+
+def _parse_factor(parser: AttrParser) -> Written:
+    """Parse a symbol, a number, or a sum in parentheses."""
+    if parser.parse_optional_punctuation("("):
+        within = _parse_sum(parser)
+        parser.parse_punctuation(")")
+        return within
+    if (name := _parse_name(parser)) is None:
+        number = parser.parse_integer(allow_negative=False)
+        return lambda _: number
+
+    def size(symbols: Mapping[str, Symbol]) -> Size:
+        if name not in symbols:
+            parser.raise_error(f"the symbol {name} has no range: {name} = 1 to 64")
+        return SymbolicSize.of(symbols[name])
+
+    return size
 
 
 def _parse_range(parser: AttrParser) -> Symbol:
@@ -152,15 +195,3 @@ def _parse_range(parser: AttrParser) -> Symbol:
     least = parser.parse_integer()
     parser.parse_keyword("to")
     return Symbol(name, least, parser.parse_integer())
-
-
-def _resolved(parser: AttrParser, terms: Sequence[Factors], symbols: Mapping[str, Symbol]) -> Size:
-    total: Size = 0
-    for factors in terms:
-        product: Size = 1
-        for factor in factors:
-            if isinstance(factor, str) and factor not in symbols:
-                parser.raise_error(f"the symbol {factor} has no range: {factor} = 1 to 64")
-            product = (SymbolicSize.of(symbols[factor]) if isinstance(factor, str) else factor) * product
-        total = product + total
-    return total

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.properties import ints, text
-from glow_mlir.dialects.shapes import Shape, require, shape_of, sizes_of
-from glow_mlir.dialects.sizes import static
+from glow_mlir.dialects.shapes import Shape, require, shape_of, size_along, sizes_of
+from glow_mlir.dialects.sizes import smallest
 from glow_mlir.support.symbols import Size, Sizes
+
+SizeT = TypeVar("SizeT", int, Size)
+"""A size that is a number, or may be known at run time only."""
 
 CHANNELS_LAST, CHANNELS_FIRST = "channels_last", "channels_first"
 LAYOUTS = (CHANNELS_LAST, CHANNELS_FIRST)
@@ -61,21 +65,33 @@ class Window:
         """How many input elements the dilated kernel spans along a spatial axis."""
         return (self.kernel[axis] - 1) * self.dilations[axis] + 1
 
-    def output(self, axis: int, size: int) -> int:
-        """How many windows fit along a spatial axis, with `ceil_mode` also a last cut one; raises where none does."""
+    def output(self, axis: int, size: SizeT) -> SizeT:
+        """
+        How many windows fit along a spatial axis, with `ceil_mode` also a last cut one; raises where none does, or may
+        not.
+        """
         before, after = self.padding(axis)
-        span = size + before + after - self.extent(axis)
-        stride = self.strides[axis]
-        count = -(-span // stride) + 1 if self.ceil_mode else span // stride + 1
-        require(count > 0, f"the window of {self.extent(axis)} exceeds the padded input of {size + before + after}")
+        extent, stride = self.extent(axis), self.strides[axis]
+        span: Size = size + (before + after - extent)
+        count = (span + (stride - 1 if self.ceil_mode else 0)) // stride + 1
+        require(smallest(count) > 0, f"the window of {extent} exceeds the padded input of {_least(span + extent)}")
         # ONNX: the last window must start inside the input or its leading padding.
-        if self.ceil_mode and (count - 1) * stride >= size + before:
+        if not isinstance(count, int) or not isinstance(size, int):
+            if self.ceil_mode and after - extent + stride > 0:
+                require(after < extent, f"{after} elements of padding hold a window of {extent}")
+                count = (size + (before + stride - 1)) // stride
+        elif self.ceil_mode and (count - 1) * stride >= size + before:
             count -= 1
-        return count
+        return cast("SizeT", count)
 
-    def outputs(self, sizes: Sequence[int]) -> Shape:
+    def outputs(self, sizes: Sequence[SizeT]) -> tuple[SizeT, ...]:
         """How many windows fit along each spatial axis."""
         return tuple(self.output(axis, size) for axis, size in enumerate(sizes))
+
+
+def _least(size: Size) -> str:
+    """A size, and what it is at least, for a message."""
+    return str(size) if isinstance(size, int) else f"{size} where that is {smallest(size)}"
 
 
 def is_channels_last(layout: StringAttr) -> bool:
@@ -94,11 +110,12 @@ def split_image(value: SSAValue | Shape, layout: StringAttr) -> tuple[int, Shape
     return shape[0], shape[2:], shape[1]
 
 
-def split_batch(value: SSAValue, layout: StringAttr) -> tuple[Size, Shape, int]:
-    """Like `split_image`, where the number of images may be known at run time only."""
-    batch, *image = sizes_of(value)
-    _, spatial, channels = split_image((0, *static(tuple(image))), layout)
-    return batch, spatial, channels
+def split_sizes(value: SSAValue, layout: StringAttr) -> tuple[Size, Sizes, int]:
+    """Like `split_image`, where batch and spatial sizes may be known at run time only."""
+    sizes = sizes_of(value)
+    require(len(sizes) >= 3, f"expected batch, channels and at least one spatial axis, got shape {sizes}")
+    channels = size_along(value, channel_axis(len(sizes), layout))
+    return sizes[0], sizes[1:-1] if is_channels_last(layout) else sizes[2:], channels
 
 
 def channel_axis(rank: int, layout: StringAttr) -> int:
@@ -106,6 +123,6 @@ def channel_axis(rank: int, layout: StringAttr) -> int:
     return rank - 1 if is_channels_last(layout) else 1
 
 
-def join_image(batch: Size, spatial: Shape, channels: int, layout: StringAttr) -> Sizes:
+def join_image(batch: Size, spatial: Sizes, channels: int, layout: StringAttr) -> Sizes:
     """The shape of an image tensor: the inverse of `split_image`."""
     return (batch, *spatial, channels) if is_channels_last(layout) else (batch, channels, *spatial)

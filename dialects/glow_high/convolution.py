@@ -28,16 +28,17 @@ from glow_mlir.dialects.properties import (
     text_prop,
 )
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, size_of, sizes_of, tensor
-from glow_mlir.dialects.sizes import static
+from glow_mlir.dialects.sizes import smallest, static
 from glow_mlir.dialects.windows import (
     CHANNELS_LAST,
     Window,
     channel_axis,
     is_channels_last,
     join_image,
-    split_batch,
     split_image,
+    split_sizes,
 )
+from glow_mlir.support.symbols import Sizes
 
 
 @irdl_op_definition
@@ -81,7 +82,7 @@ class ConvOp(Windowed):
         return ParallelAxes.shared(1, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        batch, spatial, channels = split_batch(self.input, self.layout)
+        batch, spatial, channels = split_sizes(self.input, self.layout)
         outputs, kernel, depth = split_image(self.filter, self.layout)
         group = integer(self.group)
         require(len(kernel) == len(spatial), f"the filter has {len(kernel)} spatial axes, the input {len(spatial)}")
@@ -150,7 +151,7 @@ class ConvTransposeOp(HighOp):
         _, kernel, _ = split_image(shape_of(self.filter), self.layout)
         return Window.of(kernel, self.strides, self.pads, self.dilations)
 
-    def extents(self, spatial: Shape) -> Shape:
+    def extents(self, spatial: Sizes) -> Sizes:
         """How far the windows of all input elements reach along each spatial axis, with `output_padding`."""
         window = self.window()
         extra = ints(self.output_padding) or (0,) * len(spatial)
@@ -161,7 +162,7 @@ class ConvTransposeOp(HighOp):
         )
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        batch, spatial, channels = split_batch(self.input, self.layout)
+        batch, spatial, channels = split_sizes(self.input, self.layout)
         depth, kernel, per_group = split_image(self.filter, self.layout)
         require(depth == channels, f"the filter reads {depth} channels, the input has {channels}")
         require(len(kernel) == len(spatial), f"the filter has {len(kernel)} spatial axes, the input {len(spatial)}")
@@ -170,7 +171,7 @@ class ConvTransposeOp(HighOp):
         window = self.window()
         extents = self.extents(spatial)
         sizes = tuple(extent - sum(window.padding(axis)) for axis, extent in enumerate(extents))
-        require(min(sizes) > 0, f"the output would have the spatial sizes {sizes}")
+        require(min(map(smallest, sizes)) > 0, f"the output would have the spatial sizes {sizes}")
         outputs = per_group * group
         if self.bias is not None:
             require(shape_of(self.bias) == (outputs,), f"bias must have shape ({outputs},), not {shape_of(self.bias)}")

@@ -35,7 +35,7 @@ from glow_mlir.dialects.windows import (
     channel_axis,
     is_channels_last,
     join_image,
-    split_batch,
+    split_sizes,
 )
 
 WINDOW_LISTS = ("kernel_shape", "strides", "dilations")
@@ -70,7 +70,7 @@ class Pool(Windowed):
         return ParallelAxes.shared(1 if is_channels_last(self.layout) else 2, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        batch, spatial, channels = split_batch(self.input, self.layout)
+        batch, spatial, channels = split_sizes(self.input, self.layout)
         window = self.window()
         require(len(window.kernel) == len(spatial), f"kernel_shape must have {len(spatial)} elements")
         shape = join_image(batch, window.outputs(spatial), channels, self.layout)

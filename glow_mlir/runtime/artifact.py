@@ -12,7 +12,7 @@ import numpy as np
 from glow_mlir.runtime.shared_constants import SharedPages, share
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.json_text import parsed_json
-from glow_mlir.support.symbols import Size, Sizes, Symbol, SymbolicSize
+from glow_mlir.support.symbols import Factor, Quotient, Size, Sizes, Symbol, SymbolicSize
 
 WRONG_VECTORS = -1
 """The status of an entry whose code is for vectors of another length than the processor has."""
@@ -188,8 +188,18 @@ def _size(item: int | dict[str, Any]) -> Size:
     """The size that a manifest in JSON has."""
     if isinstance(item, int):
         return item
-    terms = tuple((tuple(Symbol(**symbol) for symbol in symbols), int(factor)) for symbols, factor in item["terms"])
+    terms = tuple((tuple(map(_factor, factors)), int(times)) for factors, times in item["terms"])
     return SymbolicSize(terms, int(item["offset"]))
+
+
+def _factor(item: dict[str, Any]) -> Factor:
+    """The symbol or quotient that a manifest in JSON has."""
+    if "divisor" not in item:
+        return Symbol(**item)
+    dividend = _size(item["dividend"])
+    if not isinstance(dividend, SymbolicSize):
+        raise ValueError("a quotient of numbers is no size")
+    return Quotient(dividend, int(item["divisor"]))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """
-Bounded symbols, and sizes that are sums of their products: what callers and the compiler know of sizes.
+Bounded symbols, and sizes that are sums of products of them and of quotients: what callers and the compiler know of
+sizes.
 
-A size is an `int`, or a `SymbolicSize` such as `batch * length * 4 + 1`.
+A size is an `int`, or a `SymbolicSize` such as `batch * length * 4 + 1` or `(height + 1) floordiv 2`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
 
 
 @dataclass(frozen=True, order=True)
@@ -22,13 +26,63 @@ class Symbol:
     most: int
 
 
-Product = tuple[Symbol, ...]
-"""A product of symbols, in the order of their names."""
+@dataclass(frozen=True)
+class Quotient:
+    """
+    A size over a number above 1, rounded down: `(height + 1) floordiv 2`. `SymbolicSize.__floordiv__` makes them.
+
+    Of the dividend, numbers in sum and products are from 0 up to the divisor, without it: a quotient is never negative.
+    """
+
+    dividend: SymbolicSize
+    divisor: int
+
+    @property
+    def least(self) -> int:
+        """A number that it is never below."""
+        return self.dividend.least // self.divisor
+
+    @property
+    def most(self) -> int:
+        """A number that it is never above."""
+        return self.dividend.most // self.divisor
+
+    def at(self, values: Mapping[str, int]) -> int:
+        """The number that it is where symbols have these values."""
+        return self.dividend.at(values) // self.divisor
+
+    def spelled(self, spell: Callable[[str], str]) -> str:
+        """The quotient as text, in which `spell` says how a name is written."""
+        dividend = self.dividend.spelled(spell)
+        return f"{dividend if self.dividend.is_symbol else f'({dividend})'} floordiv {self.divisor}"
+
+
+Factor = Symbol | Quotient
+"""What a size may be a multiple of."""
+
+Product = tuple[Factor, ...]
+"""A product of symbols, in the order of their names, and of quotients behind them."""
+
+
+def _place(factor: Factor) -> tuple[Any, ...]:
+    """What says where a factor comes among those of a product."""
+    if isinstance(factor, Symbol):
+        return (0, factor.name, factor.least, factor.most)
+    return (1, factor.divisor, factor.dividend.offset, *map(_place_of_term, factor.dividend.terms))
+
+
+def _place_of_term(term: tuple[Product, int]) -> tuple[Any, ...]:
+    """What says where a product comes in a sum."""
+    return (tuple(map(_place, term[0])), term[1])
+
+
+def _ordered(factors: Iterable[Factor]) -> Product:
+    return tuple(sorted(factors, key=_place))
 
 
 @dataclass(frozen=True, repr=False)
 class SymbolicSize:
-    """The sum of `offset` and of products of symbols, each times a number other than 0; in the order of their names."""
+    """The sum of `offset` and of products of factors, each times a number other than 0; in the order of their names."""
 
     terms: tuple[tuple[Product, int], ...]
     offset: int = 0
@@ -63,7 +117,7 @@ class SymbolicSize:
         factors: Counter[Product] = Counter()
         for one, times in self._all_terms():
             for two, factor in other._all_terms():
-                factors[tuple(sorted((*one, *two)))] += times * factor
+                factors[_ordered((*one, *two))] += times * factor
         offset = factors.pop((), 0)
         return _size(factors, offset)
 
@@ -71,6 +125,22 @@ class SymbolicSize:
 
     def _all_terms(self) -> tuple[tuple[Product, int], ...]:
         return (*self.terms, ((), self.offset)) if self.offset else self.terms
+
+    def __floordiv__(self, divisor: int) -> Size:
+        """
+        The size over a number above 0, rounded down, in a form that does not depend on how it came about.
+
+        What the number divides is no part of the quotient, and that of a quotient is one quotient.
+        """
+        parts = {product: divmod(times, divisor) for product, times in self.terms}
+        whole, offset = divmod(self.offset, divisor)
+        rest = _size({product: times for product, (_, times) in parts.items()}, offset)
+        return _size({product: count for product, (count, _) in parts.items()}, whole) + _quotient(rest, divisor)
+
+    @property
+    def is_symbol(self) -> bool:
+        """Whether it is a symbol itself."""
+        return any(self == SymbolicSize.of(symbol) for symbol in self.symbols)
 
     def divided(self, other: Size) -> Size | None:
         """The size that gives this one times `other`; `None` where there is none, or `other` is a sum."""
@@ -83,26 +153,41 @@ class SymbolicSize:
             left.subtract(divisor)
             if factor % number or min(left.values(), default=0) < 0:
                 return None
-            factors[tuple(sorted(left.elements()))] += factor // number
+            factors[_ordered(left.elements())] += factor // number
         offset = factors.pop((), 0)
         return _size(factors, offset)
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:
         """The symbols, by name."""
-        return tuple(sorted({symbol for product, _ in self.terms for symbol in product}))
+        found: set[Symbol] = set()
+        for factor in self.factors:
+            found |= {factor} if isinstance(factor, Symbol) else {*factor.dividend.symbols}
+        return tuple(sorted(found))
+
+    @property
+    def factors(self) -> frozenset[Factor]:
+        """What its products are of."""
+        return frozenset(factor for product, _ in self.terms for factor in product)
+
+    @cached_property
+    def has_quotients(self) -> bool:
+        """Whether it is more than a sum of products of symbols."""
+        return any(isinstance(factor, Quotient) for factor in self.factors)
 
     @property
     def least(self) -> int:
         """A number that it is never below: the smallest that it may be, where no symbol comes with both signs."""
-        return self._bound(lambda symbol: symbol.least, lambda symbol: symbol.most)
+        told = self._bound(lambda factor: factor.least, lambda factor: factor.most)
+        return max(told, math.ceil(_without_quotients(self)[0])) if self.has_quotients else told
 
     @property
     def most(self) -> int:
         """A number that it is never above: the largest that it may be, where no symbol comes with both signs."""
-        return self._bound(lambda symbol: symbol.most, lambda symbol: symbol.least)
+        told = self._bound(lambda factor: factor.most, lambda factor: factor.least)
+        return min(told, math.floor(_without_quotients(self)[1])) if self.has_quotients else told
 
-    def _bound(self, added: Callable[[Symbol], int], subtracted: Callable[[Symbol], int]) -> int:
+    def _bound(self, added: Callable[[Factor], int], subtracted: Callable[[Factor], int]) -> int:
         return self.offset + sum(
             factor * math.prod(map(added if factor > 0 else subtracted, product)) for product, factor in self.terms
         )
@@ -110,7 +195,7 @@ class SymbolicSize:
     def at(self, values: Mapping[str, int]) -> int:
         """The number that it is where symbols have these values."""
         return self.offset + sum(
-            factor * math.prod(values[symbol.name] for symbol in product) for product, factor in self.terms
+            times * math.prod(_value(factor, values) for factor in product) for product, times in self.terms
         )
 
     def __str__(self) -> str:
@@ -120,9 +205,9 @@ class SymbolicSize:
         """The sum as text, in which `spell` says how a name is written."""
         text = ""
         for product, factor in self.terms:
-            names = " * ".join(
-                [*(spell(symbol.name) for symbol in product), *([str(abs(factor))] if abs(factor) != 1 else [])]
-            )
+            number = [str(abs(factor))] if abs(factor) != 1 else []
+            alone = len(product) + len(number) == 1
+            names = " * ".join([*(_spelled_factor(item, spell, alone) for item in product), *number])
             text += f" {'-' if factor < 0 else '+'} {names}" if text or factor < 0 else names
         if self.offset:
             text += f" {'-' if self.offset < 0 else '+'} {abs(self.offset)}"
@@ -133,8 +218,72 @@ class SymbolicSize:
 
 def _size(factors: Mapping[Product, int], offset: int) -> Size:
     """The sum of products; a number where none is left."""
-    terms = tuple(sorted((product, factor) for product, factor in factors.items() if factor))
+    terms = tuple(sorted(((product, factor) for product, factor in factors.items() if factor), key=_place_of_term))
     return SymbolicSize(terms, offset) if terms else offset
+
+
+def _value(factor: Factor, values: Mapping[str, int]) -> int:
+    """The number that a factor is where symbols have these values."""
+    return values[factor.name] if isinstance(factor, Symbol) else factor.at(values)
+
+
+def _spelled_factor(factor: Factor, spell: Callable[[str], str], alone: bool) -> str:
+    """A factor as text, among others or alone."""
+    if isinstance(factor, Symbol):
+        return spell(factor.name)
+    return factor.spelled(spell) if alone else f"({factor.spelled(spell)})"
+
+
+def _quotient(rest: Size, divisor: int) -> Size:
+    """A size over a number, rounded down, where each number in it is from 0 up to that one."""
+    if isinstance(rest, int):
+        return rest // divisor
+    common = math.gcd(divisor, *(times for _, times in rest.terms))
+    if common > 1:
+        # What the offset leaves over the common divisor is less than a step of the products.
+        terms = {product: times // common for product, times in rest.terms}
+        return _size(terms, rest.offset // common) // (divisor // common)
+    if rest.least // divisor == rest.most // divisor:
+        return rest.least // divisor
+    inner = [factor for factor in rest.factors if isinstance(factor, Quotient)]
+    if len(inner) == 1 and dict(rest.terms).get((inner[0],)) == 1 and _comes_once(rest, inner[0]):
+        # Rounding down twice is rounding down once.
+        within = SymbolicSize((((inner[0],), 1),))
+        return (inner[0].dividend + (rest - within) * inner[0].divisor) // (divisor * inner[0].divisor)
+    return SymbolicSize((((Quotient(rest, divisor),), 1),))
+
+
+def _comes_once(size: SymbolicSize, factor: Factor) -> bool:
+    return sum(factor in product for product, _ in size.terms) == 1
+
+
+def _without_quotients(size: SymbolicSize) -> tuple[Fraction, Fraction]:
+    """
+    Between which numbers a size lies, where each quotient that is no factor of others is taken for what it is of.
+
+    It is the dividend less a remainder, over the divisor: so `height - 2 * (height floordiv 2)` is at most 1.
+    """
+    factors: dict[Product, Fraction] = {}
+    low = high = Fraction(0)
+
+    def add(part: SymbolicSize, scale: Fraction) -> None:
+        nonlocal low, high
+        low, high = low + part.offset * scale, high + part.offset * scale
+        for product, times in part.terms:
+            share = times * scale
+            if len(product) == 1 and isinstance(quotient := product[0], Quotient):
+                share /= quotient.divisor
+                remainder = share * (1 - quotient.divisor)
+                low, high = low + min(remainder, 0), high + max(remainder, 0)
+                add(quotient.dividend, share)
+            else:
+                factors[product] = factors.get(product, Fraction(0)) + share
+
+    add(size, Fraction(1))
+    for product, share in factors.items():
+        ends = [share * math.prod(f.least for f in product), share * math.prod(f.most for f in product)]
+        low, high = low + min(ends), high + max(ends)
+    return low, high
 
 
 Dimension = int | tuple[int, int | None]
@@ -144,7 +293,7 @@ grows with the sizes of calls.
 """
 
 Size = int | SymbolicSize
-"""The number of elements along an axis."""
+"""The number of elements along an axis; `size // 2` rounds down for both."""
 
 Sizes = tuple[Size, ...]
 """The sizes of all axes."""
@@ -194,7 +343,8 @@ def bound_symbols(sizes: Sequence[Size], shape: Sequence[int], values: dict[str,
     """
     Find out what symbols are where an array has that shape; `values` has those that are known, and gets the others.
 
-    Returns what is wrong, or nothing. A size of several symbols tells one of them where the others are known before.
+    Returns what is wrong, or nothing. A size of several symbols tells one of them where the others are known before; a
+    quotient tells none.
     """
     for axis, (size, actual) in enumerate(zip(sizes, shape, strict=True)):
         if isinstance(size, int):
@@ -202,12 +352,12 @@ def bound_symbols(sizes: Sequence[Size], shape: Sequence[int], values: dict[str,
                 return f"axis {axis} is {actual} long, not {size}"
             continue
         unknown = [symbol for symbol in size.symbols if symbol.name not in values]
-        if len(unknown) == 1:
+        if len(unknown) == 1 and not size.has_quotients:
             name = unknown[0].name
             rest = size.at({**values, name: 0})
             step = size.at({**values, name: 1}) - rest
             values[name] = (actual - rest) // step if step else unknown[0].least
-        if len(unknown) > 1 or size.at(values) != actual:
+        if any(symbol.name not in values for symbol in unknown) or size.at(values) != actual:
             told = ", ".join(f"{symbol.name} = {values.get(symbol.name, 'unknown')}" for symbol in size.symbols)
             return f"axis {axis} is {actual} long, not {size} with {told}"
         for symbol in size.symbols:

@@ -16,10 +16,12 @@ from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastO
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp, ReduceSumOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.quant import uniform, zero_point_of
-from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of, sizes_of
-from glow_mlir.dialects.windows import Window, is_channels_last, split_batch
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, sizes_of
+from glow_mlir.dialects.sizes import static
+from glow_mlir.dialects.windows import Window, is_channels_last, split_sizes
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.symbols import Sizes
 from glow_mlir.transforms.codes import codes_of
 
 LONGEST_SUM = 1 << 16
@@ -74,7 +76,7 @@ class AverageCodes(Pattern):
         codes = codes_of(op.input, rewriter.storage)
         if codes is None or isinstance(codes.scale, SSAValue) or byte_width(element_of(codes.value)) > 1:
             return
-        _, spatial, _ = split_batch(op.input, op.layout)
+        _, spatial, _ = split_sizes(op.input, op.layout)
         window, is_last = op.window(), is_channels_last(op.layout)
         plain = Window(window.kernel, window.strides, window.pads, window.dilations)
         if plain.outputs(spatial) != window.outputs(spatial) or math.prod(window.kernel) > LONGEST_SUM:
@@ -90,12 +92,12 @@ class AverageCodes(Pattern):
         rewriter.replace(op, DequantizeOp.make(sums, emit.constant(shaped.astype(np.float32), "scale")))
 
 
-def _counts(window: Window, spatial: Shape, counts_padding: bool) -> np.ndarray:
+def _counts(window: Window, spatial: Sizes, counts_padding: bool) -> np.ndarray:
     """How many elements of an image each window has: a number, or one for each place."""
     if counts_padding or not any(window.pads):
         return np.asarray(math.prod(window.kernel), np.float32)
     counts = np.ones((), np.float32)
-    for axis, size in enumerate(spatial):
+    for axis, size in enumerate(static(spatial)):
         starts = np.arange(window.output(axis, size)) * window.strides[axis] - window.padding(axis)[0]
         taps = starts[:, np.newaxis] + np.arange(window.kernel[axis]) * window.dilations[axis]
         counts = counts[..., np.newaxis] * ((taps >= 0) & (taps < size)).sum(axis=1).astype(np.float32)

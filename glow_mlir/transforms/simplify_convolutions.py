@@ -15,9 +15,11 @@ from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, shape_of
-from glow_mlir.dialects.windows import Window, is_channels_last, split_batch
+from glow_mlir.dialects.sizes import static
+from glow_mlir.dialects.windows import Window, is_channels_last, split_sizes
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.symbols import product_of
 
 
 class ConvolutionToProduct(Pattern):
@@ -28,8 +30,8 @@ class ConvolutionToProduct(Pattern):
         if not is_channels_last(op.layout) or integer(op.group) != 1:
             return
         window, taps = small_window(op)
-        is_whole = window.kernel == split_batch(op.input, op.layout)[1] and not any(window.pads)
-        is_one = math.prod(split_batch(op.result, op.layout)[1]) == 1
+        is_whole = window.kernel == split_sizes(op.input, op.layout)[1] and not any(window.pads)
+        is_one = product_of(split_sizes(op.result, op.layout)[1]) == 1
         known = kept_filter(op, taps, rewriter.storage) if is_whole and is_one else None
         if known is None:
             return
@@ -81,7 +83,7 @@ class SimplifyConvolutionsPass(PatternPass):
 def small_window(op: ConvOp) -> tuple[Window, list[tuple[int, int]]]:
     """The window of a convolution without what only meets padding, and the range of its taps along each axis."""
     window = op.window()
-    taps = [seen_taps(window, axis, size) for axis, size in enumerate(split_batch(op.input, op.layout)[1])]
+    taps = [seen_taps(window, axis, size) for axis, size in enumerate(static(split_sizes(op.input, op.layout)[1]))]
     cut = cropped(window, taps)
     return cut, taps if cut != window else [(0, size) for size in window.kernel]
 

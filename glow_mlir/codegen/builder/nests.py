@@ -206,10 +206,10 @@ def nest_steps(extents: Shape, width: int) -> int:
     return max(math.prod(extents[:-1]), -(-extents[-1] // width))
 
 
-def linear(indices: Sequence[Index], strides: Sequence[int]) -> Index:
+def linear(indices: Sequence[Index], strides: Sequence[Index]) -> Index:
     """The element offset of a multi-dimensional index."""
     total: Index = 0
     for index, stride in zip(indices, strides, strict=True):
-        if stride:
+        if isinstance(stride, Value) or stride:
             total = index * stride + total
     return total

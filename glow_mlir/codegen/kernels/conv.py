@@ -74,10 +74,10 @@ def accepts_conv(op: Operation) -> bool:
     layout, pads = op.properties["layout"], op.properties.get("pads")
     assert isinstance(layout, StringAttr)
     dense = all(is_dense(value) for value in (getattr(op, "filter"), getattr(op, "bias")) if value is not None)
-    images = (sizes_of(getattr(op, name))[1:] for name in ("input", "result"))
+    channels = (sizes_of(getattr(op, name))[-1] for name in ("input", "result"))
     return (
         layout.data == CHANNELS_LAST
-        and all(isinstance(size, int) for image in images for size in image)
+        and all(isinstance(size, int) for size in channels)
         and dense
         and has_unit_stride(getattr(op, "result"))
         and not any(ints(pads))
@@ -116,16 +116,17 @@ def filter_shape(op: Operation) -> Shape:
 
 def shape_of_call(call: KernelCall) -> ConvShape:
     """The sizes of the convolution of a call, with the pitches of its buffers."""
-    return dataclasses.replace(shape_of_conv(call.op), batch=call.one("input").extents[0])
+    batch, *outputs, _ = call.result.extents
+    return dataclasses.replace(shape_of_conv(call.op), batch=batch, outputs=tuple(outputs))
 
 
 def outputs_of(op: Operation) -> Shape:
-    """The spatial sizes of the result, which are numbers."""
-    return static(sizes_of(getattr(op, "result"))[1:-1])
+    """The spatial sizes of the result, the largest that they may be."""
+    return largest_shape(getattr(op, "result"))[1:-1]
 
 
 def shape_of_conv(op: Operation) -> ConvShape:
-    """The sizes of a convolution, of as many images as there may be, with the pitches of its buffers."""
+    """The sizes of a convolution, of as many and as large images as there may be, with the pitches of its buffers."""
     source, result = getattr(op, "input"), getattr(op, "result")
     into, out_of = strides_of(result), strides_of(source)
     filters, *kernel_sizes, channels = filter_shape(op)
@@ -232,9 +233,13 @@ class DepthwiseConvKernel(Kernel):
 
 
 def _is_square_in_one_group(op: Operation, taps: int) -> bool:
-    """Whether `op` is a convolution in one group with sums in f32, with filters of `taps` x `taps` and dense pixels."""
+    """
+    Whether `op` is a convolution in one group with sums in f32, with filters of `taps` x `taps` and dense pixels, of
+    images whose sizes are numbers.
+    """
     if not accepts_conv(op) or not has_unit_stride(getattr(op, "input")) or group_of(op) != 1:
         return False
+    static(sizes_of(getattr(op, "result"))[1:])
     _, *kernel_sizes, _ = filter_shape(op)
     source = element_of(getattr(op, "input"))
     return kernel_sizes == [taps, taps] and (source == f32 or is_half(source))

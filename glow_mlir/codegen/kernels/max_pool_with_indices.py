@@ -10,9 +10,10 @@ from typing import cast
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
-from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
+from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, numbers, product, vector_loop
 from glow_mlir.codegen.builder.types import i64, vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.kernels.indexing import as_i64
 from glow_mlir.codegen.kernels.pooling import Image, Taps
 from glow_mlir.codegen.kernels.reductions import lowest
 from glow_mlir.codegen.kernels.top_k import goes_before
@@ -21,7 +22,6 @@ from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.pooling import MaxPoolWithIndicesOp
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import is_channels_last
@@ -40,11 +40,11 @@ class MaxPoolWithIndicesKernel(Kernel):
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         last = is_channels_last(cast(MaxPoolWithIndicesOp, op).layout)
-        return {"pixels": math.prod(Image.of(op.outputs()[0], last).sizes[:-1])}
+        return {"pixels": math.prod(numbers(Image.of(op.outputs()[0], last).sizes[:-1]))}
 
     def emit(self, call: KernelCall) -> None:
         emission = _Pixels.of(call)
-        nest(call.b, (call.result.extents[0], *emission.values.sizes[1:-1]), emission.pixel, call.share("pixels"))
+        nest(call.b, emission.values.sizes[:-1], emission.pixel, call.share("pixels"))
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class _Pixels:
     source: Image
     values: Image
     indices: Image
-    places: tuple[int, ...]
+    places: Extents
     """By how much the index grows along each spatial axis."""
 
     @staticmethod
@@ -64,12 +64,11 @@ class _Pixels:
         """The images of the operands."""
         op = cast(MaxPoolWithIndicesOp, call.op)
         last = is_channels_last(op.layout)
-        source, values, indices = (Image.of(value, last) for value in (op.input, op.result, op.indices))
+        operands = (call.one(name) for name in ("input", "result", "indices"))
+        source, values, indices = (Image.of(x.value, last, x.extents) for x in operands)
         spatial = source.sizes[1:-1]
-        column = contiguous_strides(spatial[::-1])[::-1]
-        return _Pixels(
-            call, op, source, values, indices, column if flag(op.column_major) else contiguous_strides(spatial)
-        )
+        places = _steps(spatial[::-1])[::-1] if flag(op.column_major) else _steps(spatial)
+        return _Pixels(call, op, source, values, indices, places)
 
     def pixel(self, place: list[Index]) -> None:
         """All channels of one window."""
@@ -77,12 +76,13 @@ class _Pixels:
         batch, *outputs = place
         window, sizes = self.op.window(), self.source.sizes
         taps = [
-            Taps.within(b, window, axis, output, self.values.sizes[axis + 1], (0, sizes[axis + 1]))
+            Taps.within(b, window, axis, output, (self.values.sizes[axis + 1], sizes[axis + 1]))
             for axis, output in enumerate(outputs)
         ]
         origins = [tap.origin for tap in taps]
         start = linear([batch, *origins], self.source.strides[:-1])
-        first = b.index(linear([batch * sizes[-1], *origins], (math.prod(sizes[1:-1]), *self.places)))
+        plane_size = product(sizes[1:-1])
+        first = b.index(linear([batch * sizes[-1], *origins], (plane_size, *self.places)))
         element = computed(call.one("input").element)
         steps = (self.source.strides[-1], self.values.strides[-1], self.indices.strides[-1])
 
@@ -91,7 +91,7 @@ class _Pixels:
             nowhere = b.constant(-1, vector(i64, lanes))
             offset = moved_by(start, channel, steps[0])
             value, index = self._window(taps, offset, b.cast(first, i64), [best, nowhere])
-            plane = (b.iota(i64, lanes) + b.cast(b.index(channel), i64)) * math.prod(sizes[1:-1])
+            plane = (b.iota(i64, lanes) + b.cast(b.index(channel), i64)) * as_i64(b, plane_size)
             for operand, image, result in (
                 (call.result, self.values, value),
                 (call.one("indices"), self.indices, index + plane),
@@ -109,7 +109,7 @@ class _Pixels:
         dilation = self.op.window().dilations[axis]
         with b.loop(taps[0].first, taps[0].last, 1, carried=best) as loop:
             moved = moved_by(offset, loop.index, self.source.strides[axis + 1] * dilation)
-            there = place + b.cast(loop.index, i64) * (self.places[axis] * dilation)
+            there = place + b.cast(loop.index, i64) * as_i64(b, self.places[axis] * dilation)
             loop.set(*self._window(taps[1:], moved, there, loop.values))
         return loop.results
 
@@ -122,3 +122,11 @@ class _Pixels:
             b.select(takes, x, best),
             b.select(takes, b.splat(place, best.lanes) if best.lanes > 1 else place, index),
         ]
+
+
+def _steps(sizes: Extents) -> list[Index]:
+    """By how much a position in row-major order grows along each of some axes."""
+    steps: list[Index] = [1]
+    for size in reversed(sizes[1:]):
+        steps.insert(0, size * steps[0])
+    return steps

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from glow_mlir.codegen.access import computed, lanes_for, load
 from glow_mlir.codegen.bodies import Sink
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index, linear, nest, nest_steps, vector_loop
+from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, nest_steps, numbers, vector_loop
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
@@ -32,25 +32,22 @@ from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp,
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, strides_of
 from glow_mlir.dialects.properties import flag, integer
-from glow_mlir.dialects.shapes import Shape, element_of, size_along, sizes_of
-from glow_mlir.dialects.sizes import largest, static
+from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, rank_of, size_along
 from glow_mlir.dialects.target import Target
-from glow_mlir.dialects.windows import Window, is_channels_last
+from glow_mlir.dialects.windows import Window, channel_axis, is_channels_last
 
 
 @dataclass(frozen=True)
 class Image:
     """Sizes and strides of an image with its axes in the order batch, spatial axes, channels, whatever its layout."""
 
-    sizes: Shape
-    """The size of each axis; of the batch, the most there may be."""
+    sizes: Extents
     strides: Shape
 
     @staticmethod
-    def of(value: SSAValue, channels_last: bool) -> Image:
-        """The image behind an operand; raises `RunTimeSizeError` where another size than the batch is symbolic."""
-        batch, *rest = sizes_of(value)
-        shape, strides = (largest(batch), *static(tuple(rest))), strides_of(value)
+    def of(value: SSAValue, channels_last: bool, extents: Extents | None = None) -> Image:
+        """The image behind an operand, of that many elements along each axis; by default, of the most there may be."""
+        shape, strides = extents or largest_shape(value), strides_of(value)
         order = list(range(len(shape)))
         if not channels_last:
             order.append(order.pop(1))
@@ -69,12 +66,24 @@ class Taps:
     last: Index
 
     @staticmethod
-    def within(b: Builder, window: Window, axis: int, output: Index, outputs: int, bounds: tuple[int, int]) -> Taps:
-        """The taps of window `output`, one of `outputs` along `axis`, that lie in [low, high) of the input."""
-        low, high = bounds
-        size, stride, before = window.kernel[axis], window.strides[axis], window.pads[axis]
+    def within(
+        b: Builder, window: Window, axis: int, output: Index, counts: tuple[Index, Index], padded: bool = False
+    ) -> Taps:
+        """
+        The taps of window `output` along `axis` that lie in the input, or in its padding as well.
+
+        `counts` are how many windows there are, and how many elements of the input.
+        """
+        outputs, high = counts
+        low, end = (-window.padding(axis)[0], window.padding(axis)[1]) if padded else (0, 0)
+        high = high + end if end else high
+        size, stride, (before, after) = window.kernel[axis], window.strides[axis], window.padding(axis)
         origin: Index = output * stride - before
-        if low <= -before and (outputs - 1) * stride - before + window.extent(axis) <= high:
+        if isinstance(outputs, int) and isinstance(high, int):
+            is_whole = (outputs - 1) * stride - before + window.extent(axis) <= high
+        else:
+            is_whole = after <= end and not window.ceil_mode
+        if low <= -before and is_whole:
             return Taps(output, origin, 0, size)
         origin = b.index(origin)
         first = b.max(rounded_up(b, low - origin, window.dilations[axis]), 0)
@@ -104,6 +113,9 @@ def runs_over_channels(op: Pool) -> bool:
     """Whether vectors of a pool surely run over channels, which are then the columns of an epilogue's planes."""
     return is_channels_last(op.layout) and size_along(op.input, -1) > 1 and has_unit_stride(op.input)
 
+
+Counts = Sequence[tuple[Index, Index]]
+"""How many windows there are along each spatial axis, and how many elements of the input."""
 
 Combine = Callable[[Value, Value], Value]
 
@@ -196,8 +208,9 @@ class PoolKernel(Kernel):
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not self.OPERATOR or (self.FLOATS_ONLY and not is_float(element_of(op.operands[0]))):
             return False
-        for value in (cast(Pool, op).input, cast(Pool, op).result):
-            static(sizes_of(value)[1:])  # Pixels and channels are numbers.
+        size_along(
+            cast(Pool, op).input, channel_axis(rank_of(op.operands[0]), cast(Pool, op).layout)
+        )  # It is a number.
         return not op.regions or (runs_over_channels(cast(Pool, op)) and is_computed_as_stored(op))
 
     def initial(self, element: Attribute) -> float:
@@ -226,14 +239,14 @@ class PoolKernel(Kernel):
         """The result from the accumulator and the number of elements."""
         return total
 
-    def count(self, call: KernelCall, window: Window, sizes: Shape, taps: Sequence[Taps]) -> Value | None:
+    def count(self, call: KernelCall, window: Window, counts: Counts, taps: Sequence[Taps]) -> Value | None:
         """The number of elements, where the result depends on it."""
         return None
 
     def emit(self, call: KernelCall) -> None:
         op = cast(Pool, call.op)
         last = is_channels_last(op.layout)
-        before, after = Image.of(op.input, last), Image.of(op.result, last)
+        before, after = (Image.of(x.value, last, x.extents) for x in (call.one("input"), call.result))
         emission = PoolEmission(self, call, op.window(), before, after)
         if runs_along_rows(before, after, op.window()):
             emission.rows()
@@ -244,9 +257,10 @@ class PoolKernel(Kernel):
         pool = cast(Pool, op)
         before, after = (Image.of(value, is_channels_last(pool.layout)) for value in (pool.input, pool.result))
         if runs_along_rows(before, after, pool.window()):
-            return {"lines": math.prod(after.sizes) // max(1, after.sizes[-2])}
+            return {"lines": math.prod(numbers(after.sizes)) // max(1, numbers(after.sizes)[-2])}
         width = self.width(target, element_of(pool.input), (before.strides[-1], after.strides[-1]))
-        return {"lines": nest_steps((math.prod(after.sizes[:-1]), after.sizes[-1]), width)}
+        *pixels, channels = numbers(after.sizes)
+        return {"lines": nest_steps((math.prod(pixels), channels), width)}
 
 
 @dataclass(frozen=True)
@@ -258,11 +272,6 @@ class PoolEmission:
     window: Window
     before: Image
     after: Image
-
-    @property
-    def images(self) -> Index:
-        """How many images there are."""
-        return self.call.result.extents[0]
 
     def width(self, steps: tuple[int, int]) -> int:
         """Lanes of the innermost loop, whose operands move by `steps`."""
@@ -279,14 +288,13 @@ class PoolEmission:
             self.channels(self.width(steps), reduce, channels)
 
         share = self.call.share("lines")
-        by_pixels = math.prod(self.after.sizes[:-1]) >= share.parts
+        by_pixels = share.is_all or math.prod(numbers(self.after.sizes[:-1])) >= share.parts
         channels = ALL if by_pixels else share
-        extents = (self.images, *self.after.sizes[1:-1])
-        nest(self.call.b, extents, pixel, share if by_pixels else ALL)
+        nest(self.call.b, self.after.sizes[:-1], pixel, share if by_pixels else ALL)
 
     def channels(self, width: int, reduce: Reduce, share: Partition) -> None:
         """Vectors over the channels of a pixel, of which the share has some."""
-        b, size = self.call.b, self.after.sizes[-1]
+        b, (size,) = self.call.b, numbers(self.after.sizes[-1:])
         rest = size % max(1, width // kernel_costs(self.call.target).independent_vectors)
         if not self.kernel.MASKED_REST or not self.call.target.vector_bits or rest.bit_count() < 2:
             vector_loop(b, size, width, reduce, share, self.rest)
@@ -306,14 +314,19 @@ class PoolEmission:
         b, axis = self.call.b, len(self.window.kernel) - 1
         size, count = self.before.sizes[-2], self.after.sizes[-2]
         stride, before = self.window.strides[axis], self.window.pads[axis]
-        first = min(-(-before // stride), count)
-        last = max(first, min(count, (size - self.window.extent(axis) + before) // stride + 1))
+        first, last = -(-before // stride), size + (before + stride - self.window.extent(axis))
+        if isinstance(size, int) and isinstance(count, int) and isinstance(last, int):
+            first = min(first, count)
+            last = max(first, min(count, last // stride))
+        else:
+            first = b.min(b.index(count), first) if first else 0
+            last = b.max(b.min(b.max(b.index(last), 0) // stride, count), first)
 
         def row(indices: list[Index]) -> None:
             batch, channel, *outputs = indices
             outer = [self.taps(axis, output) for axis, output in enumerate(outputs)]
 
-            def clipped(start: int, stop: int) -> None:
+            def clipped(start: Index, stop: Index) -> None:
                 with b.loop(start, stop, 1) as x:
                     self.reduction(batch, [*outer, self.taps(axis, x)])(channel, 1)
 
@@ -322,19 +335,23 @@ class PoolEmission:
                 taps = Taps(place, place * stride - before, 0, self.window.kernel[axis])
                 self.reduction(batch, [*outer, taps], stride)(channel, lanes)
 
-            if first > 0:
+            if not isinstance(first, int) or first > 0:
                 clipped(0, first)
             width = self.width((1, 1)) if stride == 1 or self.call.target.vector_bits else 1
             vector_loop(b, last - first, width, whole, rest=self.rest)
-            if last < count:
+            if not isinstance(last, int) or not isinstance(count, int) or last < count:
                 clipped(last, count)
 
-        nest(b, (self.images, self.after.sizes[-1], *self.after.sizes[1:-2]), row, self.call.share("lines"))
+        nest(b, (self.after.sizes[0], self.after.sizes[-1], *self.after.sizes[1:-2]), row, self.call.share("lines"))
 
     def taps(self, axis: int, output: Index) -> Taps:
         """The taps along an axis that lie in the input."""
-        bounds = (0, self.before.sizes[axis + 1])
-        return Taps.within(self.call.b, self.window, axis, output, self.after.sizes[axis + 1], bounds)
+        return Taps.within(self.call.b, self.window, axis, output, self.counts[axis])
+
+    @property
+    def counts(self) -> Counts:
+        """How many windows and elements of the input there are along each spatial axis."""
+        return list(zip(self.after.sizes[1:-1], self.before.sizes[1:-1], strict=True))
 
     def reduction(self, batch: Index, taps: Sequence[Taps], stride: int = 1) -> Reduce:
         """
@@ -342,7 +359,7 @@ class PoolEmission:
 
         From one lane to the next there are `stride` elements of the input.
         """
-        count = self.kernel.count(self.call, self.window, self.before.sizes[1:-1], taps)
+        count = self.kernel.count(self.call, self.window, self.counts, taps)
         base = linear([batch, *(t.origin for t in taps)], self.before.strides[:-1])
         between = [pitch * size for pitch, size in zip(self.before.strides[1:], self.window.dilations, strict=False)]
         pixel = [batch, *(t.output for t in taps)]
@@ -413,17 +430,10 @@ class AvgPoolKernel(PoolKernel):
         assert count is not None
         return total / count
 
-    def count(self, call: KernelCall, window: Window, sizes: Shape, taps: Sequence[Taps]) -> Value | None:
+    def count(self, call: KernelCall, window: Window, counts: Counts, taps: Sequence[Taps]) -> Value | None:
         b = call.b
         if flag(cast(AvgPoolOp, call.op).count_include_pad):
-            outputs = window.outputs(sizes)
-            padding = [window.padding(axis) for axis in range(len(sizes))]
-            taps = [
-                Taps.within(
-                    b, window, axis, t.output, outputs[axis], (-padding[axis][0], sizes[axis] + padding[axis][1])
-                )
-                for axis, t in enumerate(taps)
-            ]
+            taps = [Taps.within(b, window, axis, t.output, counts[axis], padded=True) for axis, t in enumerate(taps)]
         total = b.index(1)
         for t in taps:
             total = total * t.count(b)

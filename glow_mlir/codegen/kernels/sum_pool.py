@@ -13,13 +13,12 @@ from glow_mlir.codegen.builder import arm
 from glow_mlir.codegen.builder.types import i8, i16, i32, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.pooling import Elements, PoolKernel, Taps, Visit
+from glow_mlir.codegen.kernels.pooling import Counts, Elements, PoolKernel, Taps, Visit
 from glow_mlir.codegen.selection.kernel import KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import byte_width, is_unsigned, storage_of
 from glow_mlir.dialects.glow_high.pooling import SumPoolOp
 from glow_mlir.dialects.quant import zero_point_of
-from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import Window
 
@@ -71,7 +70,7 @@ class SumPoolKernel(PoolKernel):
     def finish(self, call: KernelCall, total: Value, count: Value | None) -> Value:
         return total if count is None else total - count * zero_point_of(call.one("input").element)
 
-    def count(self, call: KernelCall, window: Window, sizes: Shape, taps: Sequence[Taps]) -> Value | None:
+    def count(self, call: KernelCall, window: Window, counts: Counts, taps: Sequence[Taps]) -> Value | None:
         if not zero_point_of(call.one("input").element):
             return None
         total = call.b.index(1)

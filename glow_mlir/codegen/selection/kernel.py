@@ -31,7 +31,7 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, sizes_of
 from glow_mlir.dialects.target import Target
-from glow_mlir.support.symbols import Size, Sizes, SymbolicSize
+from glow_mlir.support.symbols import Factor, Size, Sizes, Symbol, SymbolicSize
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,19 @@ def extents_at(sizes: Sizes, symbols: Mapping[str, Value]) -> Extents:
 
 def _extent(size: SymbolicSize, symbols: Mapping[str, Value]) -> Index:
     total: Index = size.offset
-    for names, factor in size.terms:
-        term: Index = factor
-        for symbol in names:
-            term = symbols[symbol.name] * term
+    for product, times in size.terms:
+        term: Index = times
+        for factor in product:
+            term = _factor(factor, symbols) * term
         total = term + total
     return total
+
+
+def _factor(factor: Factor, symbols: Mapping[str, Value]) -> Index:
+    """What a size is a multiple of: neither is negative, nor is what a quotient is of."""
+    if isinstance(factor, Symbol):
+        return symbols[factor.name]
+    return _extent(factor.dividend, symbols) // factor.divisor
 
 
 @dataclass(frozen=True)

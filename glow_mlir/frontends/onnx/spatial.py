@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from glow_mlir.dialects.shapes import Shape
-from glow_mlir.errors import ModelError
+from glow_mlir.dialects.sizes import HINT, largest, smallest
+from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.node import Node
 
 
@@ -16,7 +17,7 @@ def kernel_shape(node: Node, weights: int = 1) -> Shape:
     shape = node.shape(weights)
     if len(shape) != node.rank():
         hint = "both are […, …, spatial…]"
-        reason = f"{node.kind}: an input of shape {node.shape()} and weights of shape {shape} do not fit"
+        reason = f"{node.kind}: an input of shape {node.sizes()} and weights of shape {shape} do not fit"
         raise ModelError(reason, node=node.name, hint=hint)
     if (said := node.ints("kernel_shape", shape[2:])) != shape[2:]:
         reason = f"{node.kind}: kernel_shape is {list(said)}, but the weights have the shape {shape}"
@@ -34,9 +35,13 @@ def padding(node: Node, kernel: Shape, strides: Shape, dilations: Shape) -> Shap
         raise ModelError(f"{node.kind}: auto_pad '{mode}' does not exist", node=node.name)
     before: list[int] = []
     after: list[int] = []
-    for axis, size in enumerate(node.shape()[2:]):
-        extent = (kernel[axis] - 1) * dilations[axis] + 1
-        total = max(0, (-(-size // strides[axis]) - 1) * strides[axis] + extent - size)
+    for axis, size in enumerate(node.sizes()[2:]):
+        extent, stride = (kernel[axis] - 1) * dilations[axis] + 1, strides[axis]
+        needed = ((size + (stride - 1)) // stride - 1) * stride + extent - size
+        if smallest(needed) != largest(needed):
+            reason = f"auto_pad '{mode}' by steps of {stride} pads an axis of {size} elements differently for each size"
+            raise UnsupportedError(f"{node.kind}: {reason}", node=node.name, hint=HINT)
+        total = max(0, smallest(needed))
         small, large = total // 2, total - total // 2
         before.append(small if mode == "SAME_UPPER" else large)
         after.append(large if mode == "SAME_UPPER" else small)

@@ -21,7 +21,7 @@ from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.onnx.order import used_names
 from glow_mlir.frontends.onnx.traversal import all_graphs
 from glow_mlir.ir.locations import location_name
-from glow_mlir.support.symbols import Product, Size, Sizes
+from glow_mlir.support.symbols import Factor, Product, Quotient, Size, Sizes
 
 OPSET = 21
 """The version of ONNX's operators that are written."""
@@ -196,18 +196,23 @@ class Writer:
         return self._sizes[sizes]
 
     def _size(self, size: Size) -> str:
-        """A size as a vector of one number: a sum of products of symbols."""
+        """A size as a vector of one number: a sum of products of symbols and quotients."""
         if isinstance(size, int):
             return self.constant([size])
         terms = [self._term(product, factor) for product, factor in size.terms]
         return self._folded("Add", [*terms, *([self.constant([size.offset])] if size.offset else [])])
 
     def _term(self, product: Product, factor: int) -> str:
-        for symbol in product:
-            if symbol.name not in self.counts:
-                raise self.unsupported(f"no input has the size '{symbol.name}' itself")
-        factors = [self.counts[symbol.name] for symbol in product]
+        factors = [self._factor(item) for item in product]
         return self._folded("Mul", [*factors, *([self.constant([factor])] if factor != 1 else [])])
+
+    def _factor(self, factor: Factor) -> str:
+        """What a size is a multiple of; neither side of a division is negative."""
+        if isinstance(factor, Quotient):
+            return self.emit("Div", self._size(factor.dividend), self.constant([factor.divisor]))
+        if factor.name not in self.counts:
+            raise self.unsupported(f"no input has the size '{factor.name}' itself")
+        return self.counts[factor.name]
 
     def _folded(self, kind: str, names: Sequence[str]) -> str:
         """One value after the other, joined by an operator."""
