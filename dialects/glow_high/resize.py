@@ -19,13 +19,15 @@ from glow_mlir.dialects.properties import (
     flag_prop,
     float_prop,
     floats,
-    ints,
-    ints_prop,
     optional_floats_prop,
+    sizes,
+    sizes_prop,
     text,
     text_prop,
 )
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of, tensor
+from glow_mlir.dialects.sizes import RunTimeSizeError, largest, smallest, static
+from glow_mlir.support.symbols import Size
 
 MODES = ("nearest", "linear", "cubic")
 """How elements between those of the input are made."""
@@ -41,8 +43,16 @@ COORDINATES = (
 )
 """Which place of the input a place of the result stands for."""
 
+BY_SCALE = ("half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn")
+"""The rules by which a place follows from the scale, whatever the sizes are; but for results of one element."""
+
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 """Which element is the nearest one of a place between two."""
+
+
+def _ratio(before: Size, after: Size) -> float:
+    first, last = static((before, after))
+    return last / first
 
 
 @irdl_op_definition
@@ -54,7 +64,8 @@ class ResizeOp(DataMovement):
     starts and then all ends as fractions of the axes, counts for `tf_crop_and_resize` only, where places outside the
     input have the value `extrapolation`. `rounding` is for mode `nearest`, `cubic_coefficient` for `cubic`. With
     `antialias` the kernel widens where an axis shrinks; with `exclude_outside` elements beyond the border do not count,
-    else the last one stands for them.
+    else the last one stands for them. Along an axis whose size is known at run time only and changes, places follow from
+    the scale alone, by a rule of `BY_SCALE`.
 
     ```mlir
     %y = glow_high.resize %x {shape = [1, 64, 56, 56], mode = "linear"} : tensor<1x64x56x56xf32>
@@ -64,7 +75,7 @@ class ResizeOp(DataMovement):
     name = "glow_high.resize"
 
     input = operand_def(SCALARS)
-    shape = ints_prop()
+    shape = sizes_prop()
     scales = optional_floats_prop()
     mode = text_prop("nearest")
     coordinates = text_prop("half_pixel")
@@ -80,7 +91,8 @@ class ResizeOp(DataMovement):
         """Elements of the result an element of the input, along each axis."""
         if self.scales is not None:
             return floats(self.scales)
-        return tuple(after / before for before, after in zip(shape_of(self.input), ints(self.shape), strict=True))
+        pairs = zip(sizes_of(self.input), sizes(self.shape), strict=True)
+        return tuple(1.0 if before == after else _ratio(before, after) for before, after in pairs)
 
     def region(self, axis: int) -> tuple[float, float]:
         """Where the region of interest starts and ends along an axis."""
@@ -88,14 +100,14 @@ class ResizeOp(DataMovement):
         return (roi[axis], roi[axis + len(roi) // 2]) if roi else (0.0, 1.0)
 
     def is_identity(self) -> bool:
-        same = shape_of(self.input) == ints(self.shape) and all(ratio == 1.0 for ratio in self.ratios())
+        same = sizes_of(self.input) == sizes(self.shape) and all(ratio == 1.0 for ratio in self.ratios())
         return same and text(self.coordinates) != "tf_crop_and_resize"
 
     def moves_only(self) -> bool:
         return text(self.mode) == "nearest" and text(self.coordinates) != "tf_crop_and_resize"
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape, given, element = ints(self.shape), shape_of(self.input), element_of(self.input)
+        shape, given, element = sizes(self.shape), sizes_of(self.input), element_of(self.input)
         for word, words in ((self.mode, MODES), (self.coordinates, COORDINATES), (self.rounding, ROUNDINGS)):
             require(text(word) in words, f"'{text(word)}' is none of {', '.join(words)}")
         require(len(shape) == len(given), f"shape must have {len(given)} elements, one for each axis")
@@ -106,13 +118,23 @@ class ResizeOp(DataMovement):
         nearest = text(self.mode) == "nearest"
         require(nearest or not is_bool(element), f"truth values have no {text(self.mode)} between")
         require(not (nearest and flag(self.antialias)), "antialias needs mode linear or cubic")
+        for before, after, ratio in zip(given, shape, self.ratios(), strict=True):
+            if not (isinstance(before, int) and isinstance(after, int)) and not (before == after and ratio == 1.0):
+                self._check_by_scale(before, ratio)
         return (tensor(shape, element),)
+
+    def _check_by_scale(self, before: Size, ratio: float) -> None:
+        """Raise `RunTimeSizeError` for a size that decides where places are, and is known at run time only."""
+        word, exact = text(self.coordinates), (smallest(before) * ratio, largest(before) * ratio)
+        alike = word in BY_SCALE and not (word == "pytorch_half_pixel" and exact[0] <= 1 <= exact[1])
+        if not alike or smallest(before) < 1 or flag(self.exclude_outside):
+            raise RunTimeSizeError(before)
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         resized = [permutation[axis] for axis, ratio in enumerate(self.ratios()) if ratio != 1.0]
         if text(self.mode) != "nearest" and resized != sorted(resized):
             return None  # One axis comes after the other, and each rounds.
-        lists: dict[str, AttributeValue] = {"shape": moved(ints(self.shape), permutation)}
+        lists: dict[str, AttributeValue] = {"shape": moved(sizes(self.shape), permutation)}
         if self.scales is not None:
             lists["scales"] = moved(floats(self.scales), permutation)
         if self.roi is not None:
@@ -121,7 +143,7 @@ class ResizeOp(DataMovement):
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         crops = text(self.coordinates) == "tf_crop_and_resize"
-        along = zip(operands[0].axes, ints(self.shape), self.ratios(), strict=True)
+        along = zip(operands[0].axes, static(sizes(self.shape)), self.ratios(), strict=True)
         return [
             operands[0].with_axes(
                 [axis if ratio == 1.0 and not crops else resized(axis, size) for axis, size, ratio in along]

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from glow_mlir.dialects.glow_high.resize import ResizeOp
-from glow_mlir.dialects.properties import flag, ints, number, text
-from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.properties import flag, number, sizes, text
+from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.dialects.sizes import largest
 from glow_mlir.ir.registry import semantics
+from glow_mlir.support.symbols import Sizes
 
 
 @dataclass(frozen=True)
@@ -124,14 +126,19 @@ def _neighbours(op: ResizeOp, x: np.ndarray, scale: float) -> tuple[np.ndarray, 
     return elements.astype(np.int64), weights / weights.sum(axis=1, keepdims=True)
 
 
-def samplings(op: ResizeOp) -> Iterator[AxisSampling]:
-    """How each axis that changes is resampled."""
+def samplings(op: ResizeOp, given: Sizes | None = None) -> Iterator[AxisSampling]:
+    """
+    How each axis that changes is resampled, of an input of those sizes, by default what is known of its own.
+
+    Where symbols decide, it is told for the largest size: of a smaller one, the last element stands for those behind.
+    """
     crops = text(op.coordinates) == "tf_crop_and_resize"
-    sizes = zip(shape_of(op.input), ints(op.shape), op.ratios(), strict=True)
-    for axis, (before, after, scale) in enumerate(sizes):
+    changes = zip(given or sizes_of(op.input), sizes(op.shape), op.ratios(), strict=True)
+    for axis, (size, places, scale) in enumerate(changes):
         start, end = op.region(axis)
-        if before == after and np.isclose(scale, 1.0) and not (crops and (start, end) != (0.0, 1.0)):
+        if size == places and np.isclose(scale, 1.0) and not (crops and (start, end) != (0.0, 1.0)):
             continue
+        before, after = largest(size), largest(places)
         place = PLACES[text(op.coordinates)]
         x = place(_Axis(before, after, scale, start, end), np.arange(after, dtype=np.float64))
         elements, weights = _neighbours(op, x, scale)
@@ -156,7 +163,7 @@ def resize(op: ResizeOp, x: np.ndarray) -> np.ndarray:
     """One axis after the other, in f64, rounded once."""
     nearest = text(op.mode) == "nearest"
     result = x if nearest else x.astype(np.float64)
-    for sampling in samplings(op):
+    for sampling in samplings(op, x.shape):
         trailing = (1,) * (x.ndim - 1 - sampling.axis)
         taken = np.take(result, sampling.indices, axis=sampling.axis)
         weights = sampling.weights.reshape(*sampling.weights.shape, *trailing)

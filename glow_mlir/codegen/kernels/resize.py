@@ -24,6 +24,7 @@ from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.target import Target
 from glow_mlir.interpreter.resize import AxisSampling, samplings
 
@@ -45,6 +46,7 @@ class ResizeKernel(Kernel):
 
     name = "resize"
     AXES = ("lines",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not ResizeOp:
@@ -76,14 +78,14 @@ def _repetition(sampling: AxisSampling, size: int) -> int | None:
 def _repeat(call: KernelCall, axes: dict[int, AxisSampling]) -> bool:
     """Copy with whole factors; false where one is not whole."""
     source, result = call.one("input"), call.result
-    shape: list[int] = []
+    shape: list[Index] = []
     into: list[int] = []
     out_of: list[int] = []
-    for axis, size in enumerate(source.shape):
-        factor = _repetition(axes[axis], size) if axis in axes else 1
+    for axis, (size, extent) in enumerate(zip(source.sizes, source.extents, strict=True)):
+        factor = _repetition(axes[axis], largest(size)) if axis in axes else 1
         if factor is None:
             return False
-        shape += [size, factor]
+        shape += [extent, factor]
         into += [factor * result.strides[axis], result.strides[axis]]
         out_of += [source.strides[axis], 0]
     copy_box(call.b, tuple(shape), Box(result, tuple(into)), Box(source, tuple(out_of)), call.share("lines"))
@@ -102,7 +104,7 @@ def _interpolate(call: KernelCall, axes: dict[int, AxisSampling]) -> None:
     """Loops over the places up to the last axis that changes, then over vectors of the others."""
     b, source, result = call.b, call.one("input"), call.result
     depth = max(axes, default=-1) + 1
-    inner = result.shape[depth:]
+    inner = result.extents[depth:]
     into, out_of = Box(result, result.strides[depth:]), Box(source, source.strides[depth:])
     type_ = computed(source.element)
     last = (source.strides[-1], result.strides[-1]) if inner else (1, 1)
@@ -128,7 +130,7 @@ def _interpolate(call: KernelCall, axes: dict[int, AxisSampling]) -> None:
         extents = inner or (1,)
         vector_nest(b, extents, width, blend)
 
-    nest(b, result.shape[:depth], point, call.share("lines"))
+    nest(b, result.extents[:depth], point, call.share("lines"))
 
 
 def _taps(call: KernelCall, axes: dict[int, AxisSampling], place: Sequence[Index]) -> list[_Tap]:
@@ -147,6 +149,8 @@ def _taps(call: KernelCall, axes: dict[int, AxisSampling], place: Sequence[Index
         entry = i64 if wide else i32
         here = b.index(position) * count
         moves = [b.index(offsets.at(here + tap, entry).load(entry)) for tap in range(count)]
+        if not isinstance(size := source.extents[axis], int):
+            moves = [b.min(move, (size - 1) * stride) for move in moves]
         weights: list[Value | None] = [None]
         if text(cast(ResizeOp, call.op).mode) != "nearest":
             type_ = computed(source.element)

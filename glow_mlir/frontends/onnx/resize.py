@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
 from glow_mlir.dialects.glow_high.resize import ResizeOp
-from glow_mlir.dialects.shapes import has_static_shape, normalize_axis, shape_of, sizes_of
-from glow_mlir.dialects.sizes import HINT
+from glow_mlir.dialects.shapes import has_static_shape, normalize_axis, sizes_of
+from glow_mlir.dialects.sizes import HINT, largest, static
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_operator
-from glow_mlir.support.symbols import quotient
+from glow_mlir.support.symbols import Size, quotient
+
+_MOST_ELEMENTS = 1 << 62
+"""A size that is too large."""
 
 _LARGEST = float(np.finfo(np.float32).max)
 """The largest number of f32, as which larger ones count: both are too large for a size."""
@@ -38,11 +42,26 @@ def _checked(node: Node, scales: Sequence[float]) -> list[float]:
     return list(scales)
 
 
-def _scaled(size: int, scale: float) -> int:
+_MOST_PARTS = 64
+"""Into how many parts a scale cuts an element, at most, for the quotients of sizes that are known at run time only."""
+
+
+def _scaled(node: Node, size: Size, scale: float) -> Size:
+    """A size by a scale; raises `UnsupportedError` where the one is no quotient of the other for all sizes."""
+    if isinstance(size, int):
+        return int(_scaled_numbers(np.array(size), scale))
+    part, sizes = Fraction(scale).limit_denominator(_MOST_PARTS), np.arange(size.least, size.most + 1)
+    if not np.array_equal(_scaled_numbers(sizes, scale), sizes * part.numerator // part.denominator):
+        reason = f"{node.kind}: {size} elements by {scale} are no quotient of that size"
+        raise UnsupportedError(reason, node=node.name, hint=HINT)
+    return size * part.numerator // part.denominator
+
+
+def _scaled_numbers(sizes: np.ndarray, scale: float) -> np.ndarray:
     # In f32, as shape inference has it: 3 elements by f32(5/3) are 5, although the exact product is below.
     with np.errstate(over="ignore"):
-        scaled = np.float32(size) * np.float32(min(scale, _LARGEST))
-    return math.floor(min(float(scaled), _LARGEST))
+        scaled = sizes.astype(np.float32) * np.float32(min(scale, _LARGEST))
+    return np.floor(np.minimum(scaled, np.float32(_MOST_ELEMENTS))).astype(np.int64)
 
 
 def _simple(node: Node, scales: Sequence[float]) -> SSAValue:
@@ -59,10 +78,10 @@ def _simple(node: Node, scales: Sequence[float]) -> SSAValue:
 def _resized(node: Node, value: SSAValue, scales: Sequence[float], mode: str, rounding: str) -> SSAValue:
     if all(scale == 1.0 for scale in scales):
         return value
-    if not has_static_shape(value):
-        return _repeated(node, value, scales, (mode, "asymmetric", rounding))
-    shape = [_scaled(size, scale) for size, scale in zip(shape_of(value), scales, strict=True)]
-    node.check_size(*shape)
+    if not has_static_shape(value) and _repeats(scales, (mode, "asymmetric", rounding)):
+        return _repeated(node, value, scales)
+    shape = [_scaled(node, size, scale) for size, scale in zip(sizes_of(value), scales, strict=True)]
+    node.check_size(*map(largest, shape))
     scales = [float(scale) for scale in scales]
     return node.emit(
         ResizeOp, value, shape=shape, scales=scales, mode=mode, coordinates="asymmetric", rounding=rounding
@@ -77,25 +96,38 @@ REPEATS = {
 """Mode, coordinates and rounding by which each element comes as many times as a whole scale says."""
 
 
-def _factors(node: Node, axes: Sequence[int]) -> list[float]:
-    """The scale along each axis of a Resize, also where the sizes say it."""
-    factors = [1.0] * node.rank()
-    if _given(node, 3):
-        wanted = node.told_sizes(3, "the size")
-        quotients = [quotient(size, node.sizes()[axis]) for axis, size in zip(axes, wanted, strict=True)]
-        given = [float(found) if isinstance(found, int) else math.nan for found in quotients]
-    else:
-        given = _scales(node, 2)
-    for axis, factor in _per_axis(node, given, axes, "scales").items():
-        factors[axis] = factor
-    return factors
+def _run_time_sizes(node: Node, axes: Sequence[int]) -> tuple[list[Size], list[float]]:
+    """Sizes and scales of a Resize along all axes, where some are known at run time only."""
+    shape, scales = list(node.sizes()), [1.0] * node.rank()
+    if not _given(node, 3):
+        for axis, scale in _per_axis(node, _scales(node, 2), axes, "scales").items():
+            shape[axis], scales[axis] = _scaled(node, shape[axis], scale), scale
+        return shape, scales
+    if node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise node.unsupported("an aspect ratio that is kept needs sizes that are numbers")
+    for axis, wanted in _per_axis(node, node.told_sizes(3, "the size"), axes, "sizes").items():
+        shape[axis], scales[axis] = wanted, _ratio(node, shape[axis], wanted)
+    return shape, scales
 
 
-def _repeated(node: Node, value: SSAValue, factors: Sequence[float], rule: tuple[str, ...]) -> SSAValue:
+def _ratio(node: Node, before: Size, after: Size) -> float:
+    """The scale by which one size becomes the other; raises `UnsupportedError` where it differs with symbols."""
+    if isinstance(before, int) and isinstance(after, int):
+        return after / before
+    scale = 1 if before == after else quotient(after, before)
+    if not isinstance(scale, int):
+        reason = f"{node.kind}: {before} elements become {after} by a scale that differs with the sizes"
+        raise UnsupportedError(reason, node=node.name, hint=HINT)
+    return float(scale)
+
+
+def _repeats(scales: Sequence[float], rule: tuple[str, str, str]) -> bool:
+    """Whether each element comes a number of times."""
+    return rule in REPEATS and all(scale >= 1 and float(scale).is_integer() for scale in scales)
+
+
+def _repeated(node: Node, value: SSAValue, factors: Sequence[float]) -> SSAValue:
     """A value of sizes that are known at run time only, each element of which comes several times."""
-    if rule not in REPEATS or not all(factor >= 1 and factor.is_integer() for factor in factors):
-        reason = "sizes that are known at run time only take whole scales, and the nearest element"
-        raise UnsupportedError(f"{node.kind}: {reason}", node=node.name, hint=HINT)
     sizes, times = sizes_of(value), [int(factor) for factor in factors]
     pairs = list(zip(sizes, times, strict=True))
     apart = node.emit(ReshapeOp, value, shape=[item for size in sizes for item in (size, 1)])
@@ -127,12 +159,15 @@ def resize(node: Node) -> SSAValue:
     """Scales or sizes as operands; attributes choose the rules."""
     axes = [normalize_axis(axis, node.rank()) for axis in node.ints("axes", range(node.rank()))]
     properties = ATTRIBUTE_MAPS["Resize"].import_from(node)
-    if not has_static_shape(node.input()):
-        rule = tuple(str(properties[name]) for name in ("mode", "coordinates", "rounding"))
-        return _repeated(node, node.input(), _factors(node, axes), rule)
-    shape, scales = _by_sizes(node, axes) if _given(node, 3) else _by_scales(node, axes)
-    node.check_size(*shape)
-    coordinates = properties["coordinates"]
+    mode, coordinates, rounding = (str(properties[name]) for name in ("mode", "coordinates", "rounding"))
+    shape: Sequence[Size]
+    if has_static_shape(node.input()):
+        shape, scales = _by_sizes(node, axes) if _given(node, 3) else _by_scales(node, axes)
+    else:
+        shape, scales = _run_time_sizes(node, axes)
+        if _repeats(scales, (mode, coordinates, rounding)):
+            return _repeated(node, node.input(), scales)
+    node.check_size(*map(largest, shape))
     if coordinates == _NEAREST_ONLY and node.version >= _WITHOUT_NEAREST_ONLY:
         hint = "half_pixel has taken its place"
         reason = f"Resize: opset {node.version} has no coordinates '{coordinates}'"
@@ -160,7 +195,7 @@ def _per_axis(node: Node, values: Sequence[float], axes: Sequence[int], role: st
 
 def _by_scales(node: Node, axes: Sequence[int]) -> tuple[list[int], list[float]]:
     scales = _per_axis(node, _scales(node, 2), axes, "scales")
-    shape = [_scaled(size, scales.get(axis, 1.0)) for axis, size in enumerate(node.shape())]
+    shape = [static((_scaled(node, size, scales.get(axis, 1.0)),))[0] for axis, size in enumerate(node.shape())]
     return shape, [scales.get(axis, 1.0) for axis in range(node.rank())]
 
 

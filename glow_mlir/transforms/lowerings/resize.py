@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
@@ -16,10 +14,12 @@ from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.properties import number, text
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, rank_of, size_along, sizes_of
+from glow_mlir.dialects.sizes import RunTimeSizeError
 from glow_mlir.interpreter.resize import AxisSampling, samplings
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
+from glow_mlir.support.symbols import product_of
 
 MOST_GATHERS = 4
 """With more taps than this, as antialiasing has, a matrix product is the better way."""
@@ -28,13 +28,18 @@ MOST_GATHERS = 4
 @lowering(ResizeOp)
 def resize(op: ResizeOp, emit: Emitter) -> SSAValue:
     """One axis after the other; integers are interpolated as f32 and rounded."""
-    value = op.input
+    value, given = op.input, sizes_of(op.input)
     weighted = text(op.mode) != "nearest"
     element = element_of(value)
     through_floats = weighted and not is_float(element)
     if through_floats:
         value = emit(CastOp, value, to=f32)
     for sampling in samplings(op):
+        if not isinstance(given[sampling.axis], int):
+            if not through_floats:
+                raise RunTimeSizeError(given[sampling.axis])
+            resized = emit(ResizeOp, value, **op.properties)
+            return emit(CastOp, emit(RoundOp, resized), to=element)
         if not weighted:
             value = _gather(emit, value, sampling, 0)
         elif sampling.indices.shape[1] <= MOST_GATHERS:
@@ -71,14 +76,14 @@ def _weighted_gathers(emit: Emitter, value: SSAValue, sampling: AxisSampling) ->
 
 def _matrix_product(emit: Emitter, value: SSAValue, sampling: AxisSampling) -> SSAValue:
     """The axis, moved to the end, times a matrix with the weights of each place as a column."""
-    shape, axis = shape_of(value), sampling.axis
+    shape, axis = sizes_of(value), sampling.axis
     places = len(sampling.indices)
-    matrix = np.zeros((shape[axis], places), numpy_dtype(element_of(value)))
+    matrix = np.zeros((size_along(value, axis), places), numpy_dtype(element_of(value)))
     columns = np.broadcast_to(np.arange(places)[:, None], sampling.indices.shape)
     np.add.at(matrix, (sampling.indices, columns), sampling.weights.astype(matrix.dtype))
     order = (*(i for i in range(len(shape)) if i != axis), axis)
     rest = tuple(shape[i] for i in order[:-1])
-    rows = emit(ReshapeOp, emit(TransposeOp, value, permutation=order), shape=(math.prod(rest), shape[axis]))
+    rows = emit(ReshapeOp, emit(TransposeOp, value, permutation=order), shape=(product_of(rest), shape[axis]))
     product = emit(MatMulOp, rows, emit.constant(matrix, "weights"))
     product = emit(ReshapeOp, product, shape=(*rest, places))
     return emit(TransposeOp, product, permutation=tuple(order.index(i) for i in range(len(shape))))
