@@ -10,7 +10,6 @@ from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInter
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, var_operand_def
 from xdsl.pattern_rewriter import RewritePattern
-from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import storage_of
@@ -60,7 +59,7 @@ from glow_mlir.dialects.shapes import (
     tensor,
 )
 from glow_mlir.dialects.sizes import largest, smallest, static
-from glow_mlir.support.symbols import Size, product_of, quotient
+from glow_mlir.support.symbols import Size, product_of
 
 
 class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
@@ -223,7 +222,7 @@ class SliceOp(DataMovement):
     Every `steps`-th element from `starts` on, up to `ends` without it, along each axis (ONNX Slice, Split).
 
     Nothing counts from the back. A negative step walks down from `starts`; its end is -1 where it takes element 0.
-    Starts and ends may be known at run time only; the step then divides what lies between them.
+    Starts and ends may be known at run time only.
 
     ```mlir
     %y = glow_high.slice %x {starts = [0, 9], ends = [1, -1], steps = [1, -1]} : tensor<1x10xf32>
@@ -295,15 +294,14 @@ def taken_of(axis: int, size: Size, start: Size, end: Size, step: int) -> Size:
         inside = not part or (0 <= part[0] < smallest(size) and 0 <= part[-1] < smallest(size))
         require(inside, f"[{start}, {end}) leaves axis {axis} of {size} elements")
         return len(part)
-    count = quotient(end - start, step)
-    if count is None:
-        raise VerifyException(f"no size is the number of elements from {start} to {end} by {step} along axis {axis}")
+    between = end - start if step > 0 else start - end
     if step > 0:
         inside = smallest(start) >= 0 and smallest(size - end) >= 0
     else:
         inside = smallest(end) >= -1 and smallest(size - start) >= 1
     require(inside, f"[{start}, {end}) may leave axis {axis} of {size} elements")
-    return count
+    require(smallest(between) > -abs(step), f"[{start}, {end}) may be no part of axis {axis}")
+    return (between + (abs(step) - 1)) // abs(step)
 
 
 PAD_MODES = ("constant", "edge", "reflect", "wrap")

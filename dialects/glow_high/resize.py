@@ -64,8 +64,8 @@ class ResizeOp(DataMovement):
     starts and then all ends as fractions of the axes, counts for `tf_crop_and_resize` only, where places outside the
     input have the value `extrapolation`. `rounding` is for mode `nearest`, `cubic_coefficient` for `cubic`. With
     `antialias` the kernel widens where an axis shrinks; with `exclude_outside` elements beyond the border do not count,
-    else the last one stands for them. Along an axis whose size is known at run time only and changes, places follow from
-    the scale alone, by a rule of `BY_SCALE`.
+    else the last one stands for them. Where an axis of a size that is known at run time only changes, the scale alone
+    says places, by a rule of `BY_SCALE`.
 
     ```mlir
     %y = glow_high.resize %x {shape = [1, 64, 56, 56], mode = "linear"} : tensor<1x64x56x56xf32>

@@ -35,6 +35,8 @@ def _divided(total: Size, part: Size) -> Size:
         whole = abs(total) // abs(part)
         return whole if (total < 0) == (part < 0) else -whole
     found = quotient(total, part)
+    if found is None and isinstance(part, int) and part > 0 and smallest(total) >= 0:
+        return total // part
     if found is None:
         raise ValueError(f"{total} / {part} is no size")
     return found

@@ -26,6 +26,8 @@ from glow_mlir.frontends.builder.slices import (
     computed_parts,
     cut,
     equal_parts,
+    gathered,
+    scalar,
 )
 from glow_mlir.frontends.onnx.attribute_map import AttributeMap, integer
 from glow_mlir.frontends.onnx.node import Node
@@ -138,7 +140,7 @@ def depth_to_space(node: Node) -> SSAValue:
         "DCR": ((batch, block, block, depth, height, width), (0, 3, 4, 1, 5, 2)),
         "CRD": ((batch, depth, block, block, height, width), (0, 1, 4, 2, 5, 3)),
     }[mode]
-    return _rearranged(node, split, order, (batch, depth, height * block, width * block))
+    return _rearranged(node, node.input(), split, order, (batch, depth, height * block, width * block))
 
 
 @onnx_operator("SpaceToDepth")
@@ -148,10 +150,15 @@ def space_to_depth(node: Node) -> SSAValue:
     batch, channels, height, width = _image(node)
     if mode not in ("DCR", "CRD") or any(isinstance(size, int) and size % block for size in (height, width)):
         raise ModelError(f"SpaceToDepth: mode '{mode}' with blocks of {block} does not fit", node=node.name)
-    rows, columns = _left(height, block), _left(width, block)
+    # Blocks that an image of sizes known at run time only does not fill are asked for whole: the call fails.
+    rows, columns = ((size + (block - 1)) // block for size in (height, width))
+    image = node.input()
+    for axis, (count, size) in enumerate(((rows, height), (columns, width)), start=2):
+        if count * block != size:
+            image = gathered(node, image, axis, scalar(node, 0), count * block)
     split = (batch, channels, rows, block, columns, block)
     order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
-    return _rearranged(node, split, order, (batch, channels * block**2, rows, columns))
+    return _rearranged(node, image, split, order, (batch, channels * block**2, rows, columns))
 
 
 def _image(node: Node) -> Sizes:
@@ -160,9 +167,9 @@ def _image(node: Node) -> Sizes:
     return node.sizes()
 
 
-def _rearranged(node: Node, split: Sizes, order: Shape, shape: Sizes) -> SSAValue:
-    """The operand with axes split, put in another order, and merged."""
-    parts = node.emit(ReshapeOp, node.input(), shape=split)
+def _rearranged(node: Node, image: SSAValue, split: Sizes, order: Shape, shape: Sizes) -> SSAValue:
+    """An image with axes split, put in another order, and merged."""
+    parts = node.emit(ReshapeOp, image, shape=split)
     return node.emit(ReshapeOp, node.emit(TransposeOp, parts, permutation=order), shape=shape)
 
 
@@ -228,7 +235,7 @@ def _part(start: Bound, end: Bound, step: int, size: Size) -> tuple[Size, Size, 
         return None
     if largest(count) <= 0:
         return 0, 0, 1
-    return None if quotient(last - first, step) is None else (first, last, step)
+    return first, last, step
 
 
 def _from_front(bound: Size, size: Size) -> Size | None:

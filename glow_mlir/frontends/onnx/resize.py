@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -18,6 +19,8 @@ from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Size, quotient
+
+T = TypeVar("T")
 
 _MOST_ELEMENTS = 1 << 62
 """A size that is too large."""
@@ -187,7 +190,7 @@ def _given(node: Node, position: int) -> bool:
     return node.optional(position) is not None and 0 not in node.shape(position)
 
 
-def _per_axis(node: Node, values: Sequence[float], axes: Sequence[int], role: str) -> dict[int, float]:
+def _per_axis(node: Node, values: Sequence[T], axes: Sequence[int], role: str) -> dict[int, T]:
     if len(values) != len(axes):
         raise ModelError(f"Resize: {len(values)} {role} do not fit {len(axes)} axes", node=node.name)
     return dict(zip(axes, values, strict=True))
