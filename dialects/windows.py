@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import DenseArrayBase, StringAttr
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.properties import ints, text
-from glow_mlir.dialects.shapes import Shape, require, shape_of, size_along, sizes_of
+from glow_mlir.dialects.shapes import Shape, require, shape_of, sizes_of
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.support.symbols import Size, Sizes
 
@@ -110,12 +110,13 @@ def split_image(value: SSAValue | Shape, layout: StringAttr) -> tuple[int, Shape
     return shape[0], shape[2:], shape[1]
 
 
-def split_sizes(value: SSAValue, layout: StringAttr) -> tuple[Size, Sizes, int]:
-    """Like `split_image`, where batch and spatial sizes may be known at run time only."""
+def split_sizes(value: SSAValue, layout: StringAttr) -> tuple[Size, Sizes, Size]:
+    """Like `split_image`, where sizes may be known at run time only."""
     sizes = sizes_of(value)
     require(len(sizes) >= 3, f"expected batch, channels and at least one spatial axis, got shape {sizes}")
-    channels = size_along(value, channel_axis(len(sizes), layout))
-    return sizes[0], sizes[1:-1] if is_channels_last(layout) else sizes[2:], channels
+    if is_channels_last(layout):
+        return sizes[0], sizes[1:-1], sizes[-1]
+    return sizes[0], sizes[2:], sizes[1]
 
 
 def channel_axis(rank: int, layout: StringAttr) -> int:
@@ -123,6 +124,6 @@ def channel_axis(rank: int, layout: StringAttr) -> int:
     return rank - 1 if is_channels_last(layout) else 1
 
 
-def join_image(batch: Size, spatial: Sizes, channels: int, layout: StringAttr) -> Sizes:
+def join_image(batch: Size, spatial: Sizes, channels: Size, layout: StringAttr) -> Sizes:
     """The shape of an image tensor: the inverse of `split_image`."""
     return (batch, *spatial, channels) if is_channels_last(layout) else (batch, channels, *spatial)

@@ -27,7 +27,17 @@ from glow_mlir.dialects.properties import (
     optional_type_prop,
     text_prop,
 )
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, size_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import (
+    Shape,
+    element_of,
+    rank_of,
+    require,
+    shape_of,
+    size_along,
+    size_of,
+    sizes_of,
+    tensor,
+)
 from glow_mlir.dialects.sizes import smallest, static
 from glow_mlir.dialects.windows import (
     CHANNELS_LAST,
@@ -82,7 +92,8 @@ class ConvOp(Windowed):
         return ParallelAxes.shared(1, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        batch, spatial, channels = split_sizes(self.input, self.layout)
+        batch, spatial, _ = split_sizes(self.input, self.layout)
+        channels = size_along(self.input, channel_axis(rank_of(self.input), self.layout))
         outputs, kernel, depth = split_image(self.filter, self.layout)
         group = integer(self.group)
         require(len(kernel) == len(spatial), f"the filter has {len(kernel)} spatial axes, the input {len(spatial)}")
@@ -162,7 +173,8 @@ class ConvTransposeOp(HighOp):
         )
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        batch, spatial, channels = split_sizes(self.input, self.layout)
+        batch, spatial, _ = split_sizes(self.input, self.layout)
+        channels = size_along(self.input, channel_axis(rank_of(self.input), self.layout))
         depth, kernel, per_group = split_image(self.filter, self.layout)
         require(depth == channels, f"the filter reads {depth} channels, the input has {channels}")
         require(len(kernel) == len(spatial), f"the filter has {len(kernel)} spatial axes, the input {len(spatial)}")

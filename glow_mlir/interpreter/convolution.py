@@ -11,6 +11,7 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.convolution import Col2ImOp, ConvOp, ConvTransposeOp
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import integer, ints
+from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.windows import Window, is_channels_last
 from glow_mlir.interpreter.linear import factors, wide
 from glow_mlir.ir.registry import semantics
@@ -74,7 +75,7 @@ def conv_transpose(op: ConvTransposeOp, x: np.ndarray, filter_: np.ndarray, bias
     signature = ProductSignature.of(op.input, op.filter, op.bias)
     image, weights = factors(signature, *(array if last else channels_last(array) for array in (x, filter_)))
     window, group, spatial = op.window(), integer(op.group), image.shape[1:-1]
-    extents = op.extents(spatial)
+    extents = static(op.extents(spatial))
     result = np.zeros((image.shape[0], *extents, weights.shape[-1] * group), image.dtype)
     inputs, kernels = np.split(image, group, axis=-1), np.split(weights, group, axis=0)
     for place in np.ndindex(*window.kernel):

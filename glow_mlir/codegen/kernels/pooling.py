@@ -32,9 +32,10 @@ from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp,
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, strides_of
 from glow_mlir.dialects.properties import flag, integer
-from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, rank_of, size_along
+from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, sizes_of
+from glow_mlir.dialects.sizes import smallest
 from glow_mlir.dialects.target import Target
-from glow_mlir.dialects.windows import Window, channel_axis, is_channels_last
+from glow_mlir.dialects.windows import Window, is_channels_last
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def runs_along_rows(before: Image, after: Image, window: Window) -> bool:
 
 def runs_over_channels(op: Pool) -> bool:
     """Whether vectors of a pool surely run over channels, which are then the columns of an epilogue's planes."""
-    return is_channels_last(op.layout) and size_along(op.input, -1) > 1 and has_unit_stride(op.input)
+    return is_channels_last(op.layout) and smallest(sizes_of(op.input)[-1]) > 1 and has_unit_stride(op.input)
 
 
 Counts = Sequence[tuple[Index, Index]]
@@ -208,9 +209,6 @@ class PoolKernel(Kernel):
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not self.OPERATOR or (self.FLOATS_ONLY and not is_float(element_of(op.operands[0]))):
             return False
-        size_along(
-            cast(Pool, op).input, channel_axis(rank_of(op.operands[0]), cast(Pool, op).layout)
-        )  # It is a number.
         return not op.regions or (runs_over_channels(cast(Pool, op)) and is_computed_as_stored(op))
 
     def initial(self, element: Attribute) -> float:
@@ -294,11 +292,13 @@ class PoolEmission:
 
     def channels(self, width: int, reduce: Reduce, share: Partition) -> None:
         """Vectors over the channels of a pixel, of which the share has some."""
-        b, (size,) = self.call.b, numbers(self.after.sizes[-1:])
-        rest = size % max(1, width // kernel_costs(self.call.target).independent_vectors)
-        if not self.kernel.MASKED_REST or not self.call.target.vector_bits or rest.bit_count() < 2:
+        b, size = self.call.b, self.after.sizes[-1]
+        one = max(1, width // kernel_costs(self.call.target).independent_vectors)
+        rest = size % one if isinstance(size, int) and self.kernel.MASKED_REST and self.call.target.vector_bits else 0
+        if rest.bit_count() < 2:
             vector_loop(b, size, width, reduce, share, self.rest)
             return
+        assert isinstance(size, int), "what remains is counted by Python"
         vectors = -(-size // width)
         vector_loop(b, size - rest, width, reduce, share)
         with b.loop(*share.within(vectors, vectors - 1, 1)):

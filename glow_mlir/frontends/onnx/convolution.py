@@ -6,10 +6,12 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.convolution import Col2ImOp, ConvOp, ConvTransposeOp
 from glow_mlir.dialects.shapes import Shape
+from glow_mlir.dialects.sizes import static
 from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.spatial import kernel_shape, padding
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.symbols import Sizes
 
 
 @onnx_operator("Conv")
@@ -35,7 +37,8 @@ def _transposed_padding(
     node: Node, kernel: Shape, strides: Shape, dilations: Shape, extra: Shape
 ) -> tuple[Shape, Shape]:
     """Pads and output padding, from `pads`, or from the wanted output shape: `output_shape` or that of `auto_pad`."""
-    spatial, mode = node.shape()[2:], node.text("auto_pad", "NOTSET")
+    spatial, mode = node.sizes()[2:], node.text("auto_pad", "NOTSET")
+    wanted: Sizes
     if node.has("output_shape"):
         wanted = node.ints("output_shape")[-len(spatial) :]
     elif mode in ("SAME_UPPER", "SAME_LOWER"):
@@ -45,8 +48,8 @@ def _transposed_padding(
     before: list[int] = []
     after: list[int] = []
     for axis, size in enumerate(spatial):
-        reach = strides[axis] * (size - 1) + extra[axis] + (kernel[axis] - 1) * dilations[axis] + 1
-        total = reach - wanted[axis]
+        reach = (size - 1) * strides[axis] + extra[axis] + (kernel[axis] - 1) * dilations[axis] + 1
+        (total,) = static((reach - wanted[axis],))
         front = max(total, 0) // 2 if mode == "SAME_UPPER" else max(total, 0) - max(total, 0) // 2
         before.append(front)
         after.append(total - front)

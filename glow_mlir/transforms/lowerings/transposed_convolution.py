@@ -21,11 +21,13 @@ from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.properties import integer, ints
-from glow_mlir.dialects.shapes import shape_of
-from glow_mlir.dialects.windows import channel_axis, is_channels_last, split_image
+from glow_mlir.dialects.shapes import rank_of, shape_of, size_along, sizes_of
+from glow_mlir.dialects.sizes import static
+from glow_mlir.dialects.windows import channel_axis, is_channels_last, split_sizes
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
 from glow_mlir.ir.traversal import function_of
+from glow_mlir.support.symbols import Size
 
 
 @dataclass(frozen=True)
@@ -55,17 +57,17 @@ class Axis:
     that is whole.
     """
 
-    inputs: int
-    outputs: int
+    inputs: Size
+    outputs: Size
     kernel: int
     stride: int
     dilation: int
     padding: int
 
     @property
-    def count(self) -> int:
+    def count(self) -> Size:
         """Outputs of each phase, with what is cut off at the end."""
-        return -(-self.outputs // self.stride)
+        return (self.outputs + (self.stride - 1)) // self.stride
 
     @property
     def is_sparse(self) -> bool:
@@ -104,7 +106,7 @@ class TransposedConvolution:
     @staticmethod
     def of(op: ConvTransposeOp, emit: Emitter) -> TransposedConvolution:
         """An operator with its axes."""
-        window, outputs, inputs = op.window(), *(split_image(v, op.layout)[1] for v in (op.result, op.input))
+        window, outputs, inputs = op.window(), *(split_sizes(v, op.layout)[1] for v in (op.result, op.input))
         axes = [
             Axis(inputs[n], outputs[n], kernel, window.strides[n], window.dilations[n], window.padding(n)[0])
             for n, kernel in enumerate(window.kernel)
@@ -130,26 +132,26 @@ class TransposedConvolution:
         phases, costs = prod(axis.stride for axis in self.axes), costs_of(function_of(self.op).target)
         if any(axis.kernel % axis.stride for axis in self.axes):
             return phases > costs.most_uneven_phases
-        outputs = split_image(self.op.result, self.op.layout)[2] // self.groups
+        outputs = size_along(self.op.result, channel_axis(rank_of(self.op.result), self.op.layout)) // self.groups
         lanes = costs.channel_lanes
         joined, apart = _channels(phases * outputs, lanes), phases * _channels(outputs, lanes)
         return phases > costs.most_phases or joined < apart
 
-    def padded(self, leading: Sequence[int], trailing: Sequence[int]) -> SSAValue:
+    def padded(self, leading: Sequence[int], trailing: Sequence[Size]) -> SSAValue:
         """The input with zeros along the spatial axes, where there are any."""
-        rank = len(shape_of(self.op.input))
+        rank = rank_of(self.op.input)
         before, after = [0] * rank, [0] * rank
-        for place, front, back in zip(self.places, leading, trailing, strict=True):
+        for place, front, back in zip(self.places, leading, static(tuple(trailing)), strict=True):
             before[place], after[place] = max(0, front), max(0, back)
         pads = (*before, *after)
         return self.emit(PadOp, self.op.input, pads=pads) if any(pads) else self.op.input
 
-    def cut(self, image: SSAValue, starts: Sequence[int], sizes: Sequence[int]) -> SSAValue:
+    def cut(self, image: SSAValue, starts: Sequence[int], sizes: Sequence[Size]) -> SSAValue:
         """A part of an image along the spatial axes."""
-        first, last = [0] * len(shape_of(image)), list(shape_of(image))
+        first, last = [0] * rank_of(image), list(sizes_of(image))
         for place, start, size in zip(self.places, starts, sizes, strict=True):
             first[place], last[place] = start, start + size
-        if not any(first) and tuple(last) == shape_of(image):
+        if not any(first) and tuple(last) == sizes_of(image):
             return image
         return self.emit(SliceOp, image, starts=first, ends=last)
 
@@ -191,22 +193,22 @@ def _sparse(of: TransposedConvolution) -> SSAValue:
     for place, axis in zip(of.places, of.axes, strict=True):
         if not axis.is_sparse:
             continue
-        shape = list(shape_of(value))
+        shape = list(sizes_of(value))
         split = [*shape[:place], axis.inputs, axis.kernel, *shape[place + 1 :]]
         spread = _extended(emit(ReshapeOp, value, shape=split), place + 1, axis.stride, emit)
-        shape[place] = axis.inputs * shape_of(spread)[place + 1]
+        shape[place] = axis.inputs * sizes_of(spread)[place + 1]
         value = _extended(emit(ReshapeOp, spread, shape=shape), place, axis.padding + axis.outputs, emit)
     value = of.cut(value, starts, [axis.outputs for axis in of.axes])
     return _with_bias(of, value)
 
 
-def _extended(value: SSAValue, axis: int, size: int, emit: Emitter) -> SSAValue:
+def _extended(value: SSAValue, axis: int, size: Size, emit: Emitter) -> SSAValue:
     """With zeros at the end of an axis, so that it has that size; as it is where it is as large already."""
-    shape = shape_of(value)
-    if shape[axis] >= size:
+    rank, (missing,) = rank_of(value), static((size - sizes_of(value)[axis],))
+    if missing <= 0:
         return value
-    widths = [0] * (2 * len(shape))
-    widths[len(shape) + axis] = size - shape[axis]
+    widths = [0] * (2 * rank)
+    widths[rank + axis] = missing
     return emit(PadOp, value, pads=widths)
 
 
@@ -228,7 +230,7 @@ def _separate(of: TransposedConvolution) -> SSAValue:
     filter_ = _flipped_filter(of)
     leading = [max(0, *(phase.leading for phase in along if phase)) for along in phases]
     trailing = [
-        max(axis.count + phase.reach - axis.inputs - phase.leading for phase in along if phase)
+        max(static(tuple(axis.count + phase.reach - axis.inputs - phase.leading for phase in along if phase)))
         for axis, along in zip(of.axes, phases, strict=True)
     ]
     image = of.padded(leading, trailing)
@@ -288,21 +290,21 @@ def _reversed(value: SSAValue, axes: Sequence[int], emit: Emitter) -> SSAValue:
 
 def _interleaved(of: TransposedConvolution, parts: Mapping[tuple[int, ...], SSAValue]) -> SSAValue:
     """The results of all combinations of phases, each at its places; zeros for those that no tap reaches."""
-    shape = list(shape_of(next(iter(parts.values()))))
+    shape = list(sizes_of(next(iter(parts.values()))))
     split = [size for place, size in enumerate(shape) for size in ((size, 1) if place in of.places else (size,))]
     found = {place: of.emit(ReshapeOp, part, shape=split) for place, part in parts.items()}
     for number in reversed(range(len(of.axes))):
         zeros: SSAValue | None = None
         if len({place[number] for place in found}) < of.axes[number].stride:
             one = next(iter(found.values()))
-            zeros = of.emit.splat(0.0, one, shape_of(one))
+            zeros = of.emit.splat(0.0, one, sizes_of(one))
         axis, joined = of.places[number] + number + 1, dict[tuple[int, ...], SSAValue]()
         for place in {place[:number]: None for place in found}:
             values = [found.get((*place, phase), zeros) for phase in range(of.axes[number].stride)]
             joined[place] = of.emit(ConcatOp, [value for value in values if value is not None], axis=axis)
         found = joined
     for place, axis in zip(of.places, of.axes, strict=True):
-        shape[place] *= axis.stride
+        shape[place] = shape[place] * axis.stride
     return of.emit(ReshapeOp, found[()], shape=shape)
 
 
@@ -317,7 +319,10 @@ def _joined(of: TransposedConvolution) -> SSAValue:
     read the same elements.
     """
     offsets = [axis.padding % axis.stride for axis in of.axes]
-    counts = [-(-(axis.outputs + offset) // axis.stride) for axis, offset in zip(of.axes, offsets, strict=True)]
+    counts = [
+        (axis.outputs + (offset + axis.stride - 1)) // axis.stride
+        for axis, offset in zip(of.axes, offsets, strict=True)
+    ]
     leading = [axis.taps - 1 - axis.padding // axis.stride for axis in of.axes]
     sizes = [count + axis.taps - 1 for axis, count in zip(of.axes, counts, strict=True)]
     trailing = [size - axis.inputs - front for axis, size, front in zip(of.axes, sizes, leading, strict=True)]
@@ -361,7 +366,8 @@ def _joined_bias(of: TransposedConvolution) -> SSAValue | None:
 def _spread_channels(of: TransposedConvolution, value: SSAValue) -> SSAValue:
     """The phases, which are channels, at their places."""
     emit, rank = of.emit, len(of.axes)
-    batch, counts, channels = split_image(value, of.op.layout)
+    batch, counts, _ = split_sizes(value, of.op.layout)
+    channels = size_along(value, channel_axis(rank_of(value), of.op.layout))
     strides = [axis.stride for axis in of.axes]
     outputs = channels // of.groups // prod(strides)
     sizes = [count * stride for count, stride in zip(counts, strides, strict=True)]
