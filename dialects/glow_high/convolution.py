@@ -9,6 +9,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -38,7 +39,7 @@ from glow_mlir.dialects.shapes import (
     sizes_of,
     tensor,
 )
-from glow_mlir.dialects.sizes import smallest, static
+from glow_mlir.dialects.sizes import smallest
 from glow_mlir.dialects.windows import (
     CHANNELS_LAST,
     Window,
@@ -48,7 +49,7 @@ from glow_mlir.dialects.windows import (
     split_image,
     split_sizes,
 )
-from glow_mlir.support.symbols import Sizes
+from glow_mlir.support.symbols import Sizes, quotient
 
 
 @irdl_op_definition
@@ -249,10 +250,12 @@ class Col2ImOp(HighOp):
         return ParallelAxes.shared(1, "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        batch, (rows, columns) = sizes_of(self.input)[0], static(sizes_of(self.input)[1:])
+        batch, rows, columns = sizes_of(self.input)
         image, block = ints(self.image_shape), ints(self.block_shape)
         require(len(image) == len(block) > 0, f"windows of {len(block)} axes do not fit images of {len(image)}")
         elements, windows = math.prod(block), math.prod(self.windows())
-        require(elements > 0 and rows % elements == 0, f"{rows} rows are no channels of {elements} elements each")
+        channels = quotient(rows, elements) if elements > 0 else None
+        if channels is None:
+            raise VerifyException(f"{rows} rows are no channels of {elements} elements each")
         require(columns == windows, f"{columns} columns do not fit {windows} windows")
-        return (tensor((batch, rows // elements, *image), element_of(self.input)),)
+        return (tensor((batch, channels, *image), element_of(self.input)),)

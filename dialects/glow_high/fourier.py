@@ -9,7 +9,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer
-from glow_mlir.dialects.shapes import element_of, normalize_axis, require, shape_of, tensor
+from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, require, sizes_of, tensor
 
 
 @irdl_op_definition
@@ -36,7 +36,7 @@ class DftOp(HighOp):
 
     def along(self) -> int:
         """The axis, counted from the front."""
-        return normalize_axis(integer(self.axis), len(shape_of(self.input)))
+        return normalize_axis(integer(self.axis), rank_of(self.input))
 
     def gives_real(self) -> bool:
         """Whether the result is real: the inverse of one half of the frequencies."""
@@ -53,7 +53,7 @@ class DftOp(HighOp):
         return length // 2 + 1 if flag(self.onesided) and not flag(self.inverse) else length
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        shape, axis = shape_of(self.input), self.along()
+        shape, axis = sizes_of(self.input), self.along()
         require(shape[-1] in (1, 2), f"numbers are real, [..., 1], or complex, [..., 2], not of shape {shape}")
         require(axis != len(shape) - 1, "the last axis has the parts of complex numbers, and is not transformed")
         require(integer(self.length) > 0, f"a transform has one element or more, not {integer(self.length)}")

@@ -19,7 +19,8 @@ from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.convolution import Col2ImOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.properties import ints
+from glow_mlir.dialects.shapes import element_of, largest_shape, shape_of
 from glow_mlir.dialects.target import Target
 
 
@@ -33,13 +34,14 @@ class Col2ImKernel(Kernel):
 
     name = "col2im"
     AXES = ("planes",)
+    RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is Col2ImOp
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         result = op.outputs()[0]
-        return [((max(1, math.prod(shape_of(result)[2:])),), computed(element_of(result)))]
+        return [((max(1, math.prod(largest_shape(result)[2:])),), computed(element_of(result)))]
 
     def private(self, op: Instruction) -> Sequence[int]:
         return (0,)
@@ -49,7 +51,7 @@ class Col2ImKernel(Kernel):
 
     def emit(self, call: KernelCall) -> None:
         planes = _Planes(call, cast(Col2ImOp, call.op), computed(call.result.element))
-        nest(call.b, call.result.shape[:2], planes.plane, call.share("planes"))
+        nest(call.b, call.result.extents[:2], planes.plane, call.share("planes"))
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class _Planes:
     def plane(self, place: list[Index]) -> None:
         """One channel of one image."""
         b, result = self.call.b, self.call.result
-        sizes = result.shape[2:]
+        sizes = ints(self.op.image_shape)
         lanes = lanes_for(self.call.target, self.type, (1,))
         vector_loop(b, math.prod(sizes), lanes, lambda i, n: self._at(i).store(b.constant(0, vector(self.type, n))))
         elements = self.op.window().kernel
@@ -92,7 +94,7 @@ class _Planes:
     def _add(self, image: Index, row: Value, element: Sequence[Index]) -> None:
         """Add one element of all windows, which are a row of the operand."""
         b, source = self.call.b, self.call.one("input")
-        window, windows, sizes = self.op.window(), self.op.windows(), self.call.result.shape[2:]
+        window, windows, sizes = self.op.window(), self.op.windows(), ints(self.op.image_shape)
         start = linear([image, row], source.strides[:2])
         origins = [b.index(e) * window.dilations[axis] - window.pads[axis] for axis, e in enumerate(element)]
         into, out_of = contiguous_strides(sizes), contiguous_strides(windows)

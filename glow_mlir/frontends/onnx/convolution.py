@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.convolution import Col2ImOp, ConvOp, ConvTransposeOp
 from glow_mlir.dialects.shapes import Shape
-from glow_mlir.dialects.sizes import static
+from glow_mlir.dialects.sizes import largest, static
 from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.spatial import kernel_shape, padding
@@ -86,7 +86,7 @@ def col2im(node: Node) -> SSAValue:
     """Sums of windows; the sizes of image and windows are operands."""
     image, block = node.integers(1, "the shape of the image"), node.integers(2, "the shape of windows")
     node.check_rank(0, (3,), "columns are [N, C * elements, windows]")
-    node.check_size(*node.shape()[:2], *image)
+    node.check_size(*map(largest, node.sizes()[:2]), *image)
     return node.emit(
         Col2ImOp,
         node.input(),

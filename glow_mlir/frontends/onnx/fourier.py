@@ -12,21 +12,24 @@ from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
 from glow_mlir.dialects.glow_high.fourier import DftOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
-from glow_mlir.dialects.shapes import normalize_axis, shape_of, size_of
+from glow_mlir.dialects.shapes import normalize_axis, size_of, sizes_of
+from glow_mlir.dialects.sizes import largest, smallest, static
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.symbols import Size
 
 
 def _dft(node: Node, axis: int) -> SSAValue:
     inverse, onesided = node.flag("inverse"), node.flag("onesided")
-    size = node.shape()[normalize_axis(axis, node.rank())]
-    length = 2 * (size - 1) if inverse and onesided else size
+    size = node.sizes()[normalize_axis(axis, node.rank())]
+    length = (size - 1) * 2 if inverse and onesided else size
     if node.optional(1) is not None:
         (length,) = node.integers(1, "the length")
-    node.check_size(*node.shape(), length)
+    (length,) = static((length,))
+    node.check_size(*map(largest, node.sizes()), length)
     return node.emit(DftOp, node.input(), axis=axis, length=length, inverse=inverse, onesided=onesided)
 
 
@@ -51,38 +54,39 @@ def stft(node: Node) -> SSAValue:
     node.check_rank(0, (2, 3), "a signal is [batch, length, 1 or 2]")
     signal = node.input()
     if node.rank() == 2:
-        signal = node.emit(ReshapeOp, signal, shape=(*node.shape(), 1))
+        signal = node.emit(ReshapeOp, signal, shape=(*node.sizes(), 1))
     window = node.optional(2)
     (step,) = node.integers(1, "the step between frames")
+    available = node.sizes()[1]
     if node.optional(3) is not None:
         (length,) = node.integers(3, "the length of frames")
     else:
-        length = node.shape(0)[1] if window is None else size_of(window)
-    available = node.shape(0)[1]
-    if step <= 0 or not 0 < length <= available:
+        length = static((available,))[0] if window is None else size_of(window)
+    if step <= 0 or not 0 < length <= smallest(available):
         reason = f"STFT: frames of {length} elements, {step} apart, do not fit a signal of {available}"
         raise ModelError(reason, node=node.name, hint="check frame_step and frame_length")
     if window is not None and size_of(window) != length:
         reason = f"STFT: a window of {size_of(window)} elements does not fit frames of {length}"
         raise ModelError(reason, node=node.name, hint="check window and frame_length")
-    value = _frames(node, signal, 1 + (available - length) // step, step, length)
+    value = _frames(node, signal, (available - length) // step + 1, step, length)
     if window is not None:
         value = node.emit(MulOp, value, node.emit(ReshapeOp, window, shape=(length, 1)))
     return node.emit(DftOp, value, axis=2, length=length, onesided=node.flag("onesided", True))
 
 
-def _frames(node: Node, signal: SSAValue, count: int, step: int, length: int) -> SSAValue:
+def _frames(node: Node, signal: SSAValue, count: Size, step: int, length: int) -> SSAValue:
     """
     The frames [batch, count, length, parts] of a signal.
 
     Frames are made of blocks, as long as they can be so that step and length are multiples of them.
     """
-    batch, _, parts = shape_of(signal)
+    batch, _, parts = sizes_of(signal)
     block = math.gcd(step, length)
     needed = (count - 1) * step + length
-    blocks = node.emit(ReshapeOp, cut(node, signal, {1: (0, needed)}), shape=(batch, needed // block, block * parts))
-    starts = np.arange(count)[:, None] * (step // block) + np.arange(length // block)
-    frames = node.emit(GatherOp, blocks, node.constant(starts, "frames"), axis=1)
+    blocks = node.emit(ReshapeOp, cut(node, signal, {1: (0, needed)}), shape=(batch, needed // block, parts * block))
+    starts = np.arange(largest(count))[:, None] * (step // block) + np.arange(length // block)
+    taken = cut(node, node.constant(starts, "frames"), {0: (0, count)})
+    frames = node.emit(GatherOp, blocks, taken, axis=1)
     return node.emit(ReshapeOp, frames, shape=(batch, count, length, parts))
 
 

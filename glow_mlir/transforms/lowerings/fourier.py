@@ -22,9 +22,10 @@ from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.fourier import DftOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.properties import flag, integer
-from glow_mlir.dialects.shapes import element_of, shape_of
+from glow_mlir.dialects.shapes import element_of, size_along, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
+from glow_mlir.support.symbols import Size, product_of
 
 LONGEST_PRODUCT = 64
 """The longest transform that is one product; longer ones are factored."""
@@ -38,26 +39,26 @@ def dft(op: DftOp, emit: Emitter) -> SSAValue:
     """The axis goes to the end, in front of the parts; floats of 16 bits are transformed in f32."""
     element = element_of(op.input)
     value = emit(CastOp, op.input, to=f32) if byte_width(element) < 4 else op.input
-    shape, axis = shape_of(op.input), op.along()
+    shape, axis = sizes_of(op.input), op.along()
     order = (*(other for other in range(len(shape) - 1) if other != axis), axis, len(shape) - 1)
     value = _fitted(emit, emit(TransposeOp, value, permutation=order), op.taken())
     others = tuple(shape[other] for other in order[:-2])
-    rows = (math.prod(others), op.taken(), shape[-1])
+    rows = (product_of(others), op.taken(), shape[-1])
     value = emit(ReshapeOp, value, shape=rows)
     length = integer(op.length)
     if op.gives_real():
         value = _fitted(emit, _doubled(emit, value, length), length)
     transform = _Transform(emit, flag(op.inverse), op.gives_real())
     value = transform.rows(value, op.given())
-    value = emit(ReshapeOp, value, shape=(*others, *shape_of(value)[1:]))
+    value = emit(ReshapeOp, value, shape=(*others, *sizes_of(value)[1:]))
     value = emit(TransposeOp, value, permutation=tuple(order.index(other) for other in range(len(order))))
     return emit(CastOp, value, to=element) if byte_width(element) < 4 else value
 
 
 def _fitted(emit: Emitter, value: SSAValue, length: int) -> SSAValue:
     """The signal, along the axis before the last, cut or filled with zeros to a length."""
-    shape = shape_of(value)
-    size, rank = shape[-2], len(shape)
+    shape = sizes_of(value)
+    size, rank = size_along(value, -2), len(shape)
     if size > length:
         ends = (*shape[:-2], length, shape[-1])
         return emit(SliceOp, value, starts=(0,) * rank, ends=ends)
@@ -67,11 +68,16 @@ def _fitted(emit: Emitter, value: SSAValue, length: int) -> SSAValue:
 
 def _doubled(emit: Emitter, value: SSAValue, length: int) -> SSAValue:
     """One half of the frequencies, each of which stands for its mirror image, too; two have none."""
-    factors = np.full((shape_of(value)[1], 1), 2.0, numpy_dtype(element_of(value)))
+    factors = np.full((size_along(value, 1), 1), 2.0, numpy_dtype(element_of(value)))
     factors[0] = 1.0
     if length % 2 == 0:
         factors[-1] = 1.0
     return emit(MulOp, value, emit.constant(factors, "mirrored"))
+
+
+def _signal(value: SSAValue) -> tuple[Size, int, int]:
+    """How many signals there are, how long they are, and how many parts each number has."""
+    return sizes_of(value)[0], size_along(value, 1), size_along(value, 2)
 
 
 def _turns(numerators: np.ndarray, length: int) -> np.ndarray:
@@ -98,7 +104,7 @@ class _Transform:
 
     def rows(self, value: SSAValue, given: int) -> SSAValue:
         """The first `given` frequencies of each row: [rows, given, parts]."""
-        _, length, _ = shape_of(value)
+        _, length, _ = _signal(value)
         first = _factor(length)
         if first == length:
             return self._product(value, given)
@@ -118,7 +124,7 @@ class _Transform:
         return matrix / length if self.inverse else matrix
 
     def _product(self, value: SSAValue, given: int) -> SSAValue:
-        rows, length, parts = shape_of(value)
+        rows, length, parts = _signal(value)
         wanted = 1 if self.real else 2
         matrix = _parts(self._matrix(length, given))[:, :parts, :, :wanted]
         flat = self.emit(ReshapeOp, value, shape=(rows, length * parts))
@@ -130,7 +136,7 @@ class _Transform:
         Number `second * i + j` of the signal, and frequency `k + first * l`: over i, for each j; then over j, each k.
         """
         emit = self.emit
-        rows, length, parts = shape_of(value)
+        rows, length, parts = _signal(value)
         second = length // first
         value = emit(ReshapeOp, value, shape=(rows, first, second, parts))
         value = emit(
@@ -144,7 +150,7 @@ class _Transform:
         value = emit(TransposeOp, self._turned(value, turns[:, None, :], axis=2), permutation=(0, 3, 1, 2))
         inner = -(-given // first)
         value = self.rows(emit(ReshapeOp, value, shape=(rows * first, second, 2)), inner)
-        wanted = shape_of(value)[-1]
+        wanted = size_along(value, -1)
         value = emit(ReshapeOp, value, shape=(rows, first, inner, wanted))
         value = emit(TransposeOp, value, permutation=(0, 2, 1, 3))
         return _fitted(emit, emit(ReshapeOp, value, shape=(rows, inner * first, wanted)), given)
@@ -152,7 +158,7 @@ class _Transform:
     def _turned(self, value: SSAValue, turns: np.ndarray, axis: int) -> SSAValue:
         """Complex numbers, whose parts are along `axis`, times constant ones, which broadcast."""
         emit = self.emit
-        shape = shape_of(value)
+        shape = sizes_of(value)
         halves: list[SSAValue] = []
         for part in range(2):
             starts, ends = [0] * len(shape), list(shape)
@@ -169,7 +175,7 @@ class _Transform:
     def _convolved(self, value: SSAValue, given: int) -> SSAValue:
         """A product with a chirp, a convolution with its inverse, and a product again."""
         emit = self.emit
-        rows, length, parts = shape_of(value)
+        rows, length, parts = _signal(value)
         if parts == 1:
             value = emit(ConcatOp, (value, emit.splat(0, value, (rows, length, 1))), axis=2)
         steps = np.arange(length)

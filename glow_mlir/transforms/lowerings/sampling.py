@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
@@ -11,9 +9,10 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.sampling import DeformColumnsOp, DeformConvOp
 from glow_mlir.dialects.properties import integer
-from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.shapes import shape_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
+from glow_mlir.support.symbols import product_of
 
 
 @lowering(DeformConvOp)
@@ -31,8 +30,8 @@ def deform_conv(op: DeformConvOp, emit: Emitter) -> SSAValue:
         offset_group=integer(op.offset_group),
         kernel_shape=window.kernel,
     )
-    shape, group, filters = shape_of(op.result), integer(op.group), shape_of(op.filter)[0]
-    rows, elements, depth = math.prod(shape[:-1]), op.elements(window), shape_of(op.filter)[-1]
+    shape, group, filters = sizes_of(op.result), integer(op.group), shape_of(op.filter)[0]
+    rows, elements, depth = product_of(shape[:-1]), op.elements(window), shape_of(op.filter)[-1]
     if group == 1:
         left = emit(ReshapeOp, columns, shape=(rows, elements * depth))
         right = emit(ReshapeOp, op.filter, shape=(filters, elements * depth))
