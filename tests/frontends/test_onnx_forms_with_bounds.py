@@ -1,8 +1,9 @@
-"""Each operator with one size that is known at run time only: it computes as onnxruntime does, or is refused."""
+"""Each operator with one size that is known at run time only computes as onnxruntime does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import re
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 from unittest import mock
@@ -11,24 +12,19 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from checkout import ROOT
 from cut import however_small
 from onnx import TensorProto, helper, numpy_helper
-from operator_forms import FORMS, Form
+from operator_forms import FORMS, LATER_FORMS, Form
 
 from glow_mlir import InferenceSession
 from glow_mlir.codegen.selection import candidate
-from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.errors import ModelError
 
-BOUNDS = {"size": (1, 9)}
+MOST = 9
+"""The largest free size."""
 
-REFUSED = {
-    **{(kind, axis): "spatial" for kind in ("AveragePool", "Conv", "LpPool", "MaxPool") for axis in (3,)},
-    **{(kind, axis): "batch and spatial" for kind in ("ConvTranspose",) for axis in (0, 3)},
-    ("LRN", 3): "spatial",
-    ("SpaceToDepth", 3): "not divided by the block",
-}
-"""Operator and axis that are refused with such a size, each with the reason."""
+WINDOWS = {"AveragePool", "Conv", "LpPool", "MaxPool"}
+"""Operators that take no image smaller than a window."""
 
 UNFIT = {
     **{(kind, 1): "the inner size of a product with a constant" for kind in ("Gemm", "MatMul")},
@@ -84,13 +80,13 @@ def model_of(kind: str, axis: int) -> tuple[onnx.ModelProto, Form]:
 def test_one_axis_of_a_size_known_at_run_time_only(kind: str, axis: int) -> None:
     model, form = model_of(kind, axis)
     content = model.SerializeToString()
-    if (kind, axis) in UNFIT or (kind, axis) in REFUSED:
-        error = ModelError if (kind, axis) in UNFIT else UnsupportedError
-        with pytest.raises(error, match=r"'it'.*") as caught:
-            InferenceSession(content, dimensions=BOUNDS, cache=False)
+    bounds = {"size": (form.operands[0].shape[axis] if kind in WINDOWS else 1, MOST)}
+    if (kind, axis) in UNFIT:
+        with pytest.raises(ModelError, match=r"'it'.*") as caught:
+            InferenceSession(content, dimensions=bounds, cache=False)
         assert "\n" not in str(caught.value)
         return
-    session = InferenceSession(content, dimensions=BOUNDS, cache=False)
+    session = InferenceSession(content, dimensions=bounds, cache=False)
     reference: Any = onnxruntime.InferenceSession(content)
     for more in (0, 2):
         inputs: dict[str, np.ndarray] = {}
@@ -112,7 +108,7 @@ CODED = [
     if len((form := FORMS[kind][max(FORMS[kind])]).operands) == 1
     and form.operands[0].dtype == np.float32
     and axis == form.operands[0].ndim - 1
-    and (kind, axis) not in REFUSED | UNFIT
+    and (kind, axis) not in UNFIT
     and kind not in NO_NUMBERS
 ]
 """Operators of one operand that give numbers, and their last axes."""
@@ -134,7 +130,8 @@ def test_what_is_made_of_codes_takes_the_same_sizes(kind: str, axis: int) -> Non
     coded = helper.make_graph(nodes, "coded", graph.input, outputs, initializers)
     opset = helper.make_opsetid("", max(model.opset_import[0].version, 13))
     content = helper.make_model(coded, opset_imports=[opset], ir_version=8).SerializeToString()
-    session = InferenceSession(content, dimensions=BOUNDS, cache=False)
+    bounds = {"size": (form.operands[0].shape[axis] if kind in WINDOWS else 1, MOST)}
+    session = InferenceSession(content, dimensions=bounds, cache=False)
     options = cast("Any", onnxruntime.SessionOptions())
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     reference: Any = onnxruntime.InferenceSession(content, options)
@@ -146,9 +143,51 @@ def test_what_is_made_of_codes_takes_the_same_sizes(kind: str, axis: int) -> Non
         np.testing.assert_allclose(found.astype(int), wanted.astype(int), atol=1)
 
 
-def test_the_documentation_names_what_is_refused() -> None:
-    text = (ROOT / "docs" / "sizes.md").read_text(encoding="utf-8")
-    assert all(f"`{kind}`" in text for kind, _ in REFUSED)
+LATER = [(name, place) for name, bounded in LATER_FORMS.items() for place in range(len(bounded.cases))]
+
+
+def later_model(name: str, axes: Mapping[int, int]) -> bytes:
+    """A model of a later form, of whose operands those have a free size along these axes."""
+    bounded, kind = LATER_FORMS[name], re.split(r"[ ,]", name)[0]
+    form = bounded.form
+    names = [f"x{place}" if array.size else "" for place, array in enumerate(form.operands)]
+    inputs = [
+        helper.make_tensor_value_info(
+            f"x{place}",
+            helper.np_dtype_to_tensor_dtype(form.operands[place].dtype),
+            ["size" if other == axis else size for other, size in enumerate(form.operands[place].shape)],
+        )
+        for place, axis in axes.items()
+    ]
+    weights = [numpy_helper.from_array(x, f"x{p}") for p, x in enumerate(form.operands) if p not in axes and x.size]
+    outputs = [onnx.ValueInfoProto(name=f"y{place}") for place in range(form.outputs)]
+    results = [output.name for output in outputs]
+    node = helper.make_node(kind, names, results, name="it", domain=bounded.domain, **form.attributes)
+    opsets = [helper.make_opsetid("", form.opset), helper.make_opsetid("com.microsoft", 1)]
+    graph = helper.make_graph([node], "form", inputs, outputs, weights)
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
+
+
+@pytest.mark.parametrize(("name", "place"), LATER)
+def test_later_forms(name: str, place: int) -> None:
+    """From the smallest size to the largest; codes may differ by one where a number is half-way between two."""
+    bounded = LATER_FORMS[name]
+    axes, operands = bounded.cases[place], bounded.form.operands
+    content = later_model(name, axes)
+    session = InferenceSession(content, dimensions={"size": (bounded.least, MOST)}, cache=False)
+    options = cast("Any", onnxruntime.SessionOptions())
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    reference: Any = onnxruntime.InferenceSession(content, options)
+    for size in range(bounded.least, MOST + 1):
+        inputs: dict[str, np.ndarray] = {}
+        for number, axis in axes.items():
+            shape = [size if other == axis else extent for other, extent in enumerate(operands[number].shape)]
+            inputs[f"x{number}"] = np.resize(operands[number], shape)
+        for found, wanted in zip(session.run(None, inputs), reference.run(None, inputs), strict=True):
+            assert found.dtype == wanted.dtype
+            assert found.shape == wanted.shape
+            near = 1 if wanted.dtype == np.uint8 else 1e-5
+            np.testing.assert_allclose(found.astype(float), wanted.astype(float), rtol=1e-4, atol=near)
 
 
 @contextmanager
@@ -168,17 +207,18 @@ NOT_CUT = {"Shape", "Size", "Reshape", "Flatten", "Identity", "Dropout"}
 """Operators that are views of their operands, or have sizes for results."""
 
 
-@pytest.mark.parametrize(("kind", "axis"), [case for case in CASES if case not in REFUSED | UNFIT])
+@pytest.mark.parametrize(("kind", "axis"), [case for case in CASES if case not in UNFIT])
 def test_calls_with_symbols_use_all_threads(kind: str, axis: int) -> None:
     """With the same bits as on one."""
     model, form = model_of(kind, axis)
     content = model.SerializeToString()
-    bounds = {"size": (1, 40000)}  # Copies are cut where they may be large.
+    least = form.operands[0].shape[axis] if kind in WINDOWS else 1
+    bounds = {"size": (least, 40000)}  # Copies are cut where they may be large.
     alone = InferenceSession(content, dimensions=bounds, cache=False, threads=1)
     with counted_cuts() as cuts:
         together = InferenceSession(content, dimensions=bounds, cache=False, threads=3)
     assert cuts() or kind in NOT_CUT
-    for size in (1, 2, form.operands[0].shape[axis], 17, 40):
+    for size in (least, least + 1, form.operands[0].shape[axis], 17, 40):
         inputs: dict[str, np.ndarray] = {}
         for place in free_operands(form):
             shape = list(form.operands[place].shape)

@@ -170,6 +170,107 @@ FORMS: dict[str, dict[int, Form]] = {
 }
 """Operator → the opset from which on it takes operands and attributes so → these."""
 
+
+@dataclass(frozen=True)
+class Bounded:
+    """A form of an operator, and the axes that have one free size: of each case, operand → axis."""
+
+    form: Form
+    cases: Sequence[Mapping[int, int]]
+    least: int = 1
+    """The smallest size that the operator takes there."""
+    domain: str = ""
+
+
+def codes(*shape: int) -> np.ndarray:
+    return np.random.default_rng([2, *shape]).integers(0, 256, shape).astype(np.uint8)
+
+
+SCALE, ZERO = np.array(0.05, np.float32), np.array(100, np.uint8)
+CORNERS = np.array([[0, 0, 3, 4], [1, 1, 4, 2]], np.float32)
+HALVED = np.array([1, 1, 0.5, 1.5], np.float32)
+NOTHING = np.zeros(0, np.float32)
+BATCH_ROWS_COLUMNS = ({0: 0}, {0: 2}, {0: 3})
+
+LATER_FORMS: dict[str, Bounded] = {
+    "Col2Im": Bounded(Form([signed(1, 8, 16), integers(5, 5), integers(2, 2)], kind="Col2Im", opset=18), [{0: 0}]),
+    "ConvInteger": Bounded(
+        Form([codes(1, 2, 5, 5), codes(4, 2, 3, 3)], {"strides": [2, 2]}, opset=10), BATCH_ROWS_COLUMNS, 5
+    ),
+    "DeformConv": Bounded(Form([IMAGE, floats(3, 2, 2, 2), floats(1, 8, 4, 4)], opset=19), [{0: 0, 2: 0}]),
+    "Det": Bounded(Form([signed(2, 3, 3)], opset=11), [{0: 0}]),
+    "DFT": Bounded(Form([signed(2, 4, 1), np.array(4), np.array(1)], opset=20), [{0: 0}]),
+    "Einsum": Bounded(
+        Form([signed(2, 3, 4), signed(2, 4, 5)], {"equation": "bij,bjk->bik"}, opset=12), [{0: 0, 1: 0}, {0: 1}, {1: 2}]
+    ),
+    "GridSample": Bounded(
+        Form([IMAGE, signed(1, 3, 4, 2)], opset=16), [{0: 0, 1: 0}, *({0: axis} for axis in (1, 2, 3)), {1: 1}, {1: 2}]
+    ),
+    "GridSample, mirrored": Bounded(
+        Form([IMAGE, signed(1, 3, 4, 2)], {"padding_mode": "reflection", "align_corners": 1}, opset=16),
+        [{0: 2}, {0: 3}],
+    ),
+    "MatMulNBits": Bounded(
+        Form([signed(2, 3, 64), codes(20, 2, 16), floats(20, 2)], {"bits": 4, "block_size": 32, "N": 20, "K": 64}),
+        [{0: 0}, {0: 1}],
+        domain="com.microsoft",
+    ),
+    "MaxPool": Bounded(
+        Form([IMAGE], {"kernel_shape": [2, 3], "strides": [2, 1], "pads": [0, 1, 1, 1]}, outputs=2, opset=12),
+        [*BATCH_ROWS_COLUMNS, {0: 1}],
+        2,
+    ),
+    "MaxPool, column-major": Bounded(
+        Form([IMAGE], {"kernel_shape": [2, 3], "strides": [2, 2], "storage_order": 1}, outputs=2, opset=12),
+        BATCH_ROWS_COLUMNS,
+        3,
+    ),
+    "MaxPool, the last one cut": Bounded(
+        Form([IMAGE], {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}, opset=12), BATCH_ROWS_COLUMNS
+    ),
+    "AveragePool, padding counts": Bounded(
+        Form(
+            [IMAGE],
+            {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1], "count_include_pad": 1},
+            opset=11,
+        ),
+        BATCH_ROWS_COLUMNS,
+    ),
+    "Conv by steps": Bounded(
+        Form([IMAGE, floats(4, 2, 3, 3), floats(4)], {"strides": [2, 2], "pads": [1, 1, 1, 1]}), BATCH_ROWS_COLUMNS
+    ),
+    "Conv of one channel each": Bounded(
+        Form([IMAGE, floats(2, 1, 3, 3)], {"strides": [2, 2], "pads": [1, 1, 1, 1], "group": 2}), BATCH_ROWS_COLUMNS
+    ),
+    "QLinearConv": Bounded(
+        Form(
+            [codes(1, 2, 5, 5), SCALE, ZERO, codes(4, 2, 3, 3), SCALE, ZERO, np.array(0.9, np.float32), ZERO],
+            {"strides": [2, 2], "pads": [1, 1, 1, 1]},
+            opset=10,
+        ),
+        BATCH_ROWS_COLUMNS,
+    ),
+    "QLinearSigmoid": Bounded(
+        Form([codes(2, 3, 4), SCALE, ZERO, np.array(1 / 256, np.float32), np.array(0, np.uint8)]),
+        [{0: 0}, {0: 2}],
+        domain="com.microsoft",
+    ),
+    "Resize, linear": Bounded(Form([IMAGE, NOTHING, HALVED], {"mode": "linear"}, opset=19), BATCH_ROWS_COLUMNS, 2),
+    "Resize, cubic": Bounded(Form([IMAGE, NOTHING, HALVED], {"mode": "cubic"}, opset=19), BATCH_ROWS_COLUMNS, 2),
+    "Resize, nearest": Bounded(Form([IMAGE, NOTHING, HALVED], {"mode": "nearest"}, opset=19), BATCH_ROWS_COLUMNS, 2),
+    "ReverseSequence": Bounded(
+        Form([signed(2, 4, 3), integers(2, 4)], {"batch_axis": 0, "time_axis": 1}, opset=10), [{0: 0, 1: 0}, {0: 2}]
+    ),
+    "RoiAlign": Bounded(
+        Form([IMAGE, CORNERS, integers(0, 0)], {"output_height": 2, "output_width": 3}, opset=16),
+        [*BATCH_ROWS_COLUMNS, {0: 1}, {1: 0, 2: 0}],
+    ),
+    "STFT": Bounded(Form([signed(2, 16, 1), np.array(4), np.ones(8, np.float32)], opset=17), [{0: 0}, {0: 1}], 8),
+}
+"""
+Operators of later opsets or of onnxruntime, and later forms, with bounds; a name begins with that of the operator.
+"""
+
 BY_OPERANDS = {
     *("Clip", "Pad", "Reshape", "Slice", "Split", "Squeeze", "Tile", "TopK", "Unsqueeze", "Upsample"),
     *(f"Reduce{kind}" for kind in (*REDUCTIONS, "LogSum", "Sum")),
