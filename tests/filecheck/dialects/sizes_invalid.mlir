@@ -38,11 +38,53 @@ glow_high.func @main(@x, @y) {
 
 // -----
 
-glow_high.placeholder @x : tensor<?x4x4xf32, #glow.sizes<[batch], batch = 1 to 64>> {input}
+glow_high.placeholder @x : tensor<1x9x9x?xf32, #glow.sizes<[depth], depth = 1 to 64>> {input}
+glow_high.placeholder @w : tensor<8x3x3x4xf32> {input}
+glow_high.func @main(@x, @w) {
+  %x = glow_high.get @x : tensor<1x9x9x?xf32, #glow.sizes<[depth], depth = 1 to 64>>
+  %w = glow_high.get @w : tensor<8x3x3x4xf32>
+  // expected-error@+1 {{glow_high.conv: the size depth is known at run time only (hint: give dimensions numbers instead of bounds)}}
+  %0 = glow_high.conv %x, %w : tensor<1x7x7x8xf32>
+}
+
+// -----
+
+// expected-error@+1 {{a size is divided by a number above 0}}
+glow_high.placeholder @x : tensor<?x4xf32, #glow.sizes<[batch floordiv 0], batch = 1 to 64>> {input}
+
+// -----
+
+// expected-error@+1 {{Expected integer literal}}
+glow_high.placeholder @x : tensor<?x4xf32, #glow.sizes<[batch floordiv batch], batch = 1 to 64>> {input}
+
+// -----
+
+// expected-error@+1 {{the symbol height has no range: height = 1 to 64}}
+glow_high.placeholder @x : tensor<?x4xf32, #glow.sizes<[(height + 1) floordiv 2], batch = 1 to 64>> {input}
+
+// -----
+
+// expected-error@+1 {{a tensor has sizes from 0 on}}
+glow_high.placeholder @x : tensor<?x4xf32, #glow.sizes<[(height - 5) floordiv 2], height = 1 to 64>> {input}
+
+// -----
+
+// A pool whose window exceeds the smallest image.
+glow_high.placeholder @x : tensor<1x?x9x4xf32, #glow.sizes<[height], height = 2 to 64>> {input}
 glow_high.func @main(@x) {
-  %x = glow_high.get @x : tensor<?x4x4xf32, #glow.sizes<[batch], batch = 1 to 64>>
-  // expected-error@+1 {{glow_high.det: the size batch is known at run time only (hint: give dimensions numbers instead of bounds)}}
-  %0 = glow_high.det %x : tensor<1xf32>
+  %x = glow_high.get @x : tensor<1x?x9x4xf32, #glow.sizes<[height], height = 2 to 64>>
+  // expected-error@+1 {{the window of 3 exceeds the padded input of height where that is 2}}
+  %0 = glow_high.max_pool %x {kernel_shape = [3, 3], strides = [2, 2]} : tensor<1x?x4x4xf32, #glow.sizes<[(height - 1) floordiv 2], height = 2 to 64>>
+}
+
+// -----
+
+// A result whose height is rounded the other way.
+glow_high.placeholder @x : tensor<1x?x9x4xf32, #glow.sizes<[height], height = 4 to 64>> {input}
+glow_high.func @main(@x) {
+  %x = glow_high.get @x : tensor<1x?x9x4xf32, #glow.sizes<[height], height = 4 to 64>>
+  // expected-error@+1 {{but tensor<1x?x4x4xf32, #glow.sizes<[(height + 1) floordiv 2 - 1], height = 4 to 64>> follows from the operands}}
+  %0 = glow_high.max_pool %x {kernel_shape = [3, 3], strides = [2, 2]} : tensor<1x?x4x4xf32, #glow.sizes<[height floordiv 2 - 1], height = 4 to 64>>
 }
 
 // -----
