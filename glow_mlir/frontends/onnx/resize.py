@@ -22,8 +22,8 @@ from glow_mlir.support.symbols import Size, quotient
 
 T = TypeVar("T")
 
-_MOST_ELEMENTS = 1 << 62
-"""A size that is too large."""
+_MOST_EXACT = 1 << 24
+"""Up to here, f32 has all integers."""
 
 _LARGEST = float(np.finfo(np.float32).max)
 """The largest number of f32, as which larger ones count: both are too large for a size."""
@@ -51,20 +51,17 @@ _MOST_PARTS = 64
 
 def _scaled(node: Node, size: Size, scale: float) -> Size:
     """A size by a scale; raises `UnsupportedError` where the one is no quotient of the other for all sizes."""
+    # In f32, as shape inference has it: 3 elements by f32(5/3) are 5, although the exact product is below.
+    factor = np.float32(min(scale, _LARGEST))
     if isinstance(size, int):
-        return int(_scaled_numbers(np.array(size), scale))
+        with np.errstate(over="ignore"):
+            return math.floor(min(float(np.float32(size) * factor), _LARGEST))
     part, sizes = Fraction(scale).limit_denominator(_MOST_PARTS), np.arange(size.least, size.most + 1)
-    if not np.array_equal(_scaled_numbers(sizes, scale), sizes * part.numerator // part.denominator):
+    by_scale, exact = np.floor(sizes.astype(np.float32) * factor), sizes * float(part.numerator) // part.denominator
+    if scale * size.most >= _MOST_EXACT or not np.array_equal(by_scale, exact):
         reason = f"{node.kind}: {size} elements by {scale} are no quotient of that size"
         raise UnsupportedError(reason, node=node.name, hint=HINT)
     return size * part.numerator // part.denominator
-
-
-def _scaled_numbers(sizes: np.ndarray, scale: float) -> np.ndarray:
-    # In f32, as shape inference has it: 3 elements by f32(5/3) are 5, although the exact product is below.
-    with np.errstate(over="ignore"):
-        scaled = sizes.astype(np.float32) * np.float32(min(scale, _LARGEST))
-    return np.floor(np.minimum(scaled, np.float32(_MOST_ELEMENTS))).astype(np.int64)
 
 
 def _simple(node: Node, scales: Sequence[float]) -> SSAValue:
