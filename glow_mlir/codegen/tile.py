@@ -111,6 +111,11 @@ class Tile:
                 group.append(self.part(name, len(group), value))
         return found
 
+    def moved(self) -> list[Buffer]:
+        """What the tile has of each operand of which others have other parts."""
+        groups = ((name, number, part) for name, group in self.parts.items() for number, part in enumerate(group))
+        return [part for name, number, part in groups if any(axis is not None for axis in self.places[name][number])]
+
     @cached_property
     def staged(self) -> dict[str, Buffer]:
         """The scratch tiles, by body: what holds the elements between its stack and the instruction."""

@@ -135,8 +135,8 @@ class CpuBackend(Backend):
         return guess is not None and guess.STRIDED_INNER
 
     def prologue_reads(self, op: Operation, storage: Storage, target: Target) -> int:
-        guess = self._guess(op, storage, target)
-        return int(guess is not None and guess.PROLOGUE)
+        # Kernels apply it once, or tiles do, where `can_fuse` says that it is worth it.
+        return int(self._guess(op, storage, target) is not None)
 
     def supports_row_tiling(self, op: Operation, storage: Storage, target: Target, must_be_best: bool = True) -> bool:
         found = next(self.candidates(op, storage, target, by_lines=not must_be_best), None)

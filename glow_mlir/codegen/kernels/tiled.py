@@ -164,8 +164,7 @@ def _rows(tile: Tile, target: Target) -> int:
     if not tile.extents:
         return 1
     extent = tile.extents[-1]
-    moved = (value for group in tile.parts.values() for value in group)
-    room = sum(map(byte_size, (*moved, *tile.staged.values())))
+    room = sum(map(byte_size, (*tile.moved(), *tile.staged.values())))
     rows = max(1, target.l1_bytes // 2 // max(1, room))
     if not isinstance(extent, int):
         return max(1, min(rows, largest(extent)))

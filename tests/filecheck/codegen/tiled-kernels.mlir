@@ -1,0 +1,86 @@
+// What a kernel does not execute whole it executes tile by tile: bodies as stacks, sizes that are known at run time only, and parts.
+
+// RUN: glow-opt %s -p 'assign-target{target=avx2},fuse-epilogues,fuse-prologues,shorten-lifetimes,select,verify-selected' --split-input-file | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target="avx2,threads=3"},select,verify-selected' --split-input-file | filecheck %s --check-prefix=PARTS
+// RUN: glow-opt %s -p 'assign-target{target=avx2},fuse-epilogues,select,allocate,glow-low-to-llvm{pool=false}' --split-input-file | filecheck %s --check-prefix=CODE
+
+// The epilogue of a softmax reads what the softmax of a tile left in scratch; that of a normalization is applied in registers.
+
+// CHECK-LABEL: glow_low.func @gated(
+// CHECK:         %[[TILE:.*]] = glow_low.alloc : memref<1x16x128xf32>
+// CHECK-NEXT:    glow_low.softmax @out %y, @in %x, @scratch %[[TILE]] {axis = 2, kernel = "softmax-tiled", tiles = {tile = 16}} epilogue(@in %g)
+// CHECK-NOT:     glow_low.stack
+
+// CODE-LABEL: llvm.func internal @softmax.1x16x128
+// CODE-LABEL: llvm.func internal @stack.1x16x128
+// CODE-LABEL: llvm.func internal @softmax-tiled.12x128x128
+// CODE:         llvm.call @softmax.1x16x128
+// CODE:         llvm.call @stack.1x16x128
+glow_low.func @gated(@in %x: memref<12x128x128xf32>, @in %g: memref<12x128x128xf32>, @out %y: memref<12x128x128xf32>) {
+  %0 = glow_low.alloc : memref<12x128x128xf32>
+  glow_low.softmax @out %0, @in %x {axis = 2}
+  glow_low.stack @out %y, @in %0, @in %g {maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterators = ["parallel", "parallel", "parallel"]} {
+  ^bb0(%p: f32, %q: f32):
+    %1 = arith.mulf %p, %q : f32
+    glow_low.yield %1 : f32
+  }
+  glow_low.dealloc @out %0
+}
+
+// -----
+
+// A prologue fills a tile of the operand, of which the softmax reads each element three times.
+
+// CHECK-LABEL: glow_low.func @scaled(
+// CHECK:         glow_low.softmax @out %y, @in %x, @scratch %{{.*}} {axis = 1, kernel = "softmax-tiled", tiles = {tile = {{[0-9]+}}}} prologue {
+glow_low.func @scaled(@in %x: memref<256x64xf32>, @out %y: memref<256x64xf32>) {
+  %0 = glow_low.alloc : memref<256x64xf32>
+  glow_low.stack @out %0, @in %x {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
+  ^bb0(%p: f32):
+    %1 = arith.addf %p, %p : f32
+    glow_low.yield %1 : f32
+  }
+  glow_low.softmax @out %y, @in %0 {axis = 1}
+  glow_low.dealloc @out %0
+}
+
+// -----
+
+// What is one tile gains nothing: the stack stays.
+
+// CHECK-LABEL: glow_low.func @whole(
+// CHECK:         glow_low.softmax {{.*}}kernel = "softmax"}
+// CHECK:         glow_low.stack
+glow_low.func @whole(@in %x: memref<64x64xf32>, @out %y: memref<64x64xf32>) {
+  %0 = glow_low.alloc : memref<64x64xf32>
+  glow_low.softmax @out %0, @in %x {axis = 0}
+  glow_low.stack @out %y, @in %0 {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
+  ^bb0(%p: f32):
+    %1 = arith.negf %p : f32
+    glow_low.yield %1 : f32
+  }
+  glow_low.dealloc @out %0
+}
+
+// -----
+
+// A kernel without an axis to cut has tiles as parts, one for each thread and more.
+
+// CHECK-LABEL: glow_low.func @rows(
+// CHECK:         glow_low.gather {{.*}}kernel = "gather"}
+
+// PARTS-LABEL: glow_low.func @rows(
+// PARTS:         glow_low.gather {{.*}}kernel = "gather-tiled", tiles = {tile = {{[0-9]+}}}, partitions = {tiles = 12}
+glow_low.func @rows(@in %table: memref<1000x256xf32>, @in %indices: memref<4096xi64>, @out %y: memref<4096x256xf32>) {
+  glow_low.gather @out %y, @in %table, @in %indices {axis = 0}
+}
+
+// -----
+
+// Matrices of a batch that is known at run time only: as many tiles of one.
+
+// CHECK-LABEL: glow_low.func @images(
+// CHECK:         glow_low.col2_im {{.*}}kernel = "col2im-tiled", tiles = {tile = 1}
+glow_low.func @images(@in %x: memref<?x9x16xf32, #glow.sizes<[batch], batch = 1 to 8>>, @out %y: memref<?x1x6x6xf32, #glow.sizes<[batch], batch = 1 to 8>>) {
+  glow_low.col2im @out %y, @in %x {image_shape = [6, 6], block_shape = [3, 3]}
+}
