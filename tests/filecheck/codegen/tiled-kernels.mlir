@@ -7,15 +7,15 @@
 // The epilogue of a softmax reads what the softmax of a tile left in scratch; that of a normalization is applied in registers.
 
 // CHECK-LABEL: glow_low.func @gated(
-// CHECK:         %[[TILE:.*]] = glow_low.alloc : memref<1x16x128xf32>
-// CHECK-NEXT:    glow_low.softmax @out %y, @in %x, @scratch %[[TILE]] {axis = 2, kernel = "softmax-tiled", tiles = {tile = 16}} epilogue(@in %g)
+// CHECK:         %[[TILE:.*]] = glow_low.alloc : memref<1x8x128xf32>
+// CHECK-NEXT:    glow_low.softmax @out %y, @in %x, @scratch %[[TILE]] {axis = 2, kernel = "softmax-tiled", tiles = {tile = 8}} epilogue(@in %g)
 // CHECK-NOT:     glow_low.stack
 
-// CODE-LABEL: llvm.func internal @softmax.1x16x128
-// CODE-LABEL: llvm.func internal @stack.1x16x128
+// CODE-LABEL: llvm.func internal @softmax.1x8x128
+// CODE-LABEL: llvm.func internal @stack.1x8x128
 // CODE-LABEL: llvm.func internal @softmax-tiled.12x128x128
-// CODE:         llvm.call @softmax.1x16x128
-// CODE:         llvm.call @stack.1x16x128
+// CODE:         llvm.call @softmax.1x8x128
+// CODE:         llvm.call @stack.1x8x128
 glow_low.func @gated(@in %x: memref<12x128x128xf32>, @in %g: memref<12x128x128xf32>, @out %y: memref<12x128x128xf32>) {
   %0 = glow_low.alloc : memref<12x128x128xf32>
   glow_low.softmax @out %0, @in %x {axis = 2}
@@ -77,10 +77,10 @@ glow_low.func @rows(@in %table: memref<1000x256xf32>, @in %indices: memref<4096x
 
 // -----
 
-// Matrices of a batch that is known at run time only: as many tiles of one.
+// Rows of a batch that is known at run time only: as many tiles of one.
 
-// CHECK-LABEL: glow_low.func @images(
-// CHECK:         glow_low.col2_im {{.*}}kernel = "col2im-tiled", tiles = {tile = 1}
-glow_low.func @images(@in %x: memref<?x9x16xf32, #glow.sizes<[batch], batch = 1 to 8>>, @out %y: memref<?x1x6x6xf32, #glow.sizes<[batch], batch = 1 to 8>>) {
-  glow_low.col2im @out %y, @in %x {image_shape = [6, 6], block_shape = [3, 3]}
+// CHECK-LABEL: glow_low.func @counts(
+// CHECK:         glow_low.tf_idf_vectorizer {{.*}}kernel = "ngrams-tiled", tiles = {tile = {{[0-9]+}}}
+glow_low.func @counts(@in %x: memref<?x16xi64, #glow.sizes<[batch], batch = 1 to 8>>, @in %pool: memref<3x2xi64>, @out %y: memref<?x3xf32, #glow.sizes<[batch], batch = 1 to 8>>) {
+  glow_low.tf_idf_vectorizer @out %y, @in %x, @in none, @in %pool {size = 3}
 }
