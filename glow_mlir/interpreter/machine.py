@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 from xdsl.traits import SymbolTable
 
@@ -263,21 +263,23 @@ def _apart(results: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
 
 
 def _run_high(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:
-    with _with_numbers(op, _state(interpreter).symbols) as known:
-        return apply_semantics(known, group_like(cast(HighOp, op), args))
+    high_op = cast(HighOp, op)
+    with _with_numbers(high_op, _state(interpreter).symbols) as known:
+        return apply_semantics(known, group_like(high_op, args))
 
 
 @contextmanager
-def _with_numbers(op: Operation, symbols: Mapping[str, int]) -> Generator[Operation]:
-    """The operation with numbers in place of the sizes that its properties have."""
+def _with_numbers(op: HighOp | DerivedInstruction, symbols: Mapping[str, int]) -> Generator[Operation]:
+    """The operation with numbers in place of the sizes that its properties have, and results if it reads nothing."""
     symbolic = {name: value.data for name, value in op.properties.items() if isinstance(value, SizesAttr)}
-    is_made = not op.operands and not all(map(has_static_shape, op.results))
+    is_made = not op.inputs() and not all(map(has_static_shape, op.outputs()))
     if not symbolic and not is_made:
         yield op
         return
     known = {name: to_attribute(shape_at(sizes, symbols)) for name, sizes in symbolic.items()}
+    operands = Block(arg_types=[_type_at(value, symbols) for value in op.operands]).args if is_made else op.operands
     copy = type(op).create(
-        operands=op.operands,
+        operands=operands,
         result_types=[_type_at(result, symbols) for result in op.results],
         properties={**op.properties, **known},
         attributes=op.attributes,
@@ -288,8 +290,10 @@ def _with_numbers(op: Operation, symbols: Mapping[str, int]) -> Generator[Operat
 
 
 def _type_at(value: SSAValue, symbols: Mapping[str, int]) -> Attribute:
-    """The type of a tensor where symbols have these values."""
-    return tensor(shape_at(sizes_of(value), symbols), element_of(value))
+    """The type of a tensor or a buffer where symbols have these values."""
+    shape = shape_at(sizes_of(value), symbols)
+    of_buffer = isinstance(value.type, MemRefType)
+    return low.buffer_type(shape, element_of(value)) if of_buffer else tensor(shape, element_of(value))
 
 
 def _run_low(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, args: PythonValues) -> PythonValues:

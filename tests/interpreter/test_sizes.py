@@ -41,6 +41,23 @@ def test_one_module_runs_with_any_size_within_its_bounds(batch: int) -> None:
     np.testing.assert_array_equal(run(batch), np.full((2 * batch, 2), 4.0))
 
 
+MADE = """
+glow_high.placeholder @x : tensor<?x2xf32, #glow.sizes<[batch], batch = 1 to 8>> {input}
+glow_high.placeholder @y : tensor<?x2xf32, #glow.sizes<[batch], batch = 1 to 8>> {output}
+glow_low.func @main(@x, @y) {
+  %y = glow_low.weight @y {mutable} : memref<?x2xf32, #glow.sizes<[batch], batch = 1 to 8>>
+  glow_low.splat @out %y {value = 0.5 : f32}
+}
+"""
+
+
+@pytest.mark.parametrize("batch", [1, 8])
+def test_an_instruction_that_reads_nothing_makes_as_much_as_there_is_room_for(batch: int) -> None:
+    inputs = {"x": np.zeros((batch, 2), np.float32)}
+    made = run_function(parse_module(MADE, new_context(), "given.mlir"), inputs)["y"]
+    np.testing.assert_array_equal(made, np.full((batch, 2), 0.5))
+
+
 @pytest.mark.parametrize("batch", [0, 9])
 def test_bounds_are_checked_at_entry(batch: int) -> None:
     with pytest.raises(InputError, match=f"^input 'x': batch = {batch} is not in 1 to 8"):
