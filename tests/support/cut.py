@@ -13,6 +13,8 @@ from execute import Program, compile_module
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.backends.interface import costs_of
+from glow_mlir.codegen.costs import KernelCosts, kernel_costs
+from glow_mlir.codegen.kernels import tiled
 from glow_mlir.codegen.selection import partitions
 from glow_mlir.dialects.costs import Costs
 from glow_mlir.dialects.target import Target
@@ -31,7 +33,10 @@ def however_small() -> Generator[None]:
     def cheap(target: Target) -> Costs:
         return replace(costs_of(target), part_operations=1)
 
-    with mock.patch.object(partitions, "costs_of", cheap):
+    def cheap_for_kernels(target: Target) -> KernelCosts:
+        return replace(kernel_costs(target), part_operations=1)
+
+    with mock.patch.object(partitions, "costs_of", cheap), mock.patch.object(tiled, "kernel_costs", cheap_for_kernels):
         yield
 
 

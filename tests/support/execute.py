@@ -30,33 +30,48 @@ from glow_mlir.dialects.element_types import element_type, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
-from glow_mlir.dialects.shapes import element_of, shape_of, tensor
+from glow_mlir.dialects.shapes import element_of, largest_shape, sizes_of, tensor
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.driver.pass_runner import PassRunner
 from glow_mlir.driver.pipelines import exchanging
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
+from glow_mlir.ir.entries import symbols_in
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.runtime.loader import Library
 from glow_mlir.support.dtypes import is_float_dtype, named_dtype
+from glow_mlir.support.symbols import Size
 
 GUARD = 64
 """Bytes in front of and behind every buffer that a function must not write."""
 _GUARD_BYTE = 0xA5
+
+SYMBOLS = "symbols"
+"""The binding behind those of a function with the values of the symbols in its sizes, if there are any."""
 
 Given = np.ndarray | Sequence[np.ndarray] | None
 """One operand of an operator under test: an array, several for a variadic one, `None` for an absent one."""
 
 
 class Case:
-    """One operator with its operands; those whose positions are in `constants` are constants of the module."""
+    """
+    One operator with its operands; those whose positions are in `constants` are constants of the module.
+
+    `symbolic` has positions of operands of which a size is known at run time only → the axis and that size.
+    """
 
     def __init__(
-        self, operator: type[HighOp], *operands: Given, constants: Sequence[int] = (), **properties: Any
+        self,
+        operator: type[HighOp],
+        *operands: Given,
+        constants: Sequence[int] = (),
+        symbolic: Mapping[int, tuple[int, Size]] | None = None,
+        **properties: Any,
     ) -> None:
         self.operator = operator
         self.operands = operands
         self.constants = tuple(constants)
+        self.symbolic = symbolic or {}
         self.properties = properties
 
     def is_valid(self) -> bool:
@@ -77,10 +92,13 @@ class _Assembly:
         self.arrays: dict[str, np.ndarray] = {}
         self.program: list[Operation] = []
 
-    def declare(self, array: np.ndarray, constant: bool) -> SSAValue:
-        """The value of a new input or constant."""
+    def declare(self, array: np.ndarray, constant: bool, symbolic: tuple[int, Size] | None = None) -> SSAValue:
+        """The value of a new input or constant; `symbolic` is an axis, and its size where that is no number."""
         name = f"in{len(self.gets)}"
-        type_ = tensor(array.shape, element_type(array.dtype))
+        sizes: list[Size] = [*array.shape]
+        if symbolic is not None:
+            sizes[symbolic[0]] = symbolic[1]
+        type_ = tensor(tuple(sizes), element_type(array.dtype))
         if constant:
             storage = ConstantOp.stored(name, type_, add_weights(np.array(array)))
         else:
@@ -94,19 +112,19 @@ class _Assembly:
         """Apply one operator, and save what it gives."""
         values: list[SSAValue | list[SSAValue] | None] = []
         for position, operand in enumerate(case.operands):
-            constant = position in case.constants
+            given = position in case.constants, case.symbolic.get(position)
             if operand is None:
                 values.append(None)
             elif isinstance(operand, np.ndarray):
-                values.append(self.declare(operand, constant))
+                values.append(self.declare(operand, *given))
             else:
-                values.append([self.declare(part, constant) for part in operand])
+                values.append([self.declare(part, *given) for part in operand])
         op = case.operator.make(*values, **case.properties)
         self.program.append(op)
         for result in op.results:
             name = f"out{sum(isinstance(other, SaveOp) for other in self.program)}"
             self.module.body.block.add_op(
-                PlaceholderOp.bound(name, tensor(shape_of(result), element_of(result)), "output")
+                PlaceholderOp.bound(name, tensor(sizes_of(result), element_of(result)), "output")
             )
             self.program.append(SaveOp.to(result, name))
 
@@ -256,7 +274,10 @@ def _bindings(module: ModuleOp, function: LowFuncOp) -> tuple[tuple[str, tuple[i
         assert isinstance(placeholder, PlaceholderOp)
         type_ = placeholder.tensor_type
         writes = placeholder.is_mutable or placeholder.packing_function == function.sym_name.data
-        found.append((name, type_.get_shape(), numpy_dtype(type_.element_type), writes))
+        found.append((name, largest_shape(type_), numpy_dtype(type_.element_type), writes))
+    symbols = symbols_in(function)
+    if symbols:
+        found.append((SYMBOLS, (len(symbols),), np.dtype(np.int64), False))
     return tuple(found)
 
 

@@ -1,0 +1,248 @@
+"""What the kernels of the CPU backend do beyond their operator, by themselves or by tiles: a cell for each ability."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from unittest import mock
+
+import numpy as np
+from candidates import instructions_of
+from cut import however_small
+from execute import SYMBOLS, sample
+from kernel_cases import ABILITIES, BATCH, CASES, REFUSED, SIZES, THREADS, KernelCase
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, SymbolRefAttr
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.utils.exceptions import VerifyException
+
+from glow_mlir.backends.cpu import backend as cpu
+from glow_mlir.backends.interface import get_backend
+from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel
+from glow_mlir.codegen.selection.acceptance import executes
+from glow_mlir.codegen.selection.kernel import Kernel
+from glow_mlir.codegen.selection.partitions import partitions_of
+from glow_mlir.dialects.element_types import numpy_dtype, signless
+from glow_mlir.dialects.glow_high.storage import PlaceholderOp
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.body import YieldOp
+from glow_mlir.dialects.glow_low.derive import BODIES, DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import WeightOp
+from glow_mlir.dialects.scalar_builder import ScalarBuilder
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of, tensor
+from glow_mlir.dialects.sizes import shape_at
+from glow_mlir.dialects.target import Target
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.errors import GlowError
+from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.text import verify_module
+
+ITSELF, BY_TILES = "itself", "by tiles"
+
+COUNT = 3
+"""For how many threads cells are compiled that are cut."""
+
+ADDEND = "addend"
+"""The input that a body adds."""
+
+
+@cache
+def kernels() -> Mapping[str, Kernel]:
+    """The kernels of glow-mlir itself that are asked for whole instructions, by name."""
+    return {
+        name: item
+        for name, item in get_backend("cpu").kernels.items()
+        if not isinstance(item, TiledKernel) and type(item).__module__.startswith("glow_mlir.")
+    }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """
+    One ability of one kernel, in a module that is still to be selected.
+
+    `how` says whether the kernel has it `itself` or `by tiles`; it is empty where the cell is `refused`, for what the
+    compiler says.
+    """
+
+    kernel: str
+    ability: str
+    target: str
+    how: str = ""
+    refused: str = ""
+    module: ModuleOp | None = None
+
+    @property
+    def case(self) -> KernelCase:
+        """What the kernel is selected for."""
+        return CASES[self.kernel]
+
+    @property
+    def reason(self) -> str:
+        """Why the kernel is said to lack the ability; empty where it is said to have it."""
+        return REFUSED.get(self.kernel, {}).get(self.ability, "")
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether the batch is known at run time only."""
+        return self.ability == SIZES or self.case.sized
+
+    def inputs(self, batch: int = BATCH) -> dict[str, np.ndarray]:
+        """What the inputs of the module are, by name, for so many elements along the batch."""
+        arrays = self.case.inputs(batch)
+        assert self.module is not None
+        for op in self.module.body.block.ops:
+            if isinstance(op, PlaceholderOp) and op.sym_name.data == ADDEND:
+                type_ = op.tensor_type
+                shape = shape_at(sizes_of(type_), {"batch": batch})
+                arrays[ADDEND] = sample(shape, numpy_dtype(type_.element_type).name, seed=5)
+        return arrays
+
+
+@cache
+def _stacked(name: str, sized: bool, target: str) -> ModuleOp:
+    module = CASES[name].module(sized)
+    Compilation(module, target=target).run(until="stacked")
+    return module
+
+
+def stacked(name: str, sized: bool, target: str) -> tuple[ModuleOp, Instruction]:
+    """A module with the case of a kernel at the stage `stacked`, and the instruction that is for the kernel."""
+    module = _stacked(name, sized, target).clone()
+    return module, instruction(name, module)
+
+
+def instruction(name: str, module: ModuleOp) -> Instruction:
+    """The instruction of a module that is for a kernel: that of its operator, or what became of it."""
+    found = list(instructions_of(module))
+    operator = CASES[name].operator.name.split(".")[1]
+    return next((op for op in found if op.name.split(".")[1] == operator), found[0])
+
+
+@cache
+def rivals(name: str, target: str) -> frozenset[str]:
+    """The other kernels that execute the case of a kernel; raises `AssertionError` where it is not the one chosen."""
+    module, op = stacked(name, CASES[name].sized, target)
+    others = frozenset(other for other, kernel in kernels().items() if other != name and executes(kernel, op))
+    Compilation(module).run(until="selected")
+    assert chosen(op) == name, f"the case of {name} is executed by {chosen(op)}"
+    return others
+
+
+@contextmanager
+def alone(name: str, target: str) -> Generator[None]:
+    """Let nothing but a kernel, and its tiles, execute its case."""
+    others, is_allowed = rivals(name, target), cpu.is_allowed
+
+    def allowed(kernel: Kernel, machine: Target, by_lines: bool) -> bool:
+        return kernel.name not in others and is_allowed(kernel, machine, by_lines)
+
+    with mock.patch.object(cpu, "is_allowed", allowed):
+        yield
+
+
+def chosen(op: Instruction) -> str:
+    """The name of the kernel of a selected instruction."""
+    return getattr(op.properties.get("kernel"), "data", "")
+
+
+def cell(name: str, ability: str, target: str) -> Cell:
+    """A cell of the matrix, selected but not compiled."""
+    found = Cell(name, ability, target)
+    try:
+        module, chosen_by = (_cut if ability == THREADS else _grown)(found)
+    except (GlowError, VerifyException) as error:
+        return replace(found, refused=str(error))
+    hows = {name: ITSELF, name + SUFFIX: BY_TILES}
+    if chosen_by not in hows:
+        return replace(found, refused=f"'{chosen_by}' executes it")
+    return replace(found, how=hows[chosen_by], module=module)
+
+
+def _grown(found: Cell) -> tuple[ModuleOp, str]:
+    """The module of a cell with a body, or sizes that are known at run time only, and the kernel of its instruction."""
+    module, op = stacked(found.kernel, found.is_sized, found.target)
+    if found.ability in BODIES:
+        attach(found.ability, module, op)
+    before = module.clone()
+    with alone(found.kernel, found.target):
+        Compilation(module).run(until="selected")
+    if found.ability in BODIES:
+        assert isinstance(op, DerivedInstruction)
+        assert getattr(op, found.ability) is not None, "selection took the body away"
+    return before, chosen(op)
+
+
+def _cut(found: Cell) -> tuple[ModuleOp, str]:
+    """The module of a cell for several threads, and the kernel of its instruction."""
+    module = found.case.module(found.is_sized)
+    before = module.clone()
+    with alone(found.kernel, found.target), however_small():
+        Compilation(module, target=found.target, threads=COUNT).run(until="selected")
+    op = instruction(found.kernel, module)
+    if not partitions_of(op):
+        raise VerifyException(f"'{chosen(op)}' is not cut")
+    return before, chosen(op)
+
+
+def attach(body: str, module: ModuleOp, op: Instruction) -> None:
+    """
+    Give an instruction a body that adds a new input of the same shape to each element.
+
+    Raises `VerifyException` where it cannot have one.
+    """
+    if not isinstance(op, DerivedInstruction):
+        raise VerifyException(f"{op.name} has no bodies")
+    values = op.outputs() if body == "epilogue" else op.inputs()[:1]
+    if len(values) != 1:
+        raise VerifyException(f"{op.name} has no single operand for the {body}")
+    (value,) = values
+    block, maps = addition(element_of(value)), [AffineMap.identity(rank_of(value))]
+    addend = declared(module, value)
+    if body == "epilogue":
+        op.attach_epilogue(value, [], [addend], maps, block)
+    else:
+        op.attach_prologue(value, [addend], maps, block)
+    verify_module(module)
+
+
+def declared(module: ModuleOp, like: SSAValue) -> SSAValue:
+    """The new input `ADDEND` with the sizes and elements of a buffer."""
+    (function,) = low_functions(module)
+    placeholder = PlaceholderOp.bound(ADDEND, tensor(sizes_of(like), element_of(like)), "input")
+    module.body.block.insert_op_before(placeholder, function)
+    function.bindings = ArrayAttr([*function.bindings.data, SymbolRefAttr(ADDEND)])
+    weight = WeightOp.of(placeholder)
+    first = function.block.first_op
+    assert first is not None
+    function.block.insert_op_before(weight, first)
+    return weight.result
+
+
+def addition(element: Attribute) -> Block:
+    """A body that adds two elements, or that says whether one of two truth values holds."""
+    block = Block(arg_types=[signless(element)] * 2)
+    builder = ScalarBuilder(lambda op: block.add_op(op) or op)
+    left, right = (builder.wrap(argument, element) for argument in block.args)
+    total = left | right if numpy_dtype(element) == np.bool_ else left + right
+    block.add_op(YieldOp.create(operands=[total.value]))
+    return block
+
+
+def laid_out(
+    given: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]], batch: int
+) -> dict[str, np.ndarray]:
+    """Arrays in room of these shapes, for the largest sizes, and the value of the symbol."""
+    found: dict[str, np.ndarray] = {}
+    for name, array in given.items():
+        room = np.full(shapes[name], 77, array.dtype)
+        room[(..., *map(slice, array.shape))] = array
+        found[name] = room
+    return {**found, SYMBOLS: np.array([batch])}
+
+
+def matrix(target: str) -> dict[tuple[str, str], Cell]:
+    """All cells, by kernel and ability."""
+    return {(name, ability): cell(name, ability, target) for name in CASES for ability in ABILITIES}
