@@ -166,10 +166,10 @@ def _rows(tile: Tile, target: Target) -> int:
     extent = tile.extents[-1]
     room = sum(map(byte_size, (*tile.moved(), *tile.staged.values())))
     rows = max(1, target.l1_bytes // 2 // max(1, room))
+    outer = math.prod(map(largest, tile.extents[:-1]))
+    rows = min(rows, -(-largest(extent) * outer // FEWEST_TILES))
     if not isinstance(extent, int):
         return max(1, min(rows, largest(extent)))
-    outer = math.prod(map(largest, tile.extents[:-1]))
-    rows = min(rows, -(-extent * outer // FEWEST_TILES))
     # Tiles of one size have one function.
     return next(size for size in range(min(rows, extent), 0, -1) if extent % size == 0)
 
