@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "tests" / "support"))
 
-from abilities import BY_TILES, ITSELF, Cell, matrix  # noqa: E402
+from abilities import BY_TILES, ITSELF, Cell, matrix, reason  # noqa: E402
 from kernel_cases import ABILITIES, CASES  # noqa: E402
 
 TARGET = Path(__file__).with_name("abilities.md")
@@ -36,7 +36,7 @@ kernel `K` for some indices of the operator's leading axes at a time, with bodie
 
 The table has what is selected for the target `avx2` and one small case of each kernel
 ([kernel_cases.py](../tests/support/kernel_cases.py)), where no other kernel is there for it. A test runs each cell, and
-compares it with the interpreter, or with one thread bit for bit
+compares it with the interpreter, or with one thread bit for bit, and for each kernel all that it has at once
 ([test_abilities.py](../tests/codegen/test_abilities.py)).
 """
 
@@ -47,7 +47,7 @@ def cells(kernel: str, found: Mapping[tuple[str, str], Cell]) -> Iterator[str]:
     yield f"`{CASES[kernel].operator.name.split('.')[1]}`"
     for ability in ABILITIES:
         cell = found[kernel, ability]
-        yield f"**{cell.how}**" if cell.how else cell.reason
+        yield f"**{cell.how}**" if cell.how else reason(kernel, ability)
 
 
 def totals(found: Sequence[Cell], noun: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
-from abilities import COUNT, Cell, alone, cell, kernels, laid_out
-from cut import check_parts
+from abilities import COUNT, Cell, alone, cell, kernels, laid_out, reason
+from cut import backwards, check_parts, however_small
 from execute import Program, assert_same, compile_module, runnable_targets
 from kernel_cases import ABILITIES, BATCH, CASES, LARGEST, REFUSED, SIZES, THREADS
 
+from glow_mlir.codegen.kernels import tiled
 from glow_mlir.interpreter.machine import run_function
 
 TARGET = "avx2" if "avx2" in runnable_targets() else "host"
@@ -20,9 +23,11 @@ def test_there_is_a_case_of_each_kernel() -> None:
 
 
 @pytest.mark.parametrize(("kernel", "ability"), CELLS)
-def test_cell(kernel: str, ability: str) -> None:
-    found = cell(kernel, ability, TARGET)
-    if found.reason:
+@mock.patch.object(tiled, "FEWEST_TILES", 2)
+def test_one_ability(kernel: str, ability: str) -> None:
+    """With few tiles, of several indices, and of one where a batch has some left over."""
+    found = cell(kernel, (ability,), TARGET)
+    if reason(kernel, ability):
         assert not found.how, f"'{kernel}' has {ability} {found.how}: take the reason out of REFUSED"
         return
     assert found.how, found.refused
@@ -30,27 +35,37 @@ def test_cell(kernel: str, ability: str) -> None:
         if ability == THREADS:
             check_threads(found)
         else:
-            check_sizes(found, (1, BATCH, LARGEST) if ability == SIZES else (BATCH,))
+            check_results(found)
+
+
+@pytest.mark.parametrize("kernel", CASES)
+def test_all_at_once(kernel: str) -> None:
+    """Bodies, a batch that is known at run time only and threads, as far as the kernel has them; with many tiles."""
+    found = cell(kernel, [ability for ability in ABILITIES if not reason(kernel, ability)], TARGET)
+    assert found.how, found.refused
+    with alone(kernel, TARGET):
+        check_results(found)
 
 
 def check_threads(found: Cell) -> None:
     """Fail where results depend on threads."""
-    assert found.module is not None
-    inputs = found.inputs()
+    module, inputs = found.case.module(found.is_sized), found.inputs()
     if found.is_sized:
-        inputs = laid_out(inputs, shapes_of(compile_module(found.module.clone(), TARGET)), BATCH)
-    assert check_parts(found.module, inputs, (COUNT,), TARGET) > 0
+        inputs = laid_out(inputs, shapes_of(compile_module(module.clone(), TARGET)), BATCH)
+    assert check_parts(module, inputs, (COUNT,), TARGET) > 0
 
 
-def check_sizes(found: Cell, batches: tuple[int, ...]) -> None:
-    """Fail where machine code and interpreter differ for one of these batches."""
+def check_results(found: Cell) -> None:
+    """Fail where machine code and interpreter differ, for one batch or, where it is known at run time only, several."""
     assert found.module is not None
-    program = compile_module(found.module.clone(), TARGET)
-    for batch in batches:
+    with however_small():
+        program = compile_module(found.module.clone(), TARGET, found.threads, verify_each=False)
+    for batch in (1, BATCH, LARGEST) if SIZES in found.abilities else (BATCH,):
         inputs = found.inputs(batch)
         expected = run_function(found.module, inputs)
         given = laid_out(inputs, shapes_of(program), batch) if found.is_sized else inputs
-        results = program.run(given)
+        results, ran = backwards(program, found.threads, given)
+        assert (ran > 0) == (THREADS in found.abilities)
         parts = {name: results[name][(..., *map(slice, wanted.shape))] for name, wanted in expected.items()}
         assert_same(expected, parts, found.case.tolerance)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -44,8 +44,8 @@ ITSELF, BY_TILES = "itself", "by tiles"
 COUNT = 3
 """For how many threads cells are compiled that are cut."""
 
-ADDEND = "addend"
-"""The input that a body adds."""
+ADDENDS = {body: f"{body}_addend" for body in BODIES}
+"""Body → the input that it adds."""
 
 
 @cache
@@ -61,14 +61,14 @@ def kernels() -> Mapping[str, Kernel]:
 @dataclass(frozen=True)
 class Cell:
     """
-    One ability of one kernel, in a module that is still to be selected.
+    One ability of a kernel, or several at once, in a module at the stage `stacked`.
 
-    `how` says whether the kernel has it `itself` or `by tiles`; it is empty where the cell is `refused`, for what the
+    `how` says whether the kernel has them `itself` or `by tiles`; it is empty where the cell is `refused`, for what the
     compiler says.
     """
 
     kernel: str
-    ability: str
+    abilities: tuple[str, ...]
     target: str
     how: str = ""
     refused: str = ""
@@ -80,37 +80,44 @@ class Cell:
         return CASES[self.kernel]
 
     @property
-    def reason(self) -> str:
-        """Why the kernel is said to lack the ability; empty where it is said to have it."""
-        return REFUSED.get(self.kernel, {}).get(self.ability, "")
-
-    @property
     def is_sized(self) -> bool:
         """Whether the batch is known at run time only."""
-        return self.ability == SIZES or self.case.sized
+        return SIZES in self.abilities or self.case.sized
+
+    @property
+    def threads(self) -> int:
+        """For how many threads the cell is compiled."""
+        return COUNT if THREADS in self.abilities else 1
 
     def inputs(self, batch: int = BATCH) -> dict[str, np.ndarray]:
         """What the inputs of the module are, by name, for so many elements along the batch."""
         arrays = self.case.inputs(batch)
         assert self.module is not None
         for op in self.module.body.block.ops:
-            if isinstance(op, PlaceholderOp) and op.sym_name.data == ADDEND:
+            if isinstance(op, PlaceholderOp) and op.sym_name.data in ADDENDS.values():
                 type_ = op.tensor_type
                 shape = shape_at(sizes_of(type_), {"batch": batch})
-                arrays[ADDEND] = sample(shape, numpy_dtype(type_.element_type).name, seed=5)
+                name = op.sym_name.data
+                arrays[name] = sample(shape, numpy_dtype(type_.element_type).name, seed=len(name))
         return arrays
 
 
+def reason(name: str, ability: str) -> str:
+    """Why a kernel is said to lack an ability; empty where it is said to have it."""
+    return REFUSED.get(name, {}).get(ability, "")
+
+
 @cache
-def _stacked(name: str, sized: bool, target: str) -> ModuleOp:
+def _stacked(name: str, sized: bool, target: str, threads: int) -> ModuleOp:
     module = CASES[name].module(sized)
-    Compilation(module, target=target).run(until="stacked")
+    with however_small():
+        Compilation(module, target=target, threads=threads).run(until="stacked")
     return module
 
 
-def stacked(name: str, sized: bool, target: str) -> tuple[ModuleOp, Instruction]:
+def stacked(name: str, sized: bool, target: str, threads: int = 1) -> tuple[ModuleOp, Instruction]:
     """A module with the case of a kernel at the stage `stacked`, and the instruction that is for the kernel."""
-    module = _stacked(name, sized, target).clone()
+    module = _stacked(name, sized, target, threads).clone()
     return module, instruction(name, module)
 
 
@@ -148,11 +155,11 @@ def chosen(op: Instruction) -> str:
     return getattr(op.properties.get("kernel"), "data", "")
 
 
-def cell(name: str, ability: str, target: str) -> Cell:
+def cell(name: str, abilities: Sequence[str], target: str) -> Cell:
     """A cell of the matrix, selected but not compiled."""
-    found = Cell(name, ability, target)
+    found = Cell(name, tuple(abilities), target)
     try:
-        module, chosen_by = (_cut if ability == THREADS else _grown)(found)
+        module, chosen_by = _selected(found)
     except (GlowError, VerifyException) as error:
         return replace(found, refused=str(error))
     hows = {name: ITSELF, name + SUFFIX: BY_TILES}
@@ -161,29 +168,18 @@ def cell(name: str, ability: str, target: str) -> Cell:
     return replace(found, how=hows[chosen_by], module=module)
 
 
-def _grown(found: Cell) -> tuple[ModuleOp, str]:
-    """The module of a cell with a body, or sizes that are known at run time only, and the kernel of its instruction."""
-    module, op = stacked(found.kernel, found.is_sized, found.target)
-    if found.ability in BODIES:
-        attach(found.ability, module, op)
-    before = module.clone()
-    with alone(found.kernel, found.target):
-        Compilation(module).run(until="selected")
-    if found.ability in BODIES:
-        assert isinstance(op, DerivedInstruction)
-        assert getattr(op, found.ability) is not None, "selection took the body away"
-    return before, chosen(op)
-
-
-def _cut(found: Cell) -> tuple[ModuleOp, str]:
-    """The module of a cell for several threads, and the kernel of its instruction."""
-    module = found.case.module(found.is_sized)
+def _selected(found: Cell) -> tuple[ModuleOp, str]:
+    """The module of a cell in front of selection, and the kernel that its instruction gets."""
+    module, op = stacked(found.kernel, found.is_sized, found.target, found.threads)
+    bodies = [body for body in BODIES if body in found.abilities]
+    for body in bodies:
+        attach(body, module, op)
     before = module.clone()
     with alone(found.kernel, found.target), however_small():
-        Compilation(module, target=found.target, threads=COUNT).run(until="selected")
-    op = instruction(found.kernel, module)
-    if not partitions_of(op):
+        Compilation(module, threads=found.threads).run(until="selected")
+    if THREADS in found.abilities and not partitions_of(op):
         raise VerifyException(f"'{chosen(op)}' is not cut")
+    assert all(getattr(op, body) is not None for body in bodies), "selection took a body away"
     return before, chosen(op)
 
 
@@ -200,7 +196,7 @@ def attach(body: str, module: ModuleOp, op: Instruction) -> None:
         raise VerifyException(f"{op.name} has no single operand for the {body}")
     (value,) = values
     block, maps = addition(element_of(value)), [AffineMap.identity(rank_of(value))]
-    addend = declared(module, value)
+    addend = declared(ADDENDS[body], module, value)
     if body == "epilogue":
         op.attach_epilogue(value, [], [addend], maps, block)
     else:
@@ -208,12 +204,12 @@ def attach(body: str, module: ModuleOp, op: Instruction) -> None:
     verify_module(module)
 
 
-def declared(module: ModuleOp, like: SSAValue) -> SSAValue:
-    """The new input `ADDEND` with the sizes and elements of a buffer."""
+def declared(name: str, module: ModuleOp, like: SSAValue) -> SSAValue:
+    """A new input with the sizes and elements of a buffer."""
     (function,) = low_functions(module)
-    placeholder = PlaceholderOp.bound(ADDEND, tensor(sizes_of(like), element_of(like)), "input")
+    placeholder = PlaceholderOp.bound(name, tensor(sizes_of(like), element_of(like)), "input")
     module.body.block.insert_op_before(placeholder, function)
-    function.bindings = ArrayAttr([*function.bindings.data, SymbolRefAttr(ADDEND)])
+    function.bindings = ArrayAttr([*function.bindings.data, SymbolRefAttr(name)])
     weight = WeightOp.of(placeholder)
     first = function.block.first_op
     assert first is not None
@@ -245,4 +241,4 @@ def laid_out(
 
 def matrix(target: str) -> dict[tuple[str, str], Cell]:
     """All cells, by kernel and ability."""
-    return {(name, ability): cell(name, ability, target) for name in CASES for ability in ABILITIES}
+    return {(name, ability): cell(name, (ability,), target) for name in CASES for ability in ABILITIES}
