@@ -47,7 +47,10 @@ def cells(kernel: str, found: Mapping[tuple[str, str], Cell]) -> Iterator[str]:
     yield f"`{CASES[kernel].operator.name.split('.')[1]}`"
     for ability in ABILITIES:
         cell = found[kernel, ability]
-        yield f"**{cell.how}**" if cell.how else reason(kernel, ability)
+        known = reason(kernel, ability)
+        if bool(cell.how) == bool(known):
+            raise SystemExit(f"'{kernel}' has {ability} {cell.how or 'neither way'}, and the reason '{known}' why not")
+        yield known or f"**{cell.how}**"
 
 
 def totals(found: Sequence[Cell], noun: str) -> str:
