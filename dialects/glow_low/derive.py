@@ -250,8 +250,8 @@ class DerivedInstruction(Instruction, Workload):
         self, first: SSAValue, sources: Sequence[SSAValue], maps: Sequence[AffineMap], block: Block
     ) -> None:
         """Read as first operand what `block` yields for the elements of `first`; there must be no prologue yet."""
-        name = self.FIRST_INPUT
-        self.set_operands({name: [first], "prologue_sources": sources})
+        _, *others = self._group(self.FIRST_INPUT)
+        self.set_operands({self.FIRST_INPUT: [first, *others], "prologue_sources": sources})
         self.prologue_maps = maps_attribute(maps)
         epilogue = [self.detach_region(0)] if self.regions else []
         self.add_region(Region(block))
@@ -260,7 +260,8 @@ class DerivedInstruction(Instruction, Workload):
 
     def detach_prologue(self, first: SSAValue) -> Block:
         """Undo `attach_prologue`: read the elements of `first` themselves; gives the body."""
-        self.set_operands({self.FIRST_INPUT: [first], "prologue_sources": []})
+        _, *others = self._group(self.FIRST_INPUT)
+        self.set_operands({self.FIRST_INPUT: [first, *others], "prologue_sources": []})
         self.prologue_maps = None
         return self.detach_region(0).detach_block(0)
 

@@ -12,6 +12,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, Block, SSAValue
@@ -21,7 +22,7 @@ from glow_mlir.dialects.glow_high.base import to_segments
 from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.glow_low.body import maps_attribute
 from glow_mlir.dialects.glow_low.derive import BODIES, DerivedInstruction
-from glow_mlir.dialects.glow_low.memory import Buffer, buffer_type, strides_of
+from glow_mlir.dialects.glow_low.memory import Buffer, ViewOp, WeightOp, buffer_type, strides_of
 from glow_mlir.dialects.glow_low.stack import PARALLEL, StackOp
 from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, rank_of, sizes_of
 from glow_mlir.support.symbols import Sizes
@@ -114,7 +115,11 @@ class Tile:
     def moved(self) -> list[Buffer]:
         """What the tile has of each operand of which others have other parts."""
         groups = ((name, number, part) for name, group in self.parts.items() for number, part in enumerate(group))
-        return [part for name, number, part in groups if any(axis is not None for axis in self.places[name][number])]
+        return [part for name, number, part in groups if self.is_moved(name, number)]
+
+    def is_moved(self, name: str, number: int) -> bool:
+        """Whether other tiles have other parts of an operand."""
+        return any(axis is not None for axis in self.places[name][number])
 
     @cached_property
     def staged(self) -> dict[str, Buffer]:
@@ -142,9 +147,18 @@ class Tile:
         return self.inner({})
 
     def inner(self, properties: Mapping[str, Attribute], scratch: Sequence[Buffer] = ()) -> DerivedInstruction:
-        """The instruction of the tile, with these properties and scratch of its own."""
-        parts = {name: list(Block(arg_types=types).args) for name, types in self.parts.items()}
-        return self._without_staged({**parts, "scratch": Block(arg_types=scratch).args}, properties)
+        """The instruction of the tile, with these properties and scratch of its own; constants are known as such."""
+        groups: dict[str, list[SSAValue]] = {}
+        for name, _, value in self.op.named_uses():
+            if name == "scratch":
+                continue
+            group = groups.setdefault(name, [])
+            part, is_moved = self.parts[name][len(group)], self.is_moved(name, len(group))
+            group.append(Block(arg_types=[part]).args[0] if is_moved else _alike(value))
+        found = self._without_staged({**groups, "scratch": Block(arg_types=scratch).args}, properties)
+        if not self.axes.count and (samples := self.op.properties.get("samples")) is not None:
+            found.properties["samples"] = samples
+        return found
 
     @contextmanager
     def whole(self) -> Generator[DerivedInstruction]:
@@ -171,7 +185,7 @@ class Tile:
             if self.is_staged(body):
                 value = groups[name][0]
                 type_ = buffer_type(sizes_of(value), element_of(self.staged[body]))
-                groups[name] = Block(arg_types=[type_]).args
+                groups[name] = [Block(arg_types=[type_]).args[0], *groups[name][1:]]
                 groups |= {f"{body}_targets": [], f"{body}_sources": []}
         left_out = {*OF_THE_WHOLE, *(f"{body}_maps" for body in BODIES if self.is_staged(body))}
         own = {name: value for name, value in self.op.properties.items() if name not in left_out}
@@ -212,6 +226,16 @@ class Tile:
             regions=[self.op.bodies[0 if body == "prologue" else -1].clone()],
             location=self.op.location,
         )
+
+
+def _alike(value: SSAValue) -> SSAValue:
+    """A value like a buffer, without uses: storage, or a view of it, tells as much, and others their type."""
+    owner = value.owner
+    if isinstance(owner, WeightOp):
+        return owner.clone().result
+    if isinstance(owner, ViewOp):
+        return ViewOp.of(_alike(owner.source), cast("Buffer", value.type)).result
+    return Block(arg_types=[value.type]).args[0]
 
 
 def _mapped(affine: AffineMap, axes: Sequence[int | None]) -> list[int | None]:

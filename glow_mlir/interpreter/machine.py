@@ -301,7 +301,8 @@ def _run_low(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation, 
     buffers: dict[SSAValue, Buffer] = dict(zip(op.operands, args, strict=True))
     operands = _low_operands(op, buffers)
     if (prologue := op.prologue) is not None:
-        (operands[0],) = _run_body(prologue, operands[0], buffers, [operands[0].dtype])
+        group = cast("list[np.ndarray]", operands[0] if isinstance(operands[0], list) else operands)
+        (group[0],) = _run_body(prologue, group[0], buffers, [group[0].dtype])
     with _with_numbers(op, _state(interpreter).symbols) as known:
         results = apply_semantics(known, operands)
     outputs = op.outputs()

@@ -111,7 +111,7 @@ def reason(name: str, ability: str) -> str:
 def _stacked(name: str, sized: bool, target: str, threads: int) -> ModuleOp:
     module = CASES[name].module(sized)
     with however_small():
-        Compilation(module, target=target, threads=threads).run(until="stacked")
+        Compilation(module, target=target, fields={"threads": threads}).run(until="stacked")
     return module
 
 
@@ -176,7 +176,7 @@ def _selected(found: Cell) -> tuple[ModuleOp, str]:
         attach(body, module, op)
     before = module.clone()
     with alone(found.kernel, found.target), however_small():
-        Compilation(module, threads=found.threads).run(until="selected")
+        Compilation(module, fields={"threads": found.threads}).run(until="selected")
     if THREADS in found.abilities and not partitions_of(op):
         raise VerifyException(f"'{chosen(op)}' is not cut")
     assert all(getattr(op, body) is not None for body in bodies), "selection took a body away"
@@ -191,10 +191,10 @@ def attach(body: str, module: ModuleOp, op: Instruction) -> None:
     """
     if not isinstance(op, DerivedInstruction):
         raise VerifyException(f"{op.name} has no bodies")
-    values = op.outputs() if body == "epilogue" else op.inputs()[:1]
-    if len(values) != 1:
-        raise VerifyException(f"{op.name} has no single operand for the {body}")
-    (value,) = values
+    values = op.outputs() if body == "epilogue" else op.inputs()
+    if not values:
+        raise VerifyException(f"{op.name} has no operand for the {body}")
+    value = values[0]
     block, maps = addition(element_of(value)), [AffineMap.identity(rank_of(value))]
     addend = declared(ADDENDS[body], module, value)
     if body == "epilogue":

@@ -207,8 +207,8 @@ class Emission:
         result, first = self.tile.op.FIRST_RESULT, self.tile.op.FIRST_INPUT
         inner = dict(groups)
         if "prologue" in staged:
-            self._stack("prologue", [staged["prologue"], *groups[first], *groups.get("prologue_sources", ())])
-            inner[first] = [staged["prologue"]]
+            self._stack("prologue", [staged["prologue"], groups[first][0], *groups.get("prologue_sources", ())])
+            inner[first] = [staged["prologue"], *groups[first][1:]]
         if "epilogue" in staged:
             inner[result] = [staged["epilogue"]]
         op = self._inner
@@ -243,5 +243,5 @@ class Emission:
 
 def tiled(kernel: Kernel) -> TiledKernel:
     """The kernel that runs another one tile by tile."""
-    kept = {name: getattr(kernel, name) for name in ("passes", "STRICT", "LEAN", "SUMMING")}
+    kept = {name: getattr(kernel, name) for name in ("passes", "STRICT", "LEAN", "SUMMING", "ONLY_PACKED")}
     return type(f"Tiled{type(kernel).__name__}", (TiledKernel,), {"name": kernel.name + SUFFIX, **kept})(kernel)
