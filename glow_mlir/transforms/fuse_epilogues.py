@@ -9,21 +9,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import is_profitable
-from glow_mlir.backends.interface import Backend, get_backend
-from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
-from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import sizes_of
-from glow_mlir.dialects.target import Target
-from glow_mlir.ir import statistics
-from glow_mlir.ir.rewriting import erase_unused, fuse_locations, low_functions
-from glow_mlir.ir.traversal import blocks, own_operations
+from glow_mlir.ir.rewriting import erase_unused
 from glow_mlir.transforms.buffers import keep_until
-from glow_mlir.transforms.planes import body_with_first, has_plain_operands, own_strides, plane, steps_over
+from glow_mlir.transforms.fusion import Fusion, fuse_stacks
+from glow_mlir.transforms.planes import body_with_first, own_strides, steps_over
 
 
 @dataclass(frozen=True)
@@ -39,28 +33,14 @@ class FuseEpiloguesPass(ModulePass):
     name = "fuse-epilogues"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in low_functions(op):
-            backend, target = get_backend(function.target.backend), function.target
-            for block in blocks(function):
-                accesses = Accesses.of(block)
-                for stack in list(own_operations(block)):
-                    if isinstance(stack, StackOp) and has_plain_operands(stack):
-                        EpilogueFusion(stack, accesses, backend, storage, target).run()
+        fuse_stacks(op, EpilogueFusion)
 
 
 @dataclass(frozen=True)
-class EpilogueFusion:
-    """The fusion of one stack."""
-
-    stack: StackOp
-    accesses: Accesses
-    backend: Backend
-    storage: Storage
-    target: Target
+class EpilogueFusion(Fusion):
+    """The fusion of one stack with an instruction in front of it."""
 
     def run(self) -> None:
-        """Give the stack to a producer, if one takes it."""
         found = [(op, value) for value in self.stack.sources if (op := self._producer(value)) is not None]
         for producer, value in sorted(found, key=lambda item: -self.accesses.positions[item[0]]):
             if not is_profitable(2 * byte_size(value)):
@@ -145,33 +125,24 @@ class EpilogueFusion:
         """Make the stack the epilogue of `producer`; false where it does not fit, or the backend refuses."""
         result, stack = producer.outputs()[0], self.stack
         sizes = sizes_of(result)
-        further = [*stack.targets, *(source for source in stack.sources if source is not value)]
-        steps = [steps_over(stack, operand, sizes) for operand in further]
-        if any(step is None for step in steps) or any(
-            size != 1 and not step for size, step in zip(sizes, steps[0] or (), strict=True)
-        ):
+        first = steps_over(stack, stack.targets[0], sizes)
+        if first is None or any(size != 1 and not step for size, step in zip(sizes, first, strict=True)):
             return False
-        planes = [
-            plane(operand, sizes, step, producer, self.accesses)
-            for operand, step in zip(further, steps, strict=True)
-            if step is not None
-        ]
-        buffers, maps = [buffer for buffer, _ in planes], [affine for _, affine in planes]
-        count = len(stack.targets)
-        body = body_with_first(stack, value)
+        further = [*stack.targets, *(source for source in stack.sources if source is not value)]
+        planes = self.planes(further, sizes, producer)
+        if planes is None:
+            return False
+        count, body = len(stack.targets), body_with_first(stack, value)
         self.accesses.forget(producer)
-        producer.attach_epilogue(buffers[0], buffers[1:count], buffers[count:], maps[1:], body)
-        supported = self.backend.can_fuse(producer, self.storage, self.target)
-        if not supported:
+        producer.attach_epilogue(
+            planes.buffers[0], planes.buffers[1:count], planes.buffers[count:], planes.maps[1:], body
+        )
+        is_kept = self.backend.can_fuse(producer, self.storage, self.target)
+        if not is_kept:
             producer.detach_epilogue(result)
         self.accesses.add(producer)
-        if not supported:
-            erase_unused(buffers)
-            return False
-        self.accesses.forget(stack)
-        producer.location = fuse_locations([producer.location, stack.location])
-        block = stack.parent_block()
-        assert block is not None
-        block.erase_op(stack)
-        statistics.count("stacks turned into epilogues")
-        return True
+        if is_kept:
+            self.finish(producer, True, "stacks turned into epilogues")
+        else:
+            erase_unused(planes.buffers)
+        return is_kept

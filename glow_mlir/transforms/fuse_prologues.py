@@ -9,22 +9,17 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.cost import operations, outweighs
-from glow_mlir.backends.interface import Backend, costs_of, get_backend
-from glow_mlir.constants.storage import Storage
+from glow_mlir.backends.interface import costs_of
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
-from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import element_of, has_static_shape, shape_of, size_of, sizes_of
-from glow_mlir.dialects.target import Target
-from glow_mlir.ir import statistics
-from glow_mlir.ir.rewriting import erase_unused, fuse_locations, low_functions
-from glow_mlir.ir.traversal import blocks, own_operations
+from glow_mlir.ir.rewriting import erase_unused
 from glow_mlir.transforms.buffers import keep_until
-from glow_mlir.transforms.planes import body_with_first, has_plain_operands, own_strides, plane, steps_over
+from glow_mlir.transforms.fusion import Fusion, fuse_stacks
+from glow_mlir.transforms.planes import body_with_first, own_strides, steps_over
 
 
 @dataclass(frozen=True)
@@ -39,28 +34,14 @@ class FuseProloguesPass(ModulePass):
     name = "fuse-prologues"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage = Storage(op)
-        for function in low_functions(op):
-            backend, target = get_backend(function.target.backend), function.target
-            for block in blocks(function):
-                accesses = Accesses.of(block)
-                for stack in list(own_operations(block)):
-                    if isinstance(stack, StackOp) and has_plain_operands(stack):
-                        PrologueFusion(stack, accesses, backend, storage, target).run()
+        fuse_stacks(op, PrologueFusion)
 
 
 @dataclass(frozen=True)
-class PrologueFusion:
-    """The fusion of one stack."""
-
-    stack: StackOp
-    accesses: Accesses
-    backend: Backend
-    storage: Storage
-    target: Target
+class PrologueFusion(Fusion):
+    """The fusion of one stack with the instruction that reads its result."""
 
     def run(self) -> None:
-        """Give the stack to its consumer, if that takes it."""
         consumer = self._consumer()
         if consumer is None or not self._is_unchanged(consumer):
             return
@@ -119,31 +100,20 @@ class PrologueFusion:
         if not self._is_faster(consumer):
             return False
         first, stack = consumer.inputs()[0], self.stack
-        shape = shape_of(first)
         further = [source, *(other for other in stack.sources if other is not source)]
-        steps = [steps_over(stack, operand, shape) for operand in further]
-        if any(step is None for step in steps):
+        planes = self.planes(further, shape_of(first), consumer)
+        if planes is None:
             return False
-        planes = [
-            plane(operand, shape, step, consumer, self.accesses)
-            for operand, step in zip(further, steps, strict=True)
-            if step is not None
-        ]
-        buffers, maps = [buffer for buffer, _ in planes], [affine for _, affine in planes]
         self.accesses.forget(consumer)
-        consumer.attach_prologue(buffers[0], buffers[1:], maps[1:], body_with_first(stack, source))
-        supported = self.backend.can_fuse(consumer, self.storage, self.target)
-        if not supported:
+        body = body_with_first(stack, source)
+        consumer.attach_prologue(planes.buffers[0], planes.buffers[1:], planes.maps[1:], body)
+        is_kept = self.backend.can_fuse(consumer, self.storage, self.target)
+        if not is_kept:
             consumer.detach_prologue(first)
         self.accesses.add(consumer)
-        if not supported:
-            erase_unused(buffers)
-            return False
-        self.accesses.forget(stack)
-        keep_until(self.accesses, buffers, consumer)
-        consumer.location = fuse_locations([stack.location, consumer.location])
-        block = stack.parent_block()
-        assert block is not None
-        block.erase_op(stack)
-        statistics.count("stacks turned into prologues")
-        return True
+        if is_kept:
+            self.finish(consumer, False, "stacks turned into prologues")
+            keep_until(self.accesses, planes.buffers, consumer)
+        else:
+            erase_unused(planes.buffers)
+        return is_kept

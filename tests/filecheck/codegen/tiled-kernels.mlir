@@ -13,7 +13,7 @@
 
 // CODE-LABEL: llvm.func internal @softmax.1x8x128
 // CODE-LABEL: llvm.func internal @stack.1x8x128
-// CODE-LABEL: llvm.func internal @softmax-tiled.12x128x128
+// CODE-LABEL: llvm.func internal @softmax_tiled.12x128x128
 // CODE:         llvm.call @softmax.1x8x128
 // CODE:         llvm.call @stack.1x8x128
 glow_low.func @gated(@in %x: memref<12x128x128xf32>, @in %g: memref<12x128x128xf32>, @out %y: memref<12x128x128xf32>) {
