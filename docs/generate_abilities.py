@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "tests" / "support"))
 
-from abilities import BY_TILES, ITSELF, Cell, matrix, reason  # noqa: E402
+from abilities import HOW, Cell, matrix, reason  # noqa: E402
 from kernel_cases import ABILITIES, CASES  # noqa: E402
 
 TARGET = Path(__file__).with_name("abilities.md")
@@ -32,8 +32,8 @@ result before it is stored (**epilogue**), or to each element of the first opera
 [fusion.md](fusion.md)); take **run-time sizes**, here a batch of 1 to 7 ([sizes.md](sizes.md)); and be cut into parts
 for several **threads** ([threads.md](threads.md)). It does so *itself*, or *by tiles*: the kernel `K-tiled` runs the
 kernel `K` for some indices of the operator's leading axes at a time, with bodies in front and behind on scratch memory
-([tile.py](../glow_mlir/codegen/tile.py)). An operator without such axes is one tile, to which no pass gives a body. What
-is missing has its reason.
+([tile.py](../glow_mlir/codegen/tile.py)). Without such axes the whole is *one tile*: it is executed, but no pass gives it a
+body, which would gain nothing. What is missing has its reason.
 
 The table has what is selected for the target `avx2` and one small case of each kernel
 ([kernel_cases.py](../tests/support/kernel_cases.py)), where no other kernel is there for it. A test runs each cell, and
@@ -56,9 +56,9 @@ def cells(kernel: str, found: Mapping[tuple[str, str], Cell]) -> Iterator[str]:
 
 def totals(found: Sequence[Cell], noun: str) -> str:
     """How many of some cells are there, and how."""
-    count = {how: sum(cell.how == how for cell in found) for how in (ITSELF, BY_TILES)}
+    count = {how: sum(cell.how == how for cell in found) for how in HOW}
     there = sum(count.values())
-    return f"{there} of {len(found)} {noun}: {count[ITSELF]} {ITSELF}, {count[BY_TILES]} {BY_TILES}"
+    return f"{there} of {len(found)} {noun}: {', '.join(f'{number} {how}' for how, number in count.items())}"
 
 
 def page() -> str:

@@ -281,7 +281,7 @@ class LookupOp(HighOp):
     result = result_def(TENSOR)
 
     def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(rank_of(self.input), "input")
+        return ParallelAxes.shared(max(0, rank_of(self.input) - 1), "input")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         for value in (self.input, self.table):

@@ -197,7 +197,8 @@ def may_be_same_buffer(op: Instruction, output: int, input_: int) -> bool:
     if isinstance(op, StackOp):
         return op.maps.data[output] == op.maps.data[input_]
     if isinstance(op, DerivedInstruction) and op.bodies:
-        return other == "epilogue_sources" and _epilogue_map(op, output) == _epilogue_map(op, input_)
+        is_stored = name in (op.FIRST_RESULT, "epilogue_targets")
+        return is_stored and other == "epilogue_sources" and _epilogue_map(op, output) == _epilogue_map(op, input_)
     return op.may_share(name, other)
 
 

@@ -182,10 +182,6 @@ class Backend(ABC):
         """Whether an instruction is as fast where elements along the innermost axis of an operand lie apart."""
         return False
 
-    def prologue_reads(self, op: Operation, storage: Storage, target: Target) -> int:
-        """How often an instruction with a prologue would apply it to each element; 0 where it cannot have one."""
-        return 0
-
     def supports_row_tiling(self, op: Operation, storage: Storage, target: Target, must_be_best: bool = True) -> bool:
         """
         Whether an instruction computes some lines of an image as it would among all: as fast, and the same bits, if it

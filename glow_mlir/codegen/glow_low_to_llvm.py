@@ -421,10 +421,6 @@ class FunctionEmission:
         """
         return bindings.at(len(self.function.binding_names) + bool(self.slots), ptr).load(ptr)
 
-    def _callee(self, op: Instruction) -> str | list[Task]:
-        """The function that executes an instruction, or those of its parts."""
-        return self._tasks(op) if partitions_of(op) else instruction_function(self.module, self._kernel(op), op)
-
     def _tasks(self, op: Instruction) -> list[Task]:
         """The functions of one part of an instruction, in the order in which they run."""
         self.module.shared(PARALLEL_FOR, lambda name: _emit_parallel_for(self.module, name))

@@ -8,7 +8,7 @@ have shares. Bodies that the kernel applies itself stay with the instruction of 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,8 +54,10 @@ class Tile:
         found = self.op.unpacked().parallel_axes()
         if not self.is_staged("prologue"):
             return found
-        first = found.operands.get(self.op.FIRST_INPUT, ())
-        count = next((number for number, axis in enumerate(first) if axis is None), len(first))
+        first, sizes = found.operands.get(self.op.FIRST_INPUT, ()), sizes_of(self.op.inputs()[0])
+        results = sizes_of(self.op.outputs()[0])
+        own = [axis is not None and sizes[axis] == size for axis, size in zip(first, results, strict=False)]
+        count = own.index(False) if False in own else len(own)
         return ParallelAxes(count, {name: axes[:count] for name, axes in found.operands.items()})
 
     @cached_property
@@ -114,8 +116,17 @@ class Tile:
 
     def moved(self) -> list[Buffer]:
         """What the tile has of each operand of which others have other parts."""
-        groups = ((name, number, part) for name, group in self.parts.items() for number, part in enumerate(group))
-        return [part for name, number, part in groups if self.is_moved(name, number)]
+        return [part for name, number, part in self._all_parts() if self.is_moved(name, number)]
+
+    def unmoved(self) -> list[Buffer]:
+        """Each operand that all tiles read whole."""
+        return [part for name, number, part in self._all_parts() if not self.is_moved(name, number)]
+
+    def _all_parts(self) -> Iterator[tuple[str, int, Buffer]]:
+        """Name, number and type of what the tile has of each operand."""
+        for name, group in self.parts.items():
+            for number, part in enumerate(group):
+                yield name, number, part
 
     def is_moved(self, name: str, number: int) -> bool:
         """Whether other tiles have other parts of an operand."""

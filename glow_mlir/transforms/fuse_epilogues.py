@@ -96,10 +96,15 @@ class EpilogueFusion(Fusion):
         return not any(first <= access.position < last for access in hinders)
 
     def _may_wait(self, producer: DerivedInstruction) -> bool:
-        """Whether the producer could run where the stack does: nothing between them overwrites what it reads."""
+        """
+        Whether the producer could run where the stack does: nothing between them overwrites what it reads, or meets
+        another of its results.
+        """
         first, last = self.accesses.positions[producer], self.accesses.positions[self.stack]
-        meeting = [access for value in producer.inputs() for access in self.accesses.meeting(value)]
-        return not any(access.writes and first < access.position <= last for access in meeting)
+        read = [access for value in producer.inputs() for access in self.accesses.meeting(value)]
+        others = [access for value in producer.outputs()[1:] for access in self.accesses.meeting(value)]
+        hinders = [*(access for access in read if access.writes), *others]
+        return not any(first < access.position <= last for access in hinders)
 
     def _move_late(self, producer: DerivedInstruction, value: SSAValue) -> bool:
         """Like `_move`, with the producer in the place of the stack."""

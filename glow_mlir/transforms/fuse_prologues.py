@@ -9,13 +9,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from glow_mlir.analysis.cost import operations, outweighs
-from glow_mlir.backends.interface import costs_of
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import moves_of
-from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, offset_of, root_of
-from glow_mlir.dialects.shapes import element_of, has_static_shape, shape_of, size_of, sizes_of
+from glow_mlir.dialects.glow_low.memory import AllocOp, offset_of, root_of
+from glow_mlir.dialects.shapes import element_of, has_static_shape, shape_of, sizes_of
 from glow_mlir.ir.rewriting import erase_unused
 from glow_mlir.transforms.buffers import keep_until
 from glow_mlir.transforms.fusion import Fusion, fuse_stacks
@@ -87,18 +85,8 @@ class PrologueFusion(Fusion):
             return False
         return all(size == 1 or step for size, step in zip(shape_of(first), steps, strict=True))
 
-    def _is_faster(self, consumer: DerivedInstruction) -> bool:
-        reads = self.backend.prologue_reads(consumer, self.storage, self.target)
-        first, costs = consumer.inputs()[0], costs_of(self.target)
-        repeated_bytes = (reads - 1) * sum(byte_size(source) for source in self.stack.sources)
-        repeated_work = (reads - 1) * size_of(first.type) * operations(self.stack.block, costs)
-        saved_bytes = 2 * byte_size(self.stack.targets[0]) - repeated_bytes
-        return reads > 0 and outweighs(saved_bytes, repeated_work, costs)
-
     def _move(self, consumer: DerivedInstruction, source: SSAValue) -> bool:
         """Make the stack the prologue of `consumer`; false where it does not fit, or the backend refuses."""
-        if not self._is_faster(consumer):
-            return False
         first, stack = consumer.inputs()[0], self.stack
         further = [source, *(other for other in stack.sources if other is not source)]
         planes = self.planes(further, shape_of(first), consumer)

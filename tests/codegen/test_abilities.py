@@ -54,6 +54,14 @@ def test_all_at_once(kernel: str) -> None:
         check_results(found)
 
 
+@pytest.mark.parametrize("kernel", [name for name in CASES if not {SIZES, THREADS} & set(REFUSED.get(name, ()))])
+def test_threads_of_a_batch_that_is_known_at_run_time_only(kernel: str) -> None:
+    found = cell(kernel, (SIZES, THREADS), TARGET)
+    assert found.how, found.refused
+    with alone(kernel, TARGET):
+        check_results(found)
+
+
 def check_threads(found: Cell) -> None:
     """Fail where results depend on threads."""
     module, inputs = found.case.module(found.is_sized), found.inputs()

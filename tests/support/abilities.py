@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.backends.cpu import backend as cpu
 from glow_mlir.backends.interface import get_backend
-from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel
+from glow_mlir.codegen.kernels.tiled import SUFFIX, tile_of
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.kernel import Kernel
 from glow_mlir.codegen.selection.partitions import partitions_of
@@ -39,7 +39,7 @@ from glow_mlir.errors import GlowError
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.text import verify_module
 
-ITSELF, BY_TILES = "itself", "by tiles"
+ITSELF, BY_TILES, AS_ONE = HOW = "itself", "by tiles", "as one tile"
 
 COUNT = 3
 """For how many threads cells are compiled that are cut."""
@@ -159,17 +159,17 @@ def cell(name: str, abilities: Sequence[str], target: str) -> Cell:
     """A cell of the matrix, selected but not compiled."""
     found = Cell(name, tuple(abilities), target)
     try:
-        module, chosen_by = _selected(found)
+        module, chosen_by, is_cut = _selected(found)
     except (GlowError, VerifyException) as error:
         return replace(found, refused=str(error))
-    hows = {name: ITSELF, name + SUFFIX: BY_TILES}
+    hows = {name: ITSELF, name + SUFFIX: BY_TILES if is_cut else AS_ONE}
     if chosen_by not in hows:
         return replace(found, refused=f"'{chosen_by}' executes it")
     return replace(found, how=hows[chosen_by], module=module)
 
 
-def _selected(found: Cell) -> tuple[ModuleOp, str]:
-    """The module of a cell in front of selection, and the kernel that its instruction gets."""
+def _selected(found: Cell) -> tuple[ModuleOp, str, bool]:
+    """The module of a cell in front of selection, the kernel that its instruction gets, and whether tiles are several."""
     module, op = stacked(found.kernel, found.is_sized, found.target, found.threads)
     bodies = [body for body in BODIES if body in found.abilities]
     for body in bodies:
@@ -180,7 +180,8 @@ def _selected(found: Cell) -> tuple[ModuleOp, str]:
     if THREADS in found.abilities and not partitions_of(op):
         raise VerifyException(f"'{chosen(op)}' is not cut")
     assert all(getattr(op, body) is not None for body in bodies), "selection took a body away"
-    return before, chosen(op)
+    tile = tile_of(op, kernels()[found.kernel])
+    return before, chosen(op), tile is not None and tile.axes.count > 0
 
 
 def attach(body: str, module: ModuleOp, op: Instruction) -> None:

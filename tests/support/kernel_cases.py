@@ -196,7 +196,7 @@ CASES: dict[str, KernelCase] = {
     ),
     "scatter-nd": KernelCase(
         indexing.ScatterNDOp,
-        [sample((9, 5)), whole(BATCH, 1, bound=9), sample((BATCH, 5))],
+        [sample((9, 70)), whole(BATCH, 1, bound=9), sample((BATCH, 70))],
         {1: 0, 2: 0},
         {"reduction": "add"},
     ),

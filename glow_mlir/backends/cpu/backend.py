@@ -22,6 +22,7 @@ from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.selection.kernel import Kernel
 from glow_mlir.codegen.selection.selected import fault_of
 from glow_mlir.codegen.selection.tables import TABLES
+from glow_mlir.codegen.tile import Tile
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -126,17 +127,17 @@ class CpuBackend(Backend):
         if tile is None or not tile.staged:
             return True
         # The kernel has to be the one that the instruction gets without what are stacks of tiles.
+        alone = self._without_stacks(tile, storage, target)
+        return alone in (None, guess.inner, guess) and guess.is_worth(tile, target)
+
+    def _without_stacks(self, tile: Tile, storage: Storage, target: Target) -> Kernel | None:
+        """The kernel that an instruction gets without what are stacks of its tiles."""
         with tile.whole() as whole:
-            alone = self._guess(whole, storage, target)
-        return (alone is None or alone is guess.inner) and guess.is_near(tile, target)
+            return self._guess(whole, storage, target)
 
     def supports_strided_inner(self, op: Operation, storage: Storage, target: Target) -> bool:
         guess = self._guess(op, storage, target)
         return guess is not None and guess.STRIDED_INNER
-
-    def prologue_reads(self, op: Operation, storage: Storage, target: Target) -> int:
-        # Kernels apply it once, or tiles do, where `can_fuse` says that it is worth it.
-        return int(self._guess(op, storage, target) is not None)
 
     def supports_row_tiling(self, op: Operation, storage: Storage, target: Target, must_be_best: bool = True) -> bool:
         found = next(self.candidates(op, storage, target, by_lines=not must_be_best), None)
@@ -214,7 +215,9 @@ class CpuBackend(Backend):
     def _tiled(self, op: Operation, kernels: Sequence[Kernel], storage: Storage, target: Target) -> Iterator[Candidate]:
         """Ways to execute an instruction tile by tile with one of some kernels, the first that can."""
         for tile in tiles_for(op):
-            for kernel in kernels:
+            alone = self._without_stacks(tile, storage, target) if tile.staged else None
+            first = alone.inner if isinstance(alone, TiledKernel) else alone
+            for kernel in sorted(kernels, key=lambda kernel: kernel is not first):
                 if executes(kernel, tile.plain) and kernel.is_profitable(tile.plain, storage, target):
                     by_tiles = self.kernels[kernel.name + SUFFIX]
                     found = [Candidate(by_tiles, tiles) for tiles in by_tiles.candidates(op, storage, target)]

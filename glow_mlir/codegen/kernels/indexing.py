@@ -7,6 +7,7 @@ or replaces nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast
@@ -190,11 +191,7 @@ def combination(reduction: str, operand: Operand) -> Choose | None:
 
 @dataclass(frozen=True)
 class Slices:
-    """
-    The indices along the first axis of the result to which one part of a scatter writes.
-
-    Each part looks at all updates and applies its own, so that those of an element keep their order.
-    """
+    """The indices along the first axis of the result to which one part of a scatter writes."""
 
     call: KernelCall
     begin: Index
@@ -232,10 +229,8 @@ class Slices:
             update()
 
 
-def cuts_of_slices(self: Kernel, op: Instruction, target: Target) -> Mapping[str, int]:
-    """`Kernel.cuts` of scatters."""
-    shape = shape_of(op.outputs()[0])
-    return {"slices": shape[0]} if shape else {}
+FEWEST_MOVED = 64
+"""Elements that an index moves at least where each part of a scatter reads all indices."""
 
 
 def update_element(call: KernelCall, into: Index, out_of: Index) -> None:
@@ -269,40 +264,58 @@ def if_inside(call: KernelCall, indices: Sequence[Value], sizes: Extents, update
 
 @kernel("scatter-elements")
 class ScatterElementsKernel(Kernel):
-    """A copy of the input, then one update after the other."""
+    """A copy of the input, then one update after the other; parts have slices along the first axis, but of indices."""
 
     name = "scatter-elements"
     AXES = ("slices",)
     RUN_TIME_SIZES = True
-    cuts = cuts_of_slices
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.ScatterElementsOp
 
     def emit(self, call: KernelCall) -> None:
-        b, result, indices, updates = call.b, call.result, call.one("indices"), call.one("updates")
+        b, result, indices = call.b, call.result, call.one("indices")
         axis = normalize_axis(integer(cast(ops.ScatterElementsOp, call.op).axis), len(result.sizes))
-        size, slices = result.extents[axis], Slices.of(call)
+        slices = Slices.of(call)
         slices.start_from_input()
+        if slices.are_all:
+            nest(b, indices.extents, lambda place: self._update(call, axis, place))
+            return
+        with b.loop(slices.begin, b.min(b.index(slices.end), indices.extents[0])) as first:
+            nest(b, indices.extents[1:], lambda place: self._update(call, axis, [first, *place]))
 
-        def update(place: list[Index]) -> None:
-            index = from_front(b, read_index(b, indices, linear(place, indices.strides)), size)
-            into = linear([*place[:axis], b.index(index), *place[axis + 1 :]], result.strides)
-            out_of = linear(place, updates.strides)
-            first = index if axis == 0 else place[0]
-            if_inside(call, [index], (size,), lambda: slices.updated(first, lambda: update_element(call, into, out_of)))
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        shape = shape_of(op.outputs()[0])
+        axis = normalize_axis(integer(cast(ops.ScatterElementsOp, op).axis), len(shape))
+        return {"slices": shape[0]} if axis else {}
 
-        nest(b, indices.extents, update)
+    def _update(self, call: KernelCall, axis: int, place: Sequence[Index]) -> None:
+        """Apply the update at a place of the indices."""
+        b, result, indices = call.b, call.result, call.one("indices")
+        size = result.extents[axis]
+        index = from_front(b, read_index(b, indices, linear(place, indices.strides)), size)
+        into = linear([*place[:axis], b.index(index), *place[axis + 1 :]], result.strides)
+        out_of = linear(place, call.one("updates").strides)
+        if_inside(call, [index], (size,), lambda: update_element(call, into, out_of))
 
 
 @kernel("scatter-nd")
 class ScatterNDKernel(Kernel):
-    """A copy of the input, then one slice after the other."""
+    """
+    A copy of the input, then one slice after the other.
+
+    Parts have slices along the first axis. Each reads all indices and applies its own, so that those of an element keep
+    their order; which is worth it where much is moved for each.
+    """
 
     name = "scatter-nd"
     AXES = ("slices",)
     RUN_TIME_SIZES = True
-    cuts = cuts_of_slices
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        shape, depth = shape_of(op.outputs()[0]), size_along(getattr(op, "indices"), -1)
+        is_much = depth > 0 and math.prod(shape[depth:]) >= FEWEST_MOVED
+        return {"slices": min(shape[0], target.policy.threads)} if is_much else {}
 
     def accepts(self, op: Operation) -> bool:
         return kind_of(op) is ops.ScatterNDOp

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from glow_mlir.codegen.access import computed, lanes_for, load
 from glow_mlir.codegen.bodies import Sink
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, nest_steps, numbers, vector_loop
+from glow_mlir.codegen.builder.nests import Extents, Index, known_steps, linear, nest, nest_steps, numbers, vector_loop
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
@@ -286,7 +286,9 @@ class PoolEmission:
             self.channels(self.width(steps), reduce, channels)
 
         share = self.call.share("lines")
-        by_pixels = share.is_all or math.prod(numbers(self.after.sizes[:-1])) >= share.parts
+        outer = self.after.sizes[:-1]
+        is_known = all(isinstance(size, int) for size in outer)
+        by_pixels = share.is_all or not is_known or known_steps(outer) >= share.parts
         channels = ALL if by_pixels else share
         nest(self.call.b, self.after.sizes[:-1], pixel, share if by_pixels else ALL)
 

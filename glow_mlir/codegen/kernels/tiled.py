@@ -11,7 +11,7 @@ from itertools import combinations
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation
 
-from glow_mlir.analysis.cost import work
+from glow_mlir.analysis.cost import is_profitable, work
 from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
@@ -40,6 +40,9 @@ FEWEST_TILES = 32
 
 FEWEST_CUT = 8
 """Into how many tiles at least an instruction goes that is worth several threads."""
+
+LEAST_BYTES = 1 << 10
+"""Bytes of a tile, for fewer of which its calls take too long."""
 
 SUFFIX = "-tiled"
 """What the name of a kernel has behind that of the kernel which it runs."""
@@ -71,19 +74,24 @@ class TiledKernel(Kernel):
         sized = replace(tile, rows=_rows(tile, target))
         return [{ROWS: sized.rows, **tiles} for tiles in self.inner.candidates(sized.plain, storage, target)]
 
-    def is_near(self, tile: Tile, target: Target) -> bool:
+    def is_worth(self, tile: Tile, target: Target) -> bool:
         """
-        Whether what is between the stacks and the instruction stays near the core, and threads have tiles enough.
+        Whether the stacks of tiles are faster than stacks of their own.
 
-        Where it does not, or there is one tile, it is as well stored and loaded by instructions of their own. How many
-        threads there are does not matter, so that results do not depend on it.
+        They save the bytes in between, which have to stay near the core, and repeat those of operands that each tile
+        reads whole. What is one tile, or tiny ones, saves nothing. How many threads there are does not matter, so that
+        results do not depend on it.
         """
-        tile = replace(tile, rows=_rows(tile, target))
+        tile, costs = replace(tile, rows=_rows(tile, target)), kernel_costs(target)
         room = sum(map(byte_size, tile.staged.values()))
         count = math.prod(map(largest, tile.extents)) // tile.rows
-        is_much = work(at_largest(tile.op), kernel_costs(target)) >= 2 * kernel_costs(target).part_operations
+        is_much = work(at_largest(tile.op), costs) >= 2 * costs.part_operations
         fewest = FEWEST_CUT if is_much and self.inner.AXES else 2
-        return room <= target.l2_bytes // 2 and count >= fewest
+        is_tiny = room + sum(map(byte_size, tile.moved())) < LEAST_BYTES
+        if is_tiny or room > target.l2_bytes // 2 or count < fewest:
+            return False
+        repeated = (count - 1) * sum(map(byte_size, tile.unmoved()))
+        return is_profitable(2 * count * room - repeated)
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         tile = self._chosen(op)
