@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.backends.cpu import backend as cpu
 from glow_mlir.backends.interface import get_backend
-from glow_mlir.codegen.kernels.tiled import SUFFIX, tile_of
+from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel, tile_of
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.kernel import Kernel
 from glow_mlir.codegen.selection.partitions import partitions_of
@@ -169,7 +169,7 @@ def cell(name: str, abilities: Sequence[str], target: str) -> Cell:
 
 
 def _selected(found: Cell) -> tuple[ModuleOp, str, bool]:
-    """The module of a cell in front of selection, the kernel that its instruction gets, and whether tiles are several."""
+    """The module of a cell in front of selection, the kernel of its instruction, and whether that has several tiles."""
     module, op = stacked(found.kernel, found.is_sized, found.target, found.threads)
     bodies = [body for body in BODIES if body in found.abilities]
     for body in bodies:
