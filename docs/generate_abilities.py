@@ -32,8 +32,8 @@ result before it is stored (**epilogue**), or to each element of the first opera
 [fusion.md](fusion.md)); take **run-time sizes**, here a batch of 1 to 7 ([sizes.md](sizes.md)); and be cut into parts
 for several **threads** ([threads.md](threads.md)). It does so *itself*, or *by tiles*: the kernel `K-tiled` runs the
 kernel `K` for some indices of the operator's leading axes at a time, with bodies in front and behind on scratch memory
-([tile.py](../glow_mlir/codegen/tile.py)). Without such axes the whole is *one tile*: it is executed, but no pass gives it
-a body, which would gain nothing. What is missing has its reason.
+([tile.py](../glow_mlir/codegen/tile.py)). Without such axes the whole is *one tile*: it is executed, but no pass gives
+it a body, which would gain nothing. What is missing has its reason.
 
 The table has what is selected for the target `avx2` and one small case of each kernel
 ([kernel_cases.py](../tests/support/kernel_cases.py)), where no other kernel is there for it. A test runs each cell, and
