@@ -8,8 +8,7 @@ have shares. Bodies that the kernel applies itself stay with the instruction of 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -27,7 +26,7 @@ from glow_mlir.dialects.glow_low.stack import PARALLEL, StackOp
 from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, rank_of, sizes_of
 from glow_mlir.support.symbols import Sizes
 
-OF_THE_WHOLE = ("kernel", "partitions", "tiles", "samples", "image_lines", "operandSegmentSizes")
+CHOSEN = ("kernel", "partitions", "tiles", "operandSegmentSizes")
 """Properties of an instruction that its tiles do not have."""
 
 
@@ -66,7 +65,7 @@ class Tile:
         return sizes_of(self.op.outputs()[0])[: self.axes.count]
 
     @cached_property
-    def places(self) -> dict[str, Sequence[Sequence[int | None]]]:
+    def operand_axes(self) -> dict[str, Sequence[Sequence[int | None]]]:
         """For each operand of the whole, by name: which of its axes the parallel axes are."""
         found: dict[str, list[Sequence[int | None]]] = {}
         whole: Sequence[int | None] = [None] * self.axes.count
@@ -91,7 +90,7 @@ class Tile:
     def steps(self, name: str, number: int, value: SSAValue) -> Shape:
         """By how many elements an index of each parallel axis moves an operand, which is that `number` of its name."""
         strides, sizes = strides_of(value), sizes_of(value)
-        pairs = zip(self.places[name][number], self.extents, strict=True)
+        pairs = zip(self.operand_axes[name][number], self.extents, strict=True)
         return tuple(
             0 if axis is None or (sizes[axis] == 1 and extent != 1) else strides[axis] for axis, extent in pairs
         )
@@ -99,7 +98,7 @@ class Tile:
     def part(self, name: str, number: int, value: SSAValue) -> Buffer:
         """The type of what the tile has of an operand."""
         sizes, extents = list(sizes_of(value)), self.extents
-        for position, axis in enumerate(self.places[name][number]):
+        for position, axis in enumerate(self.operand_axes[name][number]):
             if axis is not None and (sizes[axis] != 1 or extents[position] == 1):
                 sizes[axis] = self.rows if position == len(extents) - 1 else 1
         return buffer_type(tuple(sizes), element_of(value), strides_of(value))
@@ -130,7 +129,7 @@ class Tile:
 
     def is_moved(self, name: str, number: int) -> bool:
         """Whether other tiles have other parts of an operand."""
-        return any(axis is not None for axis in self.places[name][number])
+        return any(axis is not None for axis in self.operand_axes[name][number])
 
     @cached_property
     def staged(self) -> dict[str, Buffer]:
@@ -166,29 +165,18 @@ class Tile:
             group = groups.setdefault(name, [])
             part, is_moved = self.parts[name][len(group)], self.is_moved(name, len(group))
             group.append(Block(arg_types=[part]).args[0] if is_moved else _alike(value))
-        found = self._without_staged({**groups, "scratch": Block(arg_types=scratch).args}, properties)
-        if not self.axes.count and (samples := self.op.properties.get("samples")) is not None:
-            found.properties["samples"] = samples
-        return found
+        scratch_groups = {"scratch": Block(arg_types=scratch).args}
+        return self._without_staged({**groups, **scratch_groups}, properties, not self.axes.count)
 
-    @contextmanager
-    def whole(self) -> Generator[DerivedInstruction]:
-        """The whole instruction on its own operands, without the bodies that are stacks of tiles, for as long."""
+    def whole(self) -> DerivedInstruction:
+        """The whole instruction for itself, without the bodies that are stacks of tiles."""
         groups: dict[str, list[SSAValue]] = {}
         for name, _, value in self.op.named_uses():
-            groups.setdefault(name, []).append(value)
-        left_out = ("kernel", "partitions", "tiles")
-        found = self._without_staged(groups, {})
-        found.properties |= {
-            name: value
-            for name, value in self.op.properties.items()
-            if name in OF_THE_WHOLE and name not in (*left_out, "operandSegmentSizes")
-        }
-        yield found
-        found.drop_all_references()
+            groups.setdefault(name, []).append(_alike(value))
+        return self._without_staged(groups, {}, True)
 
     def _without_staged(
-        self, groups: Mapping[str, Sequence[SSAValue]], properties: Mapping[str, Attribute]
+        self, groups: Mapping[str, Sequence[SSAValue]], properties: Mapping[str, Attribute], is_whole: bool
     ) -> DerivedInstruction:
         """The instruction on these operands, but for those of bodies that are stacks, with buffers in their place."""
         groups = dict(groups)
@@ -198,7 +186,9 @@ class Tile:
                 type_ = buffer_type(sizes_of(value), element_of(self.staged[body]))
                 groups[name] = [Block(arg_types=[type_]).args[0], *groups[name][1:]]
                 groups |= {f"{body}_targets": [], f"{body}_sources": []}
-        left_out = {*OF_THE_WHOLE, *(f"{body}_maps" for body in BODIES if self.is_staged(body))}
+        left_out = {*CHOSEN, *(f"{body}_maps" for body in BODIES if self.is_staged(body))}
+        if not is_whole:
+            left_out.add("samples")
         own = {name: value for name, value in self.op.properties.items() if name not in left_out}
         names = [name for name, _ in self.op.get_irdl_definition().operands]
         lists = [groups.get(name, ()) for name in names]

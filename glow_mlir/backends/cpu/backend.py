@@ -132,8 +132,7 @@ class CpuBackend(Backend):
 
     def _without_stacks(self, tile: Tile, storage: Storage, target: Target) -> Kernel | None:
         """The kernel that an instruction gets without what are stacks of its tiles."""
-        with tile.whole() as whole:
-            return self._guess(whole, storage, target)
+        return self._guess(tile.whole(), storage, target)
 
     def supports_strided_inner(self, op: Operation, storage: Storage, target: Target) -> bool:
         guess = self._guess(op, storage, target)

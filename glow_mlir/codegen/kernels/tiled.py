@@ -72,6 +72,8 @@ class TiledKernel(Kernel):
         if tile is None:
             return ()
         sized = replace(tile, rows=_rows(tile, target))
+        if not executes(self.inner, sized.plain):
+            return ()
         return [{ROWS: sized.rows, **tiles} for tiles in self.inner.candidates(sized.plain, storage, target)]
 
     def is_worth(self, tile: Tile, target: Target) -> bool:
@@ -96,7 +98,7 @@ class TiledKernel(Kernel):
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         tile = self._chosen(op)
         forms = self.inner.packed(tile.inner(self._properties(op)), target)
-        is_whole = all(axis is None for name in forms for axis in tile.places[name][0])
+        is_whole = all(axis is None for name in forms for axis in tile.operand_axes[name][0])
         return forms if is_whole else {}
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
