@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test lint pytest fuzz filecheck format mlir-tools emulators browser node-tests-on-targets docs pictures dist clean distclean
+.PHONY: help run test test-all lint pytest fuzz filecheck format mlir-tools emulators browser node-tests-on-targets docs pictures dist clean distclean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -36,6 +36,8 @@ run: $(FOR_RUN) ## Train, compile and run a small network (examples/digits.py)
 	$(BIN)/python examples/digits.py
 
 test: lint pytest ## Everything that has to pass: lint, then all tests
+
+test-all: test filecheck node-tests-on-targets fuzz ## That, FileCheck by lit, ONNX's tests on other processors, random cases: hours
 
 lint: $(FOR_TEST) ## Style, format, import order of the rooms, types
 	$(BIN)/ruff check .
