@@ -405,3 +405,18 @@ def test_hints_are_about_sizes_where_these_are_the_reason() -> None:
     for model in (products, transforms):
         with pytest.raises(UnsupportedError, match=r"\(hint: give dimensions numbers instead of bounds\)$"):
             InferenceSession(model.SerializeToString(), dimensions=BOUNDS, cache=False)
+
+
+def test_integers_are_resized_once_along_each_axis() -> None:
+    """An axis of known size in front of one that is known at run time only, and behind it."""
+    operands = {"scales": np.array([1, 2.0, 1.5, 2.0], np.float32)}
+    model = onnx_model([node("Resize", "x scales", "y", mode="linear")], [1, 2, "width", 2], opset=20, **operands)
+    model.graph.node[0].input[:] = ["x", "", "scales"]
+    for edge in (model.graph.input[0], model.graph.output[0]):
+        edge.type.tensor_type.elem_type = TensorProto.UINT8
+    x = np.random.default_rng(0).integers(0, 256, (1, 2, 3, 2), np.uint8)
+    found, wanted = (
+        InferenceSession(model.SerializeToString(), dimensions={"width": size}, cache=False).run(None, {"x": x})[0]
+        for size in ((1, 8), 3)
+    )
+    np.testing.assert_allclose(found.astype(int), wanted.astype(int), atol=1)

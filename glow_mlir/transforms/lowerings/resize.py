@@ -34,12 +34,13 @@ def resize(op: ResizeOp, emit: Emitter) -> SSAValue:
     through_floats = weighted and not is_float(element)
     if through_floats:
         value = emit(CastOp, value, to=f32)
-    for sampling in samplings(op):
-        if not isinstance(given[sampling.axis], int):
-            if not through_floats:
-                raise RunTimeSizeError(given[sampling.axis])
-            resized = emit(ResizeOp, value, **op.properties)
-            return emit(CastOp, emit(RoundOp, resized), to=element)
+    found = list(samplings(op))
+    if symbolic := [given[sampling.axis] for sampling in found if not isinstance(given[sampling.axis], int)]:
+        if not through_floats:
+            raise RunTimeSizeError(symbolic[0])
+        resized = emit(ResizeOp, value, **op.properties)
+        return emit(CastOp, emit(RoundOp, resized), to=element)
+    for sampling in found:
         if not weighted:
             value = _gather(emit, value, sampling, 0)
         elif sampling.indices.shape[1] <= MOST_GATHERS:
