@@ -28,9 +28,9 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.errors import UnsupportedError
-from glow_mlir.support.symbols import Size, Sizes, Symbol, SymbolicSize, symbols_of
+from glow_mlir.support.symbols import NUMBERS_INSTEAD, Size, Sizes, Symbol, SymbolicSize, symbols_of
 
-HINT = "give dimensions numbers instead of bounds"
+HINT = NUMBERS_INSTEAD
 """What to do where something takes no sizes that are known at run time only."""
 
 HINT_OF_DATA = "data decides the size: mask elements with Where instead of selecting them"
@@ -48,6 +48,13 @@ class RunTimeSizeError(UnsupportedError, VerifyException):
     def __init__(self, size: object) -> None:
         self.size = size
         super().__init__(f"the size {size} is known at run time only", hint=HINT)
+
+
+class LargeDividendError(UnsupportedError, VerifyException):
+    """A quotient in a size is of what 64 bits may not have room for."""
+
+    def __init__(self, size: object) -> None:
+        super().__init__(f"the size {size} is of numbers that 64 bits have no room for", hint=HINT)
 
 
 def static(sizes: Sizes) -> tuple[int, ...]:
@@ -93,6 +100,9 @@ class SizesAttr(Data[Sizes]):
                 raise VerifyException(f"the symbol {symbol.name} cannot be in {symbol.least} to {symbol.most}")
             if known.setdefault(symbol.name, symbol) != symbol:
                 raise VerifyException(f"the symbol {symbol.name} has two ranges")
+        for size in self.data:
+            if not isinstance(size, int) and size.largest_dividend >= 1 << 63:
+                raise LargeDividendError(size)
 
     def print_parameter(self, printer: Printer) -> None:
         sizes = ", ".join(str(size) if isinstance(size, int) else size.spelled(_spelled) for size in self.data)

@@ -14,7 +14,8 @@ from xdsl.context import Context
 from xdsl.parser import Parser
 
 from glow_mlir.dialects.glow import GLOW
-from glow_mlir.dialects.sizes import SizesAttr, largest, smallest
+from glow_mlir.dialects.sizes import LargeDividendError, SizesAttr, largest, smallest
+from glow_mlir.errors import UnsupportedError
 from glow_mlir.runtime.artifact import _size  # pyright: ignore[reportPrivateUsage]
 from glow_mlir.support.symbols import Size, Symbol, SymbolicSize, bound_symbols, quotient
 
@@ -130,3 +131,26 @@ def test_a_quotient_tells_no_symbol() -> None:
     assert not bound_symbols((HEIGHT, half), (7, 3), values)
     assert values == {"height": 7}
     assert "axis 1 is 4 long" in bound_symbols((HEIGHT, half), (7, 4), {})
+
+
+def test_sizes_stay_short() -> None:
+    """What is scaled up and down again and again has a size that is twice as long each time."""
+
+    def scaled(times: int) -> Any:
+        size: Any = HEIGHT
+        for _ in range(times):
+            size = ((size * 3 // 2) + 1) // 2
+        return size
+
+    assert scaled(8).parts > 200
+    with pytest.raises(UnsupportedError, match=r"^a size that follows from height is written with more than 1024 "):
+        scaled(20)
+
+
+def test_dividends_have_room_in_64_bits() -> None:
+    step = 1 << 57
+    small, large = HEIGHT * (step - 1) // step, HEIGHT * (step * 16 - 1) // (step * 16)
+    SizesAttr((small,))
+    for size in (large, cast("Any", large * 3 + 1) * 2 // 7):
+        with pytest.raises(LargeDividendError, match=r"^the size .* is of numbers that 64 bits have no room for"):
+            SizesAttr((size,))

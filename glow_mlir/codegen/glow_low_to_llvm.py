@@ -52,7 +52,7 @@ from glow_mlir.ir.rewriting import functions, low_functions
 from glow_mlir.ir.traversal import Scope, operations, own_operations
 from glow_mlir.runtime.artifact import CANCELLED, WRONG_VECTORS
 from glow_mlir.support.cancellation import check_cancellation
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Quotient, Size
 
 
 @dataclass(frozen=True)
@@ -442,7 +442,8 @@ class FunctionEmission:
                 names, count = symbols_of(op), len(list(op.named_uses()))
                 pointers = [data.at(position, ptr).load(ptr) for position in range(count)]
                 symbols = {name: data.at(count + at, ptr).load(b.index_type) for at, name in enumerate(names)}
-                operands = operands_of(op, pointers, symbols)
+                quotients: dict[Quotient, Index] = {}
+                operands = operands_of(op, pointers, symbols, quotients)
                 for number in kernel.private(op):
                     operands["scratch"][number] = operands["scratch"][number].of_worker(b.index(worker))
                 behind = count + len(names)
@@ -451,7 +452,7 @@ class FunctionEmission:
                 if kernel.rounds(op, axis) != 1:
                     number = data.at(behind + may_fail, ptr).load(ptr).load(b.index_type)
                 share = Partition(b.index(part), parts)
-                kernel.emit(KernelCall(b, self.module, op, operands, axis, share, number, symbols, failed))
+                kernel.emit(KernelCall(b, self.module, op, operands, axis, share, number, symbols, failed, quotients))
                 b.give_back()
 
         readable = f"{readable_name(kernel, op)}.{axis}"

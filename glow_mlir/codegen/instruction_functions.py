@@ -11,12 +11,13 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i32, index_type, ptr
-from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.dialects.symbol_binding import used_symbols
+from glow_mlir.support.symbols import Quotient
 
 
 def instruction_function(module: ModuleBuilder, kernel: Kernel, op: Instruction) -> str:
@@ -36,8 +37,10 @@ def instruction_function(module: ModuleBuilder, kernel: Kernel, op: Instruction)
         with function as (b, arguments):
             failed = not_failed(b) if may_fail else None
             symbols = dict(zip(names, arguments[count:], strict=True))
-            operands = operands_of(op, arguments[:count], symbols)
-            kernel.emit(KernelCall(b, module, op, operands, symbols=symbols, failed=failed))
+            quotients: dict[Quotient, Index] = {}
+            operands = operands_of(op, arguments[:count], symbols, quotients)
+            call = KernelCall(b, module, op, operands, symbols=symbols, failed=failed, quotients=quotients)
+            kernel.emit(call)
             b.give_back(None if failed is None else failed.load(i32))
 
     return module.shared((kernel.name, op.name, signature(op)), build, readable_name(kernel, op))
@@ -55,11 +58,17 @@ def failure_of(op: Instruction) -> str:
     return op.OPERATOR.FAILURE if isinstance(op, DerivedInstruction) else ""
 
 
-def operands_of(op: Instruction, pointers: Sequence[Value], symbols: Mapping[str, Value]) -> dict[str, list[Operand]]:
-    """The operands of an instruction by name, at these addresses, where symbols have these values."""
+def operands_of(
+    op: Instruction, pointers: Sequence[Value], symbols: Mapping[str, Value], quotients: dict[Quotient, Index]
+) -> dict[str, list[Operand]]:
+    """
+    The operands of an instruction by name, at these addresses, where symbols have these values.
+
+    The `quotients` in their sizes come to those that are computed.
+    """
     operands: dict[str, list[Operand]] = {}
     for (name, _, value), pointer in zip(op.named_uses(), pointers, strict=True):
-        operand = Operand(pointer, value, symbols=symbols)
+        operand = Operand(pointer, value, symbols=symbols, quotients=quotients)
         if symbols:
             _ = operand.extents  # Computed in front of all branches.
         operands.setdefault(name, []).append(operand)

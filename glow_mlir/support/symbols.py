@@ -16,6 +16,17 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from glow_mlir.errors import UnsupportedError
+
+NUMBERS_INSTEAD = "give dimensions numbers instead of bounds"
+"""What to do where something takes no sizes that are known at run time only."""
+
+MOST_PARTS = 1024
+"""
+With how many symbols and quotients a size is written, at most: sizes that are scaled up and down by layer after layer
+become twice as long with each.
+"""
+
 
 @dataclass(frozen=True, order=True)
 class Symbol:
@@ -36,6 +47,18 @@ class Quotient:
 
     dividend: SymbolicSize
     divisor: int
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.dividend, self.divisor))
+
+    @cached_property
+    def parts(self) -> int:
+        """How many symbols and quotients it is written with."""
+        return 1 + self.dividend.parts
 
     @property
     def least(self) -> int:
@@ -86,6 +109,18 @@ class SymbolicSize:
 
     terms: tuple[tuple[Product, int], ...]
     offset: int = 0
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.terms, self.offset))
+
+    @cached_property
+    def parts(self) -> int:
+        """How many symbols and quotients it is written with, those in quotients as well."""
+        return sum(1 if isinstance(factor, Symbol) else factor.parts for product, _ in self.terms for factor in product)
 
     @staticmethod
     def of(symbol: Symbol) -> SymbolicSize:
@@ -157,7 +192,13 @@ class SymbolicSize:
         offset = factors.pop((), 0)
         return _size(factors, offset)
 
-    @property
+    @cached_property
+    def largest_dividend(self) -> int:
+        """The largest number that the dividend of a quotient in it, or in that of another, may be; else 0."""
+        dividends = [factor.dividend for factor in self.factors if isinstance(factor, Quotient)]
+        return max((number for size in dividends for number in (size.most, size.largest_dividend)), default=0)
+
+    @cached_property
     def symbols(self) -> tuple[Symbol, ...]:
         """The symbols, by name."""
         found: set[Symbol] = set()
@@ -165,7 +206,7 @@ class SymbolicSize:
             found |= {factor} if isinstance(factor, Symbol) else {*factor.dividend.symbols}
         return tuple(sorted(found))
 
-    @property
+    @cached_property
     def factors(self) -> frozenset[Factor]:
         """What its products are of."""
         return frozenset(factor for product, _ in self.terms for factor in product)
@@ -175,17 +216,21 @@ class SymbolicSize:
         """Whether it is more than a sum of products of symbols."""
         return any(isinstance(factor, Quotient) for factor in self.factors)
 
-    @property
+    @cached_property
     def least(self) -> int:
         """A number that it is never below: the smallest that it may be, where no symbol comes with both signs."""
         told = self._bound(lambda factor: factor.least, lambda factor: factor.most)
-        return max(told, math.ceil(_without_quotients(self)[0])) if self.has_quotients else told
+        return max(told, math.ceil(self._range[0])) if self.has_quotients else told
 
-    @property
+    @cached_property
     def most(self) -> int:
         """A number that it is never above: the largest that it may be, where no symbol comes with both signs."""
         told = self._bound(lambda factor: factor.most, lambda factor: factor.least)
-        return min(told, math.floor(_without_quotients(self)[1])) if self.has_quotients else told
+        return min(told, math.floor(self._range[1])) if self.has_quotients else told
+
+    @cached_property
+    def _range(self) -> tuple[Fraction, Fraction]:
+        return _without_quotients(self)
 
     def _bound(self, added: Callable[[Factor], int], subtracted: Callable[[Factor], int]) -> int:
         return self.offset + sum(
@@ -219,7 +264,16 @@ class SymbolicSize:
 def _size(factors: Mapping[Product, int], offset: int) -> Size:
     """The sum of products; a number where none is left."""
     terms = tuple(sorted(((product, factor) for product, factor in factors.items() if factor), key=_place_of_term))
-    return SymbolicSize(terms, offset) if terms else offset
+    return _limited(SymbolicSize(terms, offset)) if terms else offset
+
+
+def _limited(size: SymbolicSize) -> SymbolicSize:
+    """The size itself; raises `UnsupportedError` for one of too many parts."""
+    if size.parts > MOST_PARTS:
+        names = ", ".join(symbol.name for symbol in size.symbols)
+        reason = f"a size that follows from {names} is written with more than {MOST_PARTS} symbols and quotients"
+        raise UnsupportedError(reason, hint=NUMBERS_INSTEAD)
+    return size
 
 
 def _value(factor: Factor, values: Mapping[str, int]) -> int:
@@ -250,7 +304,7 @@ def _quotient(rest: Size, divisor: int) -> Size:
         # Rounding down twice is rounding down once.
         within = SymbolicSize((((inner[0],), 1),))
         return (inner[0].dividend + (rest - within) * inner[0].divisor) // (divisor * inner[0].divisor)
-    return SymbolicSize((((Quotient(rest, divisor),), 1),))
+    return _limited(SymbolicSize((((Quotient(rest, divisor),), 1),)))
 
 
 def _comes_once(size: SymbolicSize, factor: Factor) -> bool:

@@ -11,8 +11,10 @@ import onnxruntime
 import pytest
 from models import bert_encoder
 from onnx import TensorProto, helper, numpy_helper
+from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir import InferenceSession
+from glow_mlir.driver.pipelines import Stage
 from glow_mlir.errors import InputError, OptionError, UnsupportedError
 
 BOUNDS = {"batch": (1, 4), "length": (1, 16)}
@@ -420,3 +422,22 @@ def test_integers_are_resized_once_along_each_axis() -> None:
         for size in ((1, 8), 3)
     )
     np.testing.assert_allclose(found.astype(int), wanted.astype(int), atol=1)
+
+
+def test_each_quotient_is_computed_once_in_a_function() -> None:
+    nodes: list[onnx.NodeProto] = []
+    for number in range(6):
+        resize = node("Resize", f"x{number} scales", f"larger{number}", coordinate_transformation_mode="asymmetric")
+        resize.input.insert(1, "")
+        window = {"kernel_shape": [2, 1], "strides": [2, 1], "pads": [1, 0, 0, 0]}
+        nodes += [resize, node("MaxPool", f"larger{number}", f"x{number + 1}", **window)]
+    nodes = [node("Relu", "x", "x0"), *nodes, node("Relu", "x6", "y")]
+    model = onnx_model(nodes, [1, 1, "height", 2], opset=20, scales=np.array([1, 1, 1.5, 1], np.float32))
+    modules: list[str] = []
+
+    def observe(stage: Stage, module: ModuleOp, seconds: float) -> None:
+        modules.append(str(module))
+
+    InferenceSession(model.SerializeToString(), dimensions={"height": (1, 900)}, observers=[observe], cache=False)
+    divisions = [function.count("llvm.udiv") for function in modules[-1].split("llvm.func")]
+    assert 6 <= max(divisions) <= 4 * 6

@@ -31,7 +31,7 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, sizes_of
 from glow_mlir.dialects.target import Target
-from glow_mlir.support.symbols import Factor, Size, Sizes, Symbol, SymbolicSize
+from glow_mlir.support.symbols import Factor, Quotient, Size, Sizes, Symbol, SymbolicSize
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class Operand:
     hidden: int = 0
     symbols: Mapping[str, Value] = field(default_factory=dict[str, Value])
     """What the symbols in its sizes are, by name."""
+    quotients: dict[Quotient, Index] = field(default_factory=dict[Quotient, Index])
+    """The quotients in sizes that are computed where its extents are, or in front of that; its own come to them."""
 
     @property
     def shape(self) -> Shape:
@@ -61,7 +63,7 @@ class Operand:
     @cached_property
     def extents(self) -> Extents:
         """Sizes of the axes: numbers of Python, or values of the function where symbols decide."""
-        return extents_at(self.sizes, self.symbols)
+        return extents_at(self.sizes, self.symbols, self.quotients)
 
     @property
     def strides(self) -> Shape:
@@ -71,7 +73,7 @@ class Operand:
     def of_worker(self, worker: Value) -> Operand:
         """The scratch of one worker."""
         pointer = self.pointer.at(worker * strides_of(self.value)[0], self.element)
-        return Operand(pointer, self.value, 1, self.symbols)
+        return Operand(pointer, self.value, 1, self.symbols, self.quotients)
 
     @property
     def element(self) -> Attribute:
@@ -79,26 +81,33 @@ class Operand:
         return element_of(self.value)
 
 
-def extents_at(sizes: Sizes, symbols: Mapping[str, Value]) -> Extents:
-    """Sizes as numbers of Python where they are numbers, else as values, where symbols have these values."""
-    return tuple(size if isinstance(size, int) else _extent(size, symbols) for size in sizes)
+def extents_at(sizes: Sizes, symbols: Mapping[str, Value], quotients: dict[Quotient, Index] | None = None) -> Extents:
+    """
+    Sizes as numbers of Python where they are numbers, else as values, where symbols have these values.
+
+    Each quotient is computed once: `quotients` has those that are, and gets the others.
+    """
+    known = {} if quotients is None else quotients
+    return tuple(size if isinstance(size, int) else _extent(size, symbols, known) for size in sizes)
 
 
-def _extent(size: SymbolicSize, symbols: Mapping[str, Value]) -> Index:
+def _extent(size: SymbolicSize, symbols: Mapping[str, Value], quotients: dict[Quotient, Index]) -> Index:
     total: Index = size.offset
     for product, times in size.terms:
         term: Index = times
         for factor in product:
-            term = _factor(factor, symbols) * term
+            term = _factor(factor, symbols, quotients) * term
         total = term + total
     return total
 
 
-def _factor(factor: Factor, symbols: Mapping[str, Value]) -> Index:
+def _factor(factor: Factor, symbols: Mapping[str, Value], quotients: dict[Quotient, Index]) -> Index:
     """What a size is a multiple of: neither is negative, nor is what a quotient is of."""
     if isinstance(factor, Symbol):
         return symbols[factor.name]
-    return _extent(factor.dividend, symbols) // factor.divisor
+    if factor not in quotients:
+        quotients[factor] = _extent(factor.dividend, symbols, quotients) // factor.divisor
+    return quotients[factor]
 
 
 @dataclass(frozen=True)
@@ -122,6 +131,8 @@ class KernelCall:
     """What the symbols in the sizes of its operands are, by name."""
     failed: Value | None = None
     """Where the function notes that the instruction fails; `None` for one that never does (`HighOp.FAILURE`)."""
+    quotients: Mapping[Quotient, Index] = field(default_factory=dict[Quotient, Index])
+    """The quotients in sizes of its operands, computed in front of all branches."""
 
     def share(self, axis: str) -> Partition:
         """What the function runs of the steps along an axis of the kernel: all, unless it is cut along that one."""
@@ -133,7 +144,7 @@ class KernelCall:
 
     def extents(self, sizes: Sizes) -> Extents:
         """Sizes as numbers of Python where they are numbers, and as values of the function where symbols decide."""
-        return extents_at(sizes, self.symbols)
+        return extents_at(sizes, self.symbols, dict(self.quotients))
 
     def fail(self) -> None:
         """Let the instruction fail where control comes here. It goes on, and reaches nothing but its operands."""
