@@ -75,7 +75,7 @@ class CompileOptions(ModelOptions, CompilationOptions):
         """
         said = {name: value for name, value in given.items() if value is not None}
         own = {name: value for name, value in said.items() if name in declared(cls)}
-        fields = {name: value for name, value in said.items() if name in TARGET_KEYWORDS}
+        fields = {name: plain_numbers(value) for name, value in said.items() if name in TARGET_KEYWORDS}
         if "threads" in fields:
             fields["threads"] = count_threads(fields["threads"])
         check_pipeline(own.get("pipeline"), own.get("target"), own.get("profile", False))

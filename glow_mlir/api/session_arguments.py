@@ -9,6 +9,7 @@ from glow_mlir.api.compile_options import given_dimensions, names_of
 from glow_mlir.api.model_identity import is_ir
 from glow_mlir.api.models import accepted_model
 from glow_mlir.api.providers import Providers, chosen_providers, session_keywords
+from glow_mlir.api.session_keywords import KEYWORDS
 from glow_mlir.api.session_options import SessionOptions
 from glow_mlir.errors import OptionError
 from glow_mlir.support.symbols import Dimension
@@ -75,8 +76,9 @@ def keywords_of(
 
 def _agree(keywords: dict[str, Any], name: str, value: object) -> None:
     """Set a keyword; raises `OptionError` where it says something else. Its own default says nothing."""
-    said = keywords.get(name)
-    if said not in (None, False, value) and not (name == "cache" and said is True):
+    said, default = keywords.get(name), KEYWORDS[name].default
+    is_said = said is not None and not (isinstance(default, bool) and said is default)
+    if is_said and said != value:
         raise OptionError(f"{name}={said!r} contradicts what options or providers say: {value!r}", hint="say it once")
     keywords[name] = value
 

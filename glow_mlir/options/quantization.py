@@ -37,7 +37,7 @@ class Quantization(Options):
 
     GROUP = "quantization"
 
-    profile: str | os.PathLike[str] = option(help="the file that `glow-profile` wrote for the model")
+    profile: str | os.PathLike[str] = option("", "the file that `glow-profile` wrote for the model")
     schema: str = option(
         SCHEMAS[0],
         "how scale and zero point follow from a range",
@@ -96,6 +96,8 @@ class Quantization(Options):
         options = declared(Quantization)
         check_kinds({name: replace(item.kind, is_optional=False) for name, item in options.items()}, vars(self))
         super().__post_init__()
+        if not os.fspath(self.profile):
+            raise OptionError("Quantization() needs a profile", hint="Quantization('model.profile.json')")
         for calibration in self.calibrations.values():
             Words(CALIBRATIONS).check("calibration", calibration)
         if isinstance(self.keep, str):

@@ -90,7 +90,7 @@ class QuantizePass(ModulePass):
         """The options in one value, whose words are checked."""
         given = given_of(self, Quantization)
         if not given.get("profile"):
-            raise OptionError("the pass 'quantize' needs a profile", hint="quantize{profile=FILE}")
+            raise OptionError("the pass 'quantize' needs a profile", hint='quantize{profile="model.profile.json"}')
         return Quantization(**given)
 
 

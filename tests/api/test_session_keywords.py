@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import numpy as np
 import pytest
 from small_models import adding
 
 from glow_mlir import InferenceSession
+from glow_mlir.api.providers import GLOW
 from glow_mlir.api.session_keywords import KEYWORDS
 from glow_mlir.errors import GlowError, OptionError
 
@@ -72,3 +74,18 @@ def test_the_signature_says_what_is_declared() -> None:
     assert set(SIGNATURE) == set(KEYWORDS)
     for name, default in SIGNATURE.items():
         assert default in (None, KEYWORDS[name].default), name
+
+
+@pytest.mark.parametrize("name", ["threads", "ram_bytes"])
+def test_zero_is_said(name: str) -> None:
+    """It is no flag that is not given."""
+    given: dict[str, Any] = {"cache": False, name: 0}
+    with pytest.raises(OptionError, match=rf"^{name}=0 contradicts what options or providers say: 4096 "):
+        InferenceSession(adding(), providers=[(GLOW, {name: "4096"})], **given)
+
+
+def test_numbers_of_bytes_may_be_numbers_of_numpy() -> None:
+    """The artifact, which names them, is written to the cache."""
+    given: dict[str, Any] = {"ram_bytes": np.int64(1 << 20), "flash_bytes": np.int32(1 << 20)}
+    options = InferenceSession(adding(), **given)._options  # pyright: ignore[reportPrivateUsage]
+    assert [type(value) for value in options.fields.values()] == [int, int]

@@ -40,6 +40,11 @@ def test_quantization_says_what_it_takes(given: dict[str, Any], expected: str) -
     assert str(caught.value).startswith(expected)
 
 
+def test_a_quantization_needs_a_profile() -> None:
+    with pytest.raises(OptionError, match=r"^Quantization\(\) needs a profile \(hint: Quantization\('model"):
+        Quantization()
+
+
 def test_numpy_flags_and_paths_are_taken() -> None:
     flag: Any = np.bool_(False)
     assert not Quantization("profile.json", per_channel=flag, calibrations={"x": "kl"}).per_channel

@@ -441,3 +441,12 @@ def test_each_quotient_is_computed_once_in_a_function() -> None:
     InferenceSession(model.SerializeToString(), dimensions={"height": (1, 900)}, observers=[observe], cache=False)
     divisions = [function.count("llvm.udiv") for function in modules[-1].split("llvm.func")]
     assert 6 <= max(divisions) <= 4 * 6
+
+
+def test_scales_of_sizes_beyond_f32_are_refused_at_once() -> None:
+    model = onnx_model(
+        [node("Resize", "x scales", "y", mode="linear")], ["height"], opset=20, scales=np.array([0.5], np.float32)
+    )
+    model.graph.node[0].input.insert(1, "")
+    with pytest.raises(UnsupportedError, match=r"^node 'resize_y': .* height elements by 0.5 are no quotient"):
+        InferenceSession(model.SerializeToString(), dimensions={"height": (2, 1 << 38)}, cache=False)

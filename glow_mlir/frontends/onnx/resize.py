@@ -18,7 +18,7 @@ from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_operator
-from glow_mlir.support.symbols import Size, quotient
+from glow_mlir.support.symbols import Size, SymbolicSize, quotient
 
 T = TypeVar("T")
 
@@ -56,12 +56,19 @@ def _scaled(node: Node, size: Size, scale: float) -> Size:
     if isinstance(size, int):
         with np.errstate(over="ignore"):
             return math.floor(min(float(np.float32(size) * factor), _LARGEST))
-    part, sizes = Fraction(scale).limit_denominator(_MOST_PARTS), np.arange(size.least, size.most + 1)
-    by_scale, exact = np.floor(sizes.astype(np.float32) * factor), sizes * float(part.numerator) // part.denominator
-    if scale * size.most >= _MOST_EXACT or not np.array_equal(by_scale, exact):
+    part = Fraction(scale).limit_denominator(_MOST_PARTS)
+    # Sizes that f32 does not have are not gone through: they may be as many as a session says.
+    if max(scale, 1.0) * size.most >= _MOST_EXACT or not _is_quotient(size, factor, part):
         reason = f"{node.kind}: {size} elements by {scale} are no quotient of that size"
         raise UnsupportedError(reason, node=node.name, hint=HINT)
     return size * part.numerator // part.denominator
+
+
+def _is_quotient(size: SymbolicSize, factor: np.float32, part: Fraction) -> bool:
+    """Whether a fraction gives what a factor does of all numbers that a size may be."""
+    sizes = np.arange(size.least, size.most + 1)
+    by_scale, exact = np.floor(sizes.astype(np.float32) * factor), sizes * float(part.numerator) // part.denominator
+    return np.array_equal(by_scale, exact)
 
 
 def _simple(node: Node, scales: Sequence[float]) -> SSAValue:

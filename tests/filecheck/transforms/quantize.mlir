@@ -92,5 +92,5 @@ glow_high.func @main(@image, @y) {
 // FILE:  quantize.mlir: error: is no profile, or is damaged
 // OTHER: quantize.profile.json: error: is the profile of another graph
 // WORD:  error: no schema 'none' (hint: there are asymmetric, symmetric, symmetric-with-uint8, symmetric-with-power2-scale)
-// NONE:  error: the pass 'quantize' needs a profile
+// NONE:  error: the pass 'quantize' needs a profile (hint: quantize{profile="model.profile.json"})
 // VALUE: error: no value to calibrate is called 'third:0' (hint: names as the profile has them)
