@@ -27,9 +27,14 @@ HEAD = "| option | values | default | flag | keyword | |\n|---|---|---|---|---|-
 
 OPTIONS = [
     *FIELDS.values(),
-    *(item for kind in (CompileOptions, SessionRules, Quantization) for item in declared(kind).values()),
+    *(
+        item
+        for kind in (CompileOptions, SessionRules, Quantization)
+        for item in declared(kind).values()
+        if item.option.is_keyword or item.option.flag or item.option.within
+    ),
 ]
-"""All that is declared."""
+"""All that is declared, and that users say."""
 
 
 def tables() -> dict[str, str]:
@@ -46,7 +51,8 @@ def cells(item: Declared) -> Iterator[str]:
     yield f"`{item.name}`"
     yield str(told.domain) if told.domain is not None else item.kind.words
     yield "" if item.default in (dataclasses.MISSING, None, "", (), {}) else f"`{item.default}`"
-    yield "" if told.flag is None else f"`{told.flag.name}`"
+    flag = told.within if told.flag is None else told.flag.name
+    yield f"`{flag}`" if flag else ""
     yield f"`{item.name}`" if item.name in KEYWORDS and KEYWORDS[item.name].owner is item.owner else ""
     yield told.help
 

@@ -22,13 +22,16 @@ class SessionRules(Options):
 
     GROUP = "session"
 
-    cache: bool = option(True, "keep compiled models on disk")
+    cache: bool = option(True, "keep compiled models on disk", within="--no-cache")
     entry: str | None = option(
         None,
         "the function that `run` calls where a module has several, by default the only one, or `main`",
+        within="--entry",
     )
     configuration: str | os.PathLike[str] | None = option(
-        None, "a file that says the precision of all nodes, as `glow-tune` writes it"
+        None,
+        "a file that says the precision of all nodes, as `glow-tune` writes it",
+        within="--load-configuration",
     )
     limits: SpecializationLimits | None = option(
         None,

@@ -30,6 +30,7 @@ class ModelOptions(Options):
         dict,
         "the sizes of free dimensions by their names",
         kind=Kind("sizes by the names of dimensions", of(Mapping), "{'batch': 1}"),
+        within="--bind",
     )
     strict: bool = option(
         False,
@@ -45,10 +46,13 @@ class CompilationOptions(Options):
 
     GROUP = "compilation"
 
-    backend: str = option(help="what compiles the model and runs it, by default that of the module, else `cpu`")
+    backend: str = option(
+        help="what compiles the model and runs it, by default that of the module, else `cpu`", within="--backend"
+    )
     target: str | None = option(
         None,
         "the machine of functions without a target: its name, with other values for some fields",
+        within="--target",
     )
     fields: Mapping[str, str | int] = option(
         dict,
@@ -56,8 +60,8 @@ class CompilationOptions(Options):
         kind=Kind("values by the names of fields", of(Mapping), ""),
         is_keyword=False,
     )
-    profile: bool = option(False, "keep the time of each instruction")
-    disable: Sequence[str] = option((), "passes to leave out, wherever they stand")
+    profile: bool = option(False, "keep the time of each instruction", within="--profile")
+    disable: Sequence[str] = option((), "passes to leave out, wherever they stand", within="--disable-passes")
     precision: str = option(
         FULL_PRECISION,
         "what floats of f32 are computed and stored in",
@@ -81,6 +85,7 @@ class CompilationOptions(Options):
         kind=Kind(
             "a Quantization", made_by("glow_mlir.options.quantization", "Quantization"), "Quantization('profile.json')"
         ),
+        within="--load-profile",
     )
     tune: bool = option(
         False,
@@ -88,5 +93,8 @@ class CompilationOptions(Options):
         flag=Flag("--tune"),
     )
     reuse_inputs: bool = option(
-        False, "inputs and outputs of a bundle have places among its activations", is_keyword=False
+        False,
+        "inputs and outputs of a bundle have places among its activations",
+        is_keyword=False,
+        within="--reuse-inputs",
     )

@@ -107,7 +107,9 @@ class Option(NamedTuple):
     kind: Kind | None = None
     """What it takes from a caller without a type checker, where its type does not say it."""
     flag: Flag | None = None
-    """How tools spell it, where they have a flag for it."""
+    """How tools spell it, where they have a flag for it that follows from the declaration."""
+    within: str = ""
+    """The flag by which tools say it otherwise: with other numbers or names in it, or the opposite."""
     is_keyword: bool = True
     """Whether sessions have a keyword of its name; for options of targets, where there is a flag."""
     is_key: bool = True

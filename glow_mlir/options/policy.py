@@ -65,14 +65,14 @@ class Limits(Options):
 
     ram_bytes: int = option(
         0,
-        "what activations, inputs, outputs and state may take, such as 256K or 1M: layers that need more are computed "
-        "by lines, several layers together",
+        "bytes that activations, inputs, outputs and state may take: layers that need more are computed by lines, "
+        "several layers together",
         domain=_BYTES,
-        flag=Flag("--ram-limit", "BYTES"),
+        flag=Flag("--ram-limit", "BYTES", also="with 256K or 1M for short"),
     )
     flash_bytes: int = option(
         0,
-        "what machine code and constants may take, likewise",
+        "bytes that machine code and constants may take, likewise",
         domain=_BYTES,
-        flag=Flag("--flash-limit", "BYTES"),
+        flag=Flag("--flash-limit", "BYTES", also="with 256K or 1M for short"),
     )

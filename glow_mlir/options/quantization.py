@@ -37,7 +37,9 @@ class Quantization(Options):
 
     GROUP = "quantization"
 
-    profile: str | os.PathLike[str] = option("", "the file that `glow-profile` wrote for the model")
+    profile: str | os.PathLike[str] = option(
+        "", "the file that `glow-profile` wrote for the model", within="--load-profile"
+    )
     schema: str = option(
         SCHEMAS[0],
         "how scale and zero point follow from a range",

@@ -89,6 +89,17 @@ def test_a_flag_takes_a_few_words() -> None:
     assert "--prefetch {near,far} how far ahead kernels fetch" in found["help"]
 
 
+def test_every_flag_of_the_page_is_one_of_a_tool() -> None:
+    options = runpy.run_path(str(ROOT / "docs" / "generate_options.py"))["OPTIONS"]
+    flags = {item.option.flag.name if item.option.flag else item.option.within for item in options}
+    text = "from glow_mlir.tools.%s import %s; %s(['--help'])"
+    tools = (("run_arguments", "parse_arguments"), ("glow_compile", "main"))
+    code = "import contextlib\n" + "".join(
+        f"with contextlib.suppress(SystemExit):\n    {text % (module, name, name)}\n" for module, name in tools
+    )
+    assert flags - {""} <= set(re.findall(r"--[\w-]+", run_python(code)))
+
+
 def test_every_option_says_what_it_does() -> None:
     options = runpy.run_path(str(ROOT / "docs" / "generate_options.py"))["OPTIONS"]
     assert all(item.option.help and not item.option.help.endswith(".") for item in options)
