@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow import GLOW
 from glow_mlir.dialects.sizes import LargeDividendError, SizesAttr, largest, smallest
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.runtime.artifact import _size  # pyright: ignore[reportPrivateUsage]
-from glow_mlir.support.symbols import Size, Symbol, SymbolicSize, bound_symbols, quotient
+from glow_mlir.support.symbols import Size, Symbol, SymbolicSize, bound_symbols, quotient, told_by
 
 SYMBOLS = (Symbol("height", 1, 40), Symbol("past tokens", 0, 9), Symbol("width", 3, 17))
 
@@ -154,3 +154,18 @@ def test_dividends_have_room_in_64_bits() -> None:
     for size in (large, cast("Any", large * 3 + 1) * 2 // 7):
         with pytest.raises(LargeDividendError, match=r"^the size .* is of numbers that 64 bits have no room for"):
             SizesAttr((size,))
+
+
+@given(SIZES)
+def test_labels_say_sizes_as_sessions_spell_them(told: Told) -> None:
+    known = {symbol.name: SymbolicSize.of(symbol) for symbol in SYMBOLS}
+    if isinstance(told[0], SymbolicSize):
+        assert told_by(str(told[0]), known) == told[0]
+        assert told_by(str(told[0]).replace(" floordiv ", "//"), known) == told[0]
+
+
+@pytest.mark.parametrize(
+    "label", ["", "-", "4", "height +", "height//0", "4//height", "(height", "height)", "other//2"]
+)
+def test_other_labels_say_no_size(label: str) -> None:
+    assert told_by(label, {"height": HEIGHT}) is None

@@ -163,9 +163,10 @@ class SymbolicSize:
 
     def __floordiv__(self, divisor: int) -> Size:
         """
-        The size over a number above 0, rounded down, in a form that does not depend on how it came about.
+        The size over a number above 0, rounded down.
 
-        What the number divides is no part of the quotient, and that of a quotient is one quotient.
+        What the number divides is no part of the quotient, and that of a quotient is one quotient: forms of windows
+        over windows are equal where their sizes are. Others need not be, as `(h + 1) // 2` and `h - h // 2`.
         """
         parts = {product: divmod(times, divisor) for product, times in self.terms}
         whole, offset = divmod(self.offset, divisor)
@@ -355,20 +356,50 @@ Sizes = tuple[Size, ...]
 
 def told_by(label: str, known: Mapping[str, Size]) -> Size | None:
     """
-    The size that the label of a dimension says of others, as `past + tokens` does; `None` for any other label.
+    The size that the label of a dimension says of others, as `past + tokens` and `(height + 1) // 2` do, where `//` may
+    be spelled `floordiv`; `None` for any other label.
 
-    Exporters give such labels to what follows from other sizes.
+    Exporters give such labels to what follows from other sizes, and outputs of sessions have them.
     """
-    if not re.fullmatch(r"[+-]?[^+-]+([+-][^+-]+)*", label):
-        return None
+    parts = [part.strip() for part in re.split(r"(//|\bfloordiv\b|[-+*()])", label)]
+    words = [part for part in parts if part][::-1]
+    total = None if label.strip().isdecimal() else _read_sum(words, known)
+    return None if words else total
+
+
+def _read_sum(words: list[str], known: Mapping[str, Size]) -> Size | None:
+    """The sum with which words begin, the last of which is the first, and which are taken; `None` where none is."""
     total: Size = 0
-    for sign, term in re.findall(r"([+-]?)([^+-]+)", label):
-        factors = [factor.strip() for factor in term.split("*")]
-        if any(not factor.isdecimal() and factor not in known for factor in factors):
+    sign = words.pop() if words and words[-1] in "+-" else "+"
+    while sign:
+        product = _read_product(words, known)
+        if product is None:
             return None
-        product = product_of(int(factor) if factor.isdecimal() else known[factor] for factor in factors)
         total = (-product if sign == "-" else product) + total
-    return None if label.strip().isdecimal() or not label.strip() else total
+        sign = words.pop() if words and words[-1] in "+-" else ""
+    return total
+
+
+def _read_product(words: list[str], known: Mapping[str, Size]) -> Size | None:
+    """Likewise a product, or a quotient by a number."""
+    product = _read_factor(words, known)
+    while product is not None and words and words[-1] in ("*", "//", "floordiv"):
+        if words.pop() == "*":
+            factor = _read_factor(words, known)
+            product = None if factor is None else factor * product
+        else:
+            divisor = words.pop() if words else ""
+            product = product // int(divisor) if divisor.isdecimal() and int(divisor) else None
+    return product
+
+
+def _read_factor(words: list[str], known: Mapping[str, Size]) -> Size | None:
+    """Likewise a number, the name of a size, or a sum in parentheses."""
+    word = words.pop() if words else ""
+    if word == "(":
+        total = _read_sum(words, known)
+        return total if words and words.pop() == ")" else None
+    return int(word) if word.isdecimal() else known.get(word)
 
 
 def product_of(sizes: Iterable[Size]) -> Size:
