@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,9 +16,10 @@ from xdsl.parser import Parser
 
 from glow_mlir.dialects.glow import GLOW
 from glow_mlir.dialects.sizes import LargeDividendError, SizesAttr, largest, smallest
-from glow_mlir.errors import UnsupportedError
+from glow_mlir.errors import InputError, UnsupportedError
 from glow_mlir.runtime.artifact import _size  # pyright: ignore[reportPrivateUsage]
-from glow_mlir.support.symbols import Size, Symbol, SymbolicSize, bound_symbols, quotient, told_by
+from glow_mlir.runtime.layouts import symbol_values
+from glow_mlir.support.symbols import Size, Symbol, SymbolicSize, quotient, told_by
 
 SYMBOLS = (Symbol("height", 1, 40), Symbol("past tokens", 0, 9), Symbol("width", 3, 17))
 
@@ -125,12 +127,18 @@ def test_bounds_know_what_rounding_leaves() -> None:
 
 
 def test_a_quotient_tells_no_symbol() -> None:
-    half = HEIGHT // 2
-    assert "height = unknown" in bound_symbols((half,), (3,), {})
-    values: dict[str, int] = {}
-    assert not bound_symbols((HEIGHT, half), (7, 3), values)
-    assert values == {"height": 7}
-    assert "axis 1 is 4 long" in bound_symbols((HEIGHT, half), (7, 4), {})
+    """It is checked, also where it is the size of an input in front of the one that tells."""
+    half = cast("SymbolicSize", HEIGHT // 2)
+
+    def told(*inputs: tuple[SymbolicSize, int]) -> dict[str, int]:
+        declared = [(f"x{place}", (size,)) for place, (size, _) in enumerate(inputs)]
+        return symbol_values(declared, {f"x{place}": np.zeros(length) for place, (_, length) in enumerate(inputs)})
+
+    assert told((half, 3), (HEIGHT, 7)) == told((HEIGHT, 7), (half, 3)) == {"height": 7}
+    with pytest.raises(InputError, match="height = unknown"):
+        told((half, 3))
+    with pytest.raises(InputError, match=r"^input 'x0': axis 0 is 4 long, not height floordiv 2 with height = 7"):
+        told((half, 4), (HEIGHT, 7))
 
 
 def test_sizes_stay_short() -> None:

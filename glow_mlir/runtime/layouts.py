@@ -17,7 +17,7 @@ import numpy as np
 
 from glow_mlir.errors import InputError, OutOfMemoryError
 from glow_mlir.runtime.artifact import Binding
-from glow_mlir.support.symbols import Sizes, SymbolicSize, bound_symbols
+from glow_mlir.support.symbols import Sizes, SymbolicSize, tell_symbols, wrong_size
 
 
 def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
@@ -27,11 +27,13 @@ def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np
     Raises `InputError` where they do not agree.
     """
     values: dict[str, int] = {}
-    for name, sizes in declared:
-        shape = arrays[name].shape
+    inputs = [(name, sizes, arrays[name].shape) for name, sizes in declared]
+    for name, sizes, shape in inputs:
         if len(shape) != len(sizes):
             raise InputError(f"input '{name}' has {len(shape)} axes, not {len(sizes)}")
-        if fault := bound_symbols(sizes, shape, values):
+    tell_symbols((pair for _, sizes, shape in inputs for pair in zip(sizes, shape, strict=True)), values)
+    for name, sizes, shape in inputs:
+        if fault := wrong_size(sizes, shape, values):
             hint = "sizes of a call fit each other, and the bounds that the session was begun with"
             raise InputError(f"input '{name}': {fault}", hint=hint)
     return values

@@ -424,25 +424,39 @@ def symbols_of(sizes: Iterable[Size]) -> list[Symbol]:
     return sorted({symbol for size in sizes if isinstance(size, SymbolicSize) for symbol in size.symbols})
 
 
-def bound_symbols(sizes: Sequence[Size], shape: Sequence[int], values: dict[str, int]) -> str:
+def tell_symbols(lengths: Iterable[tuple[Size, int]], values: dict[str, int]) -> None:
     """
-    Find out what symbols are where an array has that shape; `values` has those that are known, and gets the others.
+    Find out what symbols are where sizes turn out to be those lengths; `values` has some, and gets others.
 
-    Returns what is wrong, or nothing. A size of several symbols tells one of them where the others are known before; a
-    quotient tells none.
+    A size of several symbols tells one of them where the others are known, in whichever order; a quotient tells none.
     """
+    left = [(size, actual) for size, actual in lengths if not isinstance(size, int)]
+    count = len(left) + 1
+    while len(left) < count:
+        count = len(left)
+        left = [(size, actual) for size, actual in left if not _tell_symbol(size, actual, values)]
+
+
+def _tell_symbol(size: SymbolicSize, actual: int, values: dict[str, int]) -> bool:
+    """Find out what the only symbol is that is not known; false where there is more to know."""
+    unknown = [symbol for symbol in size.symbols if symbol.name not in values]
+    if unknown and (len(unknown) > 1 or size.has_quotients):
+        return False
+    for symbol in unknown:
+        rest = size.at({**values, symbol.name: 0})
+        step = size.at({**values, symbol.name: 1}) - rest
+        values[symbol.name] = (actual - rest) // step if step else symbol.least
+    return True
+
+
+def wrong_size(sizes: Sequence[Size], shape: Sequence[int], values: Mapping[str, int]) -> str:
+    """What is wrong with the shape of an array of those sizes where symbols have these values; else nothing."""
     for axis, (size, actual) in enumerate(zip(sizes, shape, strict=True)):
         if isinstance(size, int):
             if size != actual:
                 return f"axis {axis} is {actual} long, not {size}"
             continue
-        unknown = [symbol for symbol in size.symbols if symbol.name not in values]
-        if len(unknown) == 1 and not size.has_quotients:
-            name = unknown[0].name
-            rest = size.at({**values, name: 0})
-            step = size.at({**values, name: 1}) - rest
-            values[name] = (actual - rest) // step if step else unknown[0].least
-        if any(symbol.name not in values for symbol in unknown) or size.at(values) != actual:
+        if any(symbol.name not in values for symbol in size.symbols) or size.at(values) != actual:
             told = ", ".join(f"{symbol.name} = {values.get(symbol.name, 'unknown')}" for symbol in size.symbols)
             return f"axis {axis} is {actual} long, not {size} with {told}"
         for symbol in size.symbols:

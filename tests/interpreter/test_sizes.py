@@ -12,7 +12,7 @@ from glow_mlir.errors import InputError
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
-from glow_mlir.support.symbols import Symbol, SymbolicSize, bound_symbols
+from glow_mlir.support.symbols import Symbol, SymbolicSize, tell_symbols, wrong_size
 
 BATCH = SymbolicSize.of(Symbol("batch", 1, 8))
 LENGTH = SymbolicSize.of(Symbol("length", 0, 99))
@@ -94,9 +94,11 @@ def test_sums_and_multiples_of_symbols() -> None:
 
 def test_symbols_follow_from_shapes() -> None:
     values: dict[str, int] = {}
-    assert bound_symbols((BATCH * 2, 5, BATCH + LENGTH), (6, 5, 10), values) == ""
+    sizes = (BATCH + LENGTH, 5, BATCH * 2)
+    tell_symbols(zip(sizes, (10, 5, 6), strict=True), values)
     assert values == {"batch": 3, "length": 7}
-    assert bound_symbols((BATCH,), (4,), values) == "axis 0 is 4 long, not batch with batch = 3"
-    assert bound_symbols((BATCH * 2,), (5,), {}) == "axis 0 is 5 long, not batch * 2 with batch = 2"
-    assert bound_symbols((5,), (6,), {}) == "axis 0 is 6 long, not 5"
-    assert bound_symbols((BATCH + LENGTH,), (6,), {}).endswith("with batch = unknown, length = unknown")
+    assert wrong_size(sizes, (10, 5, 6), values) == ""
+    assert wrong_size((BATCH,), (4,), values) == "axis 0 is 4 long, not batch with batch = 3"
+    assert wrong_size((BATCH * 2,), (7,), values) == "axis 0 is 7 long, not batch * 2 with batch = 3"
+    assert wrong_size((5,), (6,), values) == "axis 0 is 6 long, not 5"
+    assert wrong_size((BATCH + LENGTH,), (6,), {}).endswith("with batch = unknown, length = unknown")
