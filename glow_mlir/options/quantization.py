@@ -31,8 +31,8 @@ class Quantization(Options):
     `profile` is the path of a file that `glow-profile` wrote for the model. `keep` names nodes, or kinds of operators,
     that stay in floats, with `*` and `?`; with `assert_all` it is an error if others do. `calibrations` has those of
     single values, by names as the profile has them, with `*` and `?`. With `bias_correction`, what the rounding of
-    weights adds to results on average is taken out of biases. Raises `OptionError` for a word that there is not, or
-    for another type.
+    weights adds to results on average is taken out of biases. Raises `OptionError` for a word that there is not, for
+    another type, or without a profile.
     """
 
     GROUP = "quantization"

@@ -94,3 +94,9 @@ glow_low.func @main(@x) {
   // expected-error@+1 {{glow_low.weight: the size '?' that no #glow.sizes tells is known at run time only}}
   %x = glow_low.weight @x : memref<?xf32>
 }
+
+// -----
+
+// A dividend of up to 4000 * 9 * 10^15, where the quotient itself is small.
+// expected-error@+1 {{the size (height * 9000000000000000) floordiv 9000000000000001 is of numbers that 64 bits have no room for}}
+glow_high.placeholder @x : tensor<?xf32, #glow.sizes<[height * 9000000000000000 floordiv 9000000000000001], height = 1 to 4000>> {input}
