@@ -256,9 +256,11 @@ def test_a_product_of_any_number_of_rows_fetches_weights_ahead() -> None:
 
 
 def test_what_takes_no_such_sizes_is_named() -> None:
-    model = onnx_model([node("LRN", "x", "y", size=3)], [1, 2, 5, "width"]).SerializeToString()
-    with pytest.raises(UnsupportedError, match=r"^1 operator is not supported .* \('lrn_y'\)"):
-        InferenceSession(model, dimensions={"width": (1, 4)}, cache=False)
+    scales = np.array([1, 1, 1, 2], np.float32)
+    resize = helper.make_node("Resize", ["x", "", "s"], ["y"], mode="linear")
+    resized = onnx_model([resize], [1, 2, 5, "width"], s=scales)
+    with pytest.raises(UnsupportedError, match=r"^1 operator is not supported .* \('y'\)"):
+        InferenceSession(resized.SerializeToString(), dimensions={"width": (1, 20000)}, cache=False)
 
 
 @pytest.mark.parametrize("bounds", [(4, 1), (-1, 4), (1, 2, 3), ("a", 4)])
