@@ -40,7 +40,7 @@ def weights(
 
 
 def product(
-    rows: Sequence[int], sizes: tuple[int, int], bits: int, block: int, *kinds: str, bias: bool = False, **more: int
+    rows: Sequence[int], sizes: tuple[int, int], bits: int, block: int, *kinds: str, bias: bool = False, **more: Any
 ) -> Case:
     """A product of rows and weights of some sizes, which are constants."""
     columns, depth = sizes

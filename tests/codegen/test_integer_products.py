@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def integers(shape: Sequence[int], kind: type[np.generic]) -> np.ndarray:
     return found
 
 
-def both(operator: type[HighOp], *operands: np.ndarray | None, **properties: object) -> list[Case]:
+def both(operator: type[HighOp], *operands: np.ndarray | None, **properties: Any) -> list[Case]:
     """A product with a right operand that is a constant, and with one that is known at run time only."""
     return [Case(operator, *operands, constants=constants, **properties) for constants in ((1,), ())]
 

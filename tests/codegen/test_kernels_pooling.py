@@ -90,7 +90,7 @@ def test_few_floats_are_compared_as_numbers_first():
     x[0, 2, 2, 0], x[0, 2, 3, 1], x[0, 3, 2, 2], x[0, 3, 3, 3] = (np.nan, -np.nan, np.nan, -np.inf)
     x[0, 2, 2, 4], x[0, 3, 3, 4], x[0, :, :, 5] = (np.inf, -np.inf, -np.inf)
     few = "scalar,costs.unrolled_taps=4"
-    windows = [{}, {"strides": (2, 2), "pads": (1, 0, 0, 1)}, {"dilations": (2, 3)}]
+    windows: list[dict[str, Any]] = [{}, {"strides": (2, 2), "pads": (1, 0, 0, 1)}, {"dilations": (2, 3)}]
     check_all([Case(MaxPoolOp, x, kernel_shape=(2, 2), **window) for window in windows], few)
 
 

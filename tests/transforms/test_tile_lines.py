@@ -220,7 +220,7 @@ def test_accuracy_decides_what_works_by_lines() -> None:
     graph = finished(g)
 
     def loops(accuracy: str) -> int:
-        module = staged(graph, 60_000, accuracy=accuracy)
+        module = staged(graph, 60_000, fields={"accuracy": accuracy})
         return sum(isinstance(op, LoopOp) for op in module.walk())
 
     assert loops("default") == 0
