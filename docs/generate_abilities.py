@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-sys.path.append(str(ROOT / "tests" / "support"))
+sys.path += [str(ROOT / "docs"), str(ROOT / "tests" / "support")]
 
 from abilities import HOW, Cell, matrix, reason  # noqa: E402
+from generated_page import write_or_check  # noqa: E402
 from kernel_cases import ABILITIES, CASES  # noqa: E402
 
 TARGET = Path(__file__).with_name("abilities.md")
@@ -72,17 +73,5 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Write or check the page; the exit code."""
-    text = page()
-    if "--check" not in arguments:
-        TARGET.write_text(text, encoding="utf-8")
-        return 0
-    if TARGET.exists() and TARGET.read_text(encoding="utf-8") == text:
-        return 0
-    print("docs/abilities.md is out of date: python docs/generate_abilities.py", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(write_or_check(TARGET, page(), sys.argv[1:]))

@@ -17,10 +17,11 @@ from glow_mlir.api.run_options import RUN_METHODS, RunOptions
 from glow_mlir.api.session_options import METHODS, SessionOptions
 from glow_mlir.api.settings import Effect, Key, Treatment
 
-PAGE = Path(__file__).with_name("api.md")
+sys.path.append(str(Path(__file__).parent))
 
-BEGIN, END = "<!-- {name}: begin -->\n", "<!-- {name}: end -->\n"
-"""What stands around each table."""
+from generated_page import with_tables, write_or_check
+
+PAGE = Path(__file__).with_name("api.md")
 
 
 def options(settings: Iterable[Treatment], methods: Iterable[Treatment], refused: Mapping[str, str]) -> str:
@@ -69,23 +70,8 @@ def tables() -> dict[str, str]:
 
 def written(page: str) -> str:
     """The page with the tables as they have to be."""
-    for name, text in tables().items():
-        begin, end = BEGIN.format(name=name), END.format(name=name)
-        front, _, rest = page.partition(begin)
-        _, _, back = rest.partition(end)
-        page = "".join((front, begin, text, end, back))
-    return page
-
-
-def main() -> int:
-    """Write the tables, or say whether they are up to date."""
-    page = PAGE.read_text(encoding="utf-8")
-    found = written(page)
-    if sys.argv[1:] == ["--check"]:
-        return int(found != page)
-    PAGE.write_text(found, encoding="utf-8")
-    return 0
+    return with_tables(page, tables())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, written(PAGE.read_text(encoding="utf-8")), sys.argv[1:]))

@@ -41,6 +41,10 @@ from glow_mlir.ir.registry import EXPORTERS, IMPORTERS, LOWERINGS
 from glow_mlir.ir.text import parse_module
 
 ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "docs"))
+
+from generated_page import write_or_check  # noqa: E402
+
 TARGET = Path(__file__).with_name("operators.md")
 
 NEWEST_OPSET = 28
@@ -323,14 +327,7 @@ def main(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["--print"]:
         print(page(lambda _: True, [Path(name) for name in arguments[1:]]), end="")
         return 0
-    text = page()
-    if "--check" not in arguments:
-        TARGET.write_text(text, encoding="utf-8")
-        return 0
-    if TARGET.exists() and TARGET.read_text(encoding="utf-8") == text:
-        return 0
-    print("docs/operators.md is out of date: python docs/generate_operators.py", file=sys.stderr)
-    return 1
+    return write_or_check(TARGET, page(), arguments)
 
 
 if __name__ == "__main__":

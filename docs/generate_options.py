@@ -18,10 +18,11 @@ from glow_mlir.dialects.target import FIELDS
 from glow_mlir.options.declaration import Declared, declared
 from glow_mlir.options.quantization import Quantization
 
-PAGE = Path(__file__).with_name("options.md")
+sys.path.append(str(Path(__file__).parent))
 
-BEGIN, END = "<!-- {group}: begin -->\n", "<!-- {group}: end -->\n"
-"""What stands around each table."""
+from generated_page import with_tables, write_or_check
+
+PAGE = Path(__file__).with_name("options.md")
 
 HEAD = "| option | values | default | flag | keyword | |\n|---|---|---|---|---|---|\n"
 
@@ -59,23 +60,8 @@ def cells(item: Declared) -> Iterator[str]:
 
 def written(page: str) -> str:
     """The page with the tables as they have to be."""
-    for group, text in tables().items():
-        begin, end = BEGIN.format(group=group), END.format(group=group)
-        front, _, rest = page.partition(begin)
-        _, _, back = rest.partition(end)
-        page = "".join((front, begin, text, end, back))
-    return page
-
-
-def main() -> int:
-    """Write the tables, or say whether they are up to date."""
-    page = PAGE.read_text(encoding="utf-8")
-    found = written(page)
-    if sys.argv[1:] == ["--check"]:
-        return int(found != page)
-    PAGE.write_text(found, encoding="utf-8")
-    return 0
+    return with_tables(page, tables())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, written(PAGE.read_text(encoding="utf-8")), sys.argv[1:]))

@@ -15,10 +15,11 @@ from glow_mlir.backends.cpu.targets import MACHINES, Machine
 from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.kernels.tiles import tile_for
 
-PAGE = Path(__file__).with_name("targets.md")
+sys.path.append(str(Path(__file__).parent))
 
-BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
-"""What stands around the table."""
+from generated_page import with_tables, write_or_check
+
+PAGE = Path(__file__).with_name("targets.md")
 
 HEAD = """\
 | name | machine | processor, features | vectors | registers | pointers | tile | it can |
@@ -50,19 +51,8 @@ def cells(name: str, machine: Machine) -> Iterator[str]:
 
 def written(page: str) -> str:
     """The page with the table as it has to be."""
-    front, _, rest = page.partition(BEGIN)
-    _, _, back = rest.partition(END)
-    return "".join((front, BEGIN, table(), END, back))
-
-
-def main() -> int:
-    """Write the table, or say whether it is up to date."""
-    page = PAGE.read_text(encoding="utf-8")
-    if "--check" in sys.argv[1:]:
-        return int(written(page) != page)
-    PAGE.write_text(written(page), encoding="utf-8")
-    return 0
+    return with_tables(page, {"table": table()})
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PAGE, written(PAGE.read_text(encoding="utf-8")), sys.argv[1:]))
