@@ -32,7 +32,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.sizes import SizesAttr
+from glow_mlir.dialects.sizes import SizesAttr, shape_at
 from glow_mlir.support.symbols import Size, SymbolicSize
 
 MOST_F32 = float.fromhex("0x1.fffffep+127")
@@ -43,6 +43,14 @@ _NAME = re.compile(r"[A-Za-z_][\w$.]*")
 
 AttributeValue = Attribute | bool | int | float | str | Sequence[int] | Sequence[float] | Sequence[Size]
 """What `to_attribute` accepts."""
+
+
+def properties_at(properties: Mapping[str, Attribute], symbols: Mapping[str, int]) -> dict[str, Attribute]:
+    """Properties with numbers in place of sizes, where symbols have these values."""
+    return {
+        name: to_attribute(shape_at(value.data, symbols)) if isinstance(value, SizesAttr) else value
+        for name, value in properties.items()
+    }
 
 
 def to_attribute(value: AttributeValue, wide: bool = False) -> Attribute:

@@ -53,10 +53,8 @@ class AttentionOp(HighOp):
         return (*batch, query[-2], key[-2])
 
     def parallel_axes(self) -> ParallelAxes:
-        names = (name for name in ("query", "key", "value", "mask") if getattr(self, name) is not None)
-        ranks = {name: rank_of(getattr(self, name)) for name in names}
         rank = rank_of(self.result)
-        return ParallelAxes.broadcast(rank - 2, rank, **ranks)
+        return ParallelAxes.broadcast(rank - 2, rank, query=self.query, key=self.key, value=self.value, mask=self.mask)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         element, scores = element_of(self.query), self.scores_shape()

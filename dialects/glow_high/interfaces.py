@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.shapes import Shape, size_of
+from glow_mlir.dialects.shapes import Shape, rank_of, size_of
 
 
 class OnCodes(Enum):
@@ -59,13 +59,14 @@ class ParallelAxes:
         return ParallelAxes(count, dict.fromkeys(names, range(count)))
 
     @staticmethod
-    def broadcast(count: int, rank: int, **ranks: int) -> ParallelAxes:
-        """The first `count` of `rank` axes, to which operands of these names and ranks broadcast."""
+    def broadcast(count: int, rank: int, **operands: SSAValue | None) -> ParallelAxes:
+        """The first `count` of `rank` axes, to which the operands of these names broadcast that there are."""
+        behind = {name: rank - rank_of(value) for name, value in operands.items() if value is not None}
         return ParallelAxes(
             count,
             {
-                name: [axis + own - rank if axis + own >= rank else None for axis in range(count)]
-                for name, own in ranks.items()
+                name: [axis - missing if axis >= missing else None for axis in range(count)]
+                for name, missing in behind.items()
             },
         )
 

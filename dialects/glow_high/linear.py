@@ -73,7 +73,7 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
 
     def parallel_axes(self) -> ParallelAxes:
         rank = rank_of(self.result)
-        return ParallelAxes.broadcast(rank - 2, rank, left=rank_of(self.left), right=rank_of(self.right))
+        return ParallelAxes.broadcast(rank - 2, rank, left=self.left, right=self.right)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, rows, columns, _ = self.extents()

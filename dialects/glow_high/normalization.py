@@ -233,9 +233,8 @@ class LayerNormalizationOp(Normalization):
         return trailing_axes(self.input, self.axis)
 
     def parallel_axes(self) -> ParallelAxes:
-        names = (name for name in ("input", "scale", "bias") if getattr(self, name) is not None)
-        ranks = {name: rank_of(getattr(self, name)) for name in names}
-        return ParallelAxes.broadcast(min(self.normalized_axes()), rank_of(self.input), **ranks)
+        rank, count = rank_of(self.input), min(self.normalized_axes())
+        return ParallelAxes.broadcast(count, rank, input=self.input, scale=self.scale, bias=self.bias)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.normalized_axes()
@@ -267,8 +266,8 @@ class RmsNormalizationOp(Normalization):
         return trailing_axes(self.input, self.axis)
 
     def parallel_axes(self) -> ParallelAxes:
-        ranks = {"input": rank_of(self.input), "scale": rank_of(self.scale)}
-        return ParallelAxes.broadcast(min(self.normalized_axes()), rank_of(self.input), **ranks)
+        rank, count = rank_of(self.input), min(self.normalized_axes())
+        return ParallelAxes.broadcast(count, rank, input=self.input, scale=self.scale)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.normalized_axes()

@@ -200,6 +200,11 @@ class DerivedInstruction(Instruction, Workload):
         targets, sources = self._group("epilogue_targets"), self._group("epilogue_sources")
         return Body(self.bodies[-1].block, tuple(affine_maps(self.epilogue_maps)), targets, sources)
 
+    @property
+    def present_bodies(self) -> Sequence[str]:
+        """The names of the bodies that there are, in the order of the regions."""
+        return [name for name in BODIES if self.properties.get(f"{name}_maps") is not None]
+
     def plain_shape(self, name: str) -> Shape:
         """The shape of an operand, or the one that it has when it is not packed."""
         entry = self.packing.data.get(name) if self.packing is not None else None
@@ -267,8 +272,7 @@ class DerivedInstruction(Instruction, Workload):
 
     def print_bodies(self, printer: Printer) -> None:
         groups = dict(operand_groups(self))
-        names = [name for name in BODIES if self.properties.get(f"{name}_maps") is not None]
-        for name, region in zip(names, self.regions, strict=True):
+        for name, region in zip(self.present_bodies, self.regions, strict=True):
             printer.print_string(f" {name}")
             further = [(key, groups[key]) for key in _further_operands(name) if groups.get(key)]
             if further:

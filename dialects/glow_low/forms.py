@@ -6,11 +6,10 @@ from typing import TypeVar, cast
 
 from xdsl.ir import Block
 
-from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.attribute_syntax import properties_at
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import Buffer, buffer_at
 from glow_mlir.dialects.shapes import has_static_shape
-from glow_mlir.dialects.sizes import SizesAttr, shape_at
 from glow_mlir.dialects.symbol_binding import used_symbols
 
 InstructionT = TypeVar("InstructionT", bound=Instruction)
@@ -25,13 +24,9 @@ def at_largest(op: InstructionT) -> InstructionT:
     if not symbols and all(map(has_static_shape, op.operands)):
         return op
     types = [buffer_at(cast("Buffer", value.type), symbols) for value in op.operands]
-    known = {
-        name: to_attribute(shape_at(value.data, symbols)) if isinstance(value, SizesAttr) else value
-        for name, value in op.properties.items()
-    }
     return type(op).create(
         operands=Block(arg_types=types).args,
-        properties=known,
+        properties=properties_at(op.properties, symbols),
         regions=[region.clone() for region in op.regions],
         location=op.location,
     )

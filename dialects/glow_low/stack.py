@@ -69,9 +69,11 @@ class StackOp(Instruction):
         maps: Sequence[AffineMap],
         rank: int,
         location: LocationAttr | None = None,
+        body: Region | None = None,
     ) -> StackOp:
-        """A stack with an empty body over a parallel index space of that rank; the body has its arguments."""
-        block = Block(arg_types=[signless(element_of(source)) for source in sources])
+        """A stack over a parallel index space of that rank, without a body with an empty one of its arguments."""
+        if body is None:
+            body = Region(Block(arg_types=[signless(element_of(source)) for source in sources]))
         return cls.create(
             operands=[*targets, *sources],
             properties={
@@ -79,7 +81,7 @@ class StackOp(Instruction):
                 "iterators": ArrayAttr([StringAttr(PARALLEL)] * rank),
                 "operandSegmentSizes": to_segments([len(targets), len(sources)]),
             },
-            regions=[Region(block)],
+            regions=[body],
             location=location,
         )
 

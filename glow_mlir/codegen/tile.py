@@ -13,16 +13,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from glow_mlir.dialects.glow_high.base import to_segments
 from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
-from glow_mlir.dialects.glow_low.body import maps_attribute
 from glow_mlir.dialects.glow_low.derive import BODIES, DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import Buffer, ViewOp, WeightOp, buffer_type, strides_of
-from glow_mlir.dialects.glow_low.stack import PARALLEL, StackOp
+from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, rank_of, sizes_of
 from glow_mlir.support.symbols import Sizes
 
@@ -89,19 +87,22 @@ class Tile:
 
     def steps(self, name: str, number: int, value: SSAValue) -> Shape:
         """By how many elements an index of each parallel axis moves an operand, which is that `number` of its name."""
-        strides, sizes = strides_of(value), sizes_of(value)
-        pairs = zip(self.operand_axes[name][number], self.extents, strict=True)
-        return tuple(
-            0 if axis is None or (sizes[axis] == 1 and extent != 1) else strides[axis] for axis, extent in pairs
-        )
+        strides = strides_of(value)
+        return tuple(0 if axis is None else strides[axis] for axis in self._walked(name, number, value))
 
     def part(self, name: str, number: int, value: SSAValue) -> Buffer:
         """The type of what the tile has of an operand."""
-        sizes, extents = list(sizes_of(value)), self.extents
-        for position, axis in enumerate(self.operand_axes[name][number]):
-            if axis is not None and (sizes[axis] != 1 or extents[position] == 1):
-                sizes[axis] = self.rows if position == len(extents) - 1 else 1
+        sizes = list(sizes_of(value))
+        for position, axis in enumerate(self._walked(name, number, value), 1):
+            if axis is not None:
+                sizes[axis] = self.rows if position == self.axes.count else 1
         return buffer_type(tuple(sizes), element_of(value), strides_of(value))
+
+    def _walked(self, name: str, number: int, value: SSAValue) -> Iterator[int | None]:
+        """For each parallel axis, the axis of an operand that it is; `None` where the operand broadcasts along it."""
+        sizes = sizes_of(value)
+        for axis, extent in zip(self.operand_axes[name][number], self.extents, strict=True):
+            yield None if axis is None or (sizes[axis] == 1 and extent != 1) else axis
 
     @cached_property
     def parts(self) -> dict[str, list[Buffer]]:
@@ -145,7 +146,7 @@ class Tile:
 
     def is_staged(self, body: str) -> bool:
         """Whether there is this body, and not as one of the instruction of the tile."""
-        return self.op.properties.get(f"{body}_maps") is not None and body not in self.kept
+        return body in self.op.present_bodies and body not in self.kept
 
     def scratch(self) -> list[tuple[Shape, Attribute]]:
         """Shapes and element types of the scratch tiles."""
@@ -192,8 +193,7 @@ class Tile:
         own = {name: value for name, value in self.op.properties.items() if name not in left_out}
         names = [name for name, _ in self.op.get_irdl_definition().operands]
         lists = [groups.get(name, ()) for name in names]
-        present = [body for body in BODIES if self.op.properties.get(f"{body}_maps") is not None]
-        regions = zip(present, self.op.regions, strict=True)
+        regions = zip(self.op.present_bodies, self.op.regions, strict=True)
         return type(self.op).create(
             operands=[value for group in lists for value in group],
             properties={**own, **properties, "operandSegmentSizes": to_segments([len(group) for group in lists])},
@@ -214,19 +214,11 @@ class Tile:
         own = self.parts[self.op.FIRST_INPUT if body == "prologue" else self.op.FIRST_RESULT][0]
         ends = [self.staged[body], own] if body == "prologue" else [own, self.staged[body]]
         rank, count = rank_of(own), len(targets)
-        types = [ends[0], *targets, ends[1], *sources]
+        into, out_of = Block(arg_types=[ends[0], *targets]).args, Block(arg_types=[ends[1], *sources]).args
         itself = AffineMap.identity(rank)
         maps = [itself, *found.maps[:count], itself, *found.maps[count:]]
-        return StackOp.create(
-            operands=Block(arg_types=types).args,
-            properties={
-                "maps": maps_attribute(maps),
-                "iterators": ArrayAttr([StringAttr(PARALLEL)] * rank),
-                "operandSegmentSizes": to_segments([1 + count, 1 + len(sources)]),
-            },
-            regions=[self.op.bodies[0 if body == "prologue" else -1].clone()],
-            location=self.op.location,
-        )
+        region = self.op.bodies[0 if body == "prologue" else -1].clone()
+        return StackOp.over(into, out_of, maps, rank, self.op.location, region)
 
 
 def _alike(value: SSAValue) -> SSAValue:

@@ -21,7 +21,7 @@ from xdsl.traits import SymbolTable
 
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.constants.storage import constant_array
-from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.attribute_syntax import properties_at
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import storage as high
 from glow_mlir.dialects.glow_high.base import HighOp, group_like, is_variadic
@@ -271,17 +271,16 @@ def _run_high(ft: InterpreterFunctions, interpreter: Interpreter, op: Operation,
 @contextmanager
 def _with_numbers(op: HighOp | DerivedInstruction, symbols: Mapping[str, int]) -> Generator[Operation]:
     """The operation with numbers in place of the sizes that its properties have, and results if it reads nothing."""
-    symbolic = {name: value.data for name, value in op.properties.items() if isinstance(value, SizesAttr)}
+    is_symbolic = any(isinstance(value, SizesAttr) for value in op.properties.values())
     is_made = not op.inputs() and not all(map(has_static_shape, op.outputs()))
-    if not symbolic and not is_made:
+    if not is_symbolic and not is_made:
         yield op
         return
-    known = {name: to_attribute(shape_at(sizes, symbols)) for name, sizes in symbolic.items()}
     operands = Block(arg_types=[_type_at(value, symbols) for value in op.operands]).args if is_made else op.operands
     copy = type(op).create(
         operands=operands,
         result_types=[_type_at(result, symbols) for result in op.results],
-        properties={**op.properties, **known},
+        properties=properties_at(op.properties, symbols),
         attributes=op.attributes,
         location=op.location,
     )

@@ -25,7 +25,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.derive import BODIES, DerivedInstruction
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.forms import at_largest
 from glow_mlir.dialects.glow_low.memory import buffer_type, byte_size
 from glow_mlir.dialects.shapes import is_empty
@@ -84,11 +84,10 @@ class TiledKernel(Kernel):
         reads whole. What is one tile, or tiny ones, saves nothing. How many threads there are does not matter, so that
         results do not depend on it.
         """
-        tile, costs = replace(tile, rows=_rows(tile, target)), kernel_costs(target)
+        tile = replace(tile, rows=_rows(tile, target))
         room = sum(map(byte_size, tile.staged.values()))
         count = math.prod(map(largest, tile.extents)) // tile.rows
-        is_much = work(at_largest(tile.op), costs) >= 2 * costs.part_operations
-        fewest = FEWEST_CUT if is_much and self.inner.AXES else 2
+        fewest = FEWEST_CUT if self.inner.AXES and _is_much(tile.op, target) else 2
         is_tiny = room + sum(map(byte_size, tile.moved())) < LEAST_BYTES
         if is_tiny or room > target.l2_bytes // 2 or count < fewest:
             return False
@@ -154,7 +153,7 @@ def tiles_for(op: Operation) -> Sequence[Tile]:
     """
     if not isinstance(op, DerivedInstruction) or "image_lines" in op.properties or any(map(is_empty, op.operands)):
         return ()
-    present = [body for body in BODIES if op.properties.get(f"{body}_maps") is not None]
+    present = op.present_bodies
     kept = (part for count in range(len(present), -1, -1) for part in combinations(present, count))
     tiles = (Tile(op, 1, frozenset(part)) for part in kept)
     return [tile for tile in tiles if tile.staged or tile.axes.count]
@@ -186,8 +185,13 @@ def _rows(tile: Tile, target: Target) -> int:
 
 def is_worth_parts(op: Instruction, target: Target) -> bool:
     """Whether an instruction is so much work that several threads are faster."""
+    return target.policy.threads > 1 and _is_much(op, target)
+
+
+def _is_much(op: Instruction, target: Target) -> bool:
+    """Whether an instruction is work enough for two threads."""
     costs = kernel_costs(target)
-    return target.policy.threads > 1 and work(at_largest(op), costs) >= 2 * costs.part_operations
+    return work(at_largest(op), costs) >= 2 * costs.part_operations
 
 
 @dataclass(frozen=True)
