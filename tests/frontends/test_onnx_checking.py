@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
-from onnx_models import model_of, node, refusal, value
+from onnx_models import declared, model_of, node, refusal, value
 
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.importer import import_model
@@ -20,16 +19,6 @@ def with_more(node: onnx.NodeProto, **attributes: Any) -> onnx.NodeProto:
     """The node with further attributes, also those that it has."""
     node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
     return node
-
-
-def declared(
-    nodes: Sequence[onnx.NodeProto], output: onnx.ValueInfoProto, *others: onnx.ValueInfoProto
-) -> onnx.ModelProto:
-    """A model that says of what types its output and other values are."""
-    model = model_of(nodes, outputs=[])
-    model.graph.output.append(output)
-    model.graph.value_info.extend(others)
-    return model
 
 
 RELU = node("Relu", name="act")

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnx_models import model_of, node, refusal, value, weight
+from onnx_models import declared, model_of, node, refusal, value, weight
 
 from glow_mlir.api.session import InferenceSession
 from glow_mlir.api.session_options import SessionOptions
@@ -17,16 +17,6 @@ from glow_mlir.errors import GlowWarning, ModelError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.tools.glow_import import main as glow_import
-
-
-def declared(
-    nodes: Sequence[onnx.NodeProto], output: onnx.ValueInfoProto, *others: onnx.ValueInfoProto
-) -> onnx.ModelProto:
-    """A model that says of what types its output and other values are."""
-    model = model_of(nodes, outputs=[])
-    model.graph.output.append(output)
-    model.graph.value_info.extend(others)
-    return model
 
 
 def branching(shape: Sequence[int | str]) -> onnx.ModelProto:

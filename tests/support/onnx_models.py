@@ -36,6 +36,16 @@ def value(name: str, kind: int = FLOATS, shape: Sequence[int | str | None] | Non
     return helper.make_tensor_value_info(name, kind, shape)
 
 
+def declared(
+    nodes: Sequence[onnx.NodeProto], output: onnx.ValueInfoProto, *others: onnx.ValueInfoProto
+) -> onnx.ModelProto:
+    """A model that says of what types its output and other values are."""
+    model = model_of(nodes, outputs=[])
+    model.graph.output.append(output)
+    model.graph.value_info.extend(others)
+    return model
+
+
 def node(kind: str, inputs: str = "x", outputs: str = "y", name: str = "", **attributes: Any) -> onnx.NodeProto:
     return helper.make_node(kind, inputs.split(), outputs.split(), name, **attributes)
 
