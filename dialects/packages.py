@@ -69,12 +69,12 @@ BUILTIN = OperatorPackage(
         "glow_mlir.dialects.glow_high",
         "storage control_flow loop elementwise_math activations elementwise_binary convolution linear attention "
         "linear_attention einsum pooling normalization data_movement indexing resize sampling fourier ngrams "
-        "embedding selection reductions recurrence recurrent quantization blockwise sizes",
+        "embedding selection reductions recurrence recurrent quantization blockwise sizes generic",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
         "storage convolution linear attention linear_attention pooling normalization data_movement indexing resize "
-        "sampling fourier ngrams embedding selection reductions recurrent quantization blockwise sizes",
+        "sampling fourier ngrams embedding selection reductions recurrent quantization blockwise sizes generic",
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
@@ -96,7 +96,7 @@ BUILTIN = OperatorPackage(
             "glow_mlir.codegen.kernels",
             "elementwise conv matmul attention linear_attention determinant reductions normalization pooling "
             "sum_pool max_pool_with_indices data_movement indexing top_k resize sampling roi_align col2im ngrams "
-            "embedding selection non_max_suppression recurrent lookup blockwise_matmul sizes reshape",
+            "embedding selection non_max_suppression recurrent lookup blockwise_matmul sizes reshape generic",
         )
     },
     packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},

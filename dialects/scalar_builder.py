@@ -30,6 +30,14 @@ from glow_mlir.dialects.element_types import (
 
 Number = int | float
 
+SCALAR_DIALECTS = ("arith", "math")
+"""The dialects that bodies are written in."""
+
+
+def is_scalar_op(op: Operation) -> bool:
+    """Whether an op computes one scalar from scalars."""
+    return op.name.split(".")[0] in SCALAR_DIALECTS and len(op.results) == 1 and not op.regions
+
 
 @dataclass(frozen=True)
 class Scalar:

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.irdl import AnyAttr, IRDLOperation, irdl_op_definition, traits_def, var_operand_def
 from xdsl.traits import IsTerminator, Pure
 
 from glow_mlir.dialects.element_types import is_storable, signless
 from glow_mlir.dialects.known_attributes import KnownAttributes
-from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of
-from glow_mlir.dialects.sizes import smallest
-from glow_mlir.support.symbols import Size, Sizes
+from glow_mlir.dialects.scalar_builder import is_scalar_op
+from glow_mlir.dialects.shapes import element_of, require, sizes_of
+from glow_mlir.support.symbols import Sizes
 
 
 @irdl_op_definition
@@ -59,42 +57,6 @@ def yielded(block: Block) -> tuple[SSAValue, ...]:
     return tuple(last.values)
 
 
-def maps_attribute(maps: Sequence[AffineMap]) -> ArrayAttr[AffineMapAttr]:
-    """Maps as a property."""
-    return ArrayAttr([AffineMapAttr(affine) for affine in maps])
-
-
-def affine_maps(attribute: Attribute | None) -> list[AffineMap]:
-    """The maps in a property; none where it is absent."""
-    items: Sequence[Attribute] = cast("ArrayAttr[Attribute]", attribute).data if attribute is not None else ()
-    return [item.data for item in items if isinstance(item, AffineMapAttr)]
-
-
-def verify_maps(values: Sequence[SSAValue], maps: Sequence[AffineMap], rank: int) -> dict[int, Size]:
-    """
-    Check that each operand has a map from an index space of that rank which fits its shape; gives dimension → extent.
-
-    Raises `VerifyException` where a map yields anything but dimensions and 0.
-    """
-    require(len(maps) == len(values), f"{len(values)} operands need as many maps, got {len(maps)}")
-    sizes: dict[int, Size] = {}
-    for value, affine in zip(values, maps, strict=True):
-        shape = sizes_of(value)
-        require(affine.num_dims == rank, f"map {affine} has not {rank} dimensions")
-        require(len(affine.results) == len(shape), f"map {affine} does not fit shape {shape}")
-        used = [expression.position for expression in affine.results if isinstance(expression, AffineDimExpr)]
-        require(len(set(used)) == len(used), f"map {affine} yields a dimension twice")
-        for expression, size in zip(affine.results, shape, strict=True):
-            if isinstance(expression, AffineDimExpr):
-                known = sizes.setdefault(expression.position, size)
-                require(known == size, f"dimension d{expression.position} is {known} and {size} long")
-            else:
-                is_zero = isinstance(expression, AffineConstantExpr) and expression.value == 0
-                require(is_zero, f"map {affine} yields {expression}, neither a dimension nor 0")
-                require(smallest(size) > 0, f"map {affine} reads the first of {size} elements")
-    return sizes
-
-
 def verify_targets(values: Sequence[SSAValue], maps: Sequence[AffineMap], space: Sizes) -> None:
     """
     Check that each element of what is written belongs to one point of an index space, whose maps are verified.
@@ -129,36 +91,12 @@ def _verify_scalar(op: Operation, block: Block) -> None:
     require(inside, f"{op.name} in a body uses a value from outside")
     if isinstance(op, YieldOp):
         return
-    is_scalar = op.name.split(".")[0] in SCALAR_DIALECTS and len(op.results) == 1 and not op.regions
-    require(is_scalar, f"a body does not hold {op.name}")
+    require(is_scalar_op(op), f"a body does not hold {op.name}")
     for result in op.results:
         fits = is_storable(result.type) and signless(result.type) == result.type
         require(fits, f"{op.name} in a body computes {result.type}, which is no element")
 
 
-SCALAR_DIALECTS = ("arith", "math")
-"""The dialects that bodies are written in."""
-
-
 def elements(values: Sequence[SSAValue]) -> list[Attribute]:
     """The element types of buffers."""
     return [element_of(value) for value in values]
-
-
-def broadcast_map(shape: Sizes, space: Sizes) -> AffineMap:
-    """The map by which an operand of `shape` broadcasts over the index space `space`."""
-    first = len(space) - len(shape)
-    results = [
-        AffineConstantExpr(0) if size == 1 and space[first + axis] != 1 else AffineDimExpr(first + axis)
-        for axis, size in enumerate(shape)
-    ]
-    return AffineMap(len(space), 0, tuple(results))
-
-
-def strides_over(affine: AffineMap, strides: Shape) -> Shape:
-    """For each dimension of the index space, by how many elements it moves an operand with these strides."""
-    steps = [0] * affine.num_dims
-    for expression, stride in zip(affine.results, strides, strict=True):
-        if isinstance(expression, AffineDimExpr):
-            steps[expression.position] += stride
-    return tuple(steps)

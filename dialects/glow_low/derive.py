@@ -33,6 +33,7 @@ from xdsl.irdl import (
     opt_operand_def,
     opt_prop_def,
     prop_def,
+    region_def,
     var_operand_def,
     var_region_def,
 )
@@ -40,6 +41,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.affine_maps import affine_maps, maps_attribute, verify_maps
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import (
     HighOp,
@@ -51,15 +53,7 @@ from glow_mlir.dialects.glow_high.base import (
 )
 from glow_mlir.dialects.glow_high.interfaces import Workload
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, parse_operands, print_operands
-from glow_mlir.dialects.glow_low.body import (
-    Body,
-    affine_maps,
-    elements,
-    maps_attribute,
-    verify_body,
-    verify_maps,
-    verify_targets,
-)
+from glow_mlir.dialects.glow_low.body import Body, elements, verify_body, verify_targets
 from glow_mlir.dialects.glow_low.memory import buffer_type
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, sizes_of
@@ -146,6 +140,8 @@ class DerivedInstruction(Instruction, Workload):
     """Names of the operator's operands."""
     OPERATOR_RESULTS: ClassVar[frozenset[str]]
     """Names of the operator's results."""
+    OWN_REGIONS: ClassVar[int] = 0
+    """How many regions the operator has itself."""
     FIRST_INPUT: ClassVar[str]
     """Name of the operand that a prologue concerns."""
     FIRST_RESULT: ClassVar[str]
@@ -201,6 +197,11 @@ class DerivedInstruction(Instruction, Workload):
         return Body(self.bodies[-1].block, tuple(affine_maps(self.epilogue_maps)), targets, sources)
 
     @property
+    def own_regions(self) -> Sequence[Region]:
+        """The regions of the operator itself, which come before the bodies."""
+        return self.regions[: self.OWN_REGIONS]
+
+    @property
     def present_bodies(self) -> Sequence[str]:
         """The names of the bodies that there are, in the order of the regions."""
         return [name for name in BODIES if self.properties.get(f"{name}_maps") is not None]
@@ -222,7 +223,8 @@ class DerivedInstruction(Instruction, Workload):
             buffer_type(self.plain_shape(name), self._plain_element(value)) if name in self.packing.data else value.type
             for name, _, value in self.named_uses()
         ]
-        return self.create(operands=Block(arg_types=types).args, properties=self.properties)
+        regions = [region.clone() for region in self.own_regions]
+        return self.create(operands=Block(arg_types=types).args, properties=self.properties, regions=regions)
 
     def _plain_element(self, packed: SSAValue) -> Attribute:
         """The element type of an operand before it was packed: floats, which may be wider now, agree with the first."""
@@ -258,7 +260,7 @@ class DerivedInstruction(Instruction, Workload):
         _, *others = self._group(self.FIRST_INPUT)
         self.set_operands({self.FIRST_INPUT: [first, *others], "prologue_sources": sources})
         self.prologue_maps = maps_attribute(maps)
-        epilogue = [self.detach_region(0)] if self.regions else []
+        epilogue = [self.detach_region(self.bodies[0])] if self.bodies else []
         self.add_region(Region(block))
         for region in epilogue:
             self.add_region(region)
@@ -268,11 +270,14 @@ class DerivedInstruction(Instruction, Workload):
         _, *others = self._group(self.FIRST_INPUT)
         self.set_operands({self.FIRST_INPUT: [first, *others], "prologue_sources": []})
         self.prologue_maps = None
-        return self.detach_region(0).detach_block(0)
+        return self.detach_region(self.bodies[0]).detach_block(0)
 
     def print_bodies(self, printer: Printer) -> None:
         groups = dict(operand_groups(self))
-        for name, region in zip(self.present_bodies, self.regions, strict=True):
+        for region in self.own_regions:
+            printer.print_string(" ")
+            printer.print_region(region)
+        for name, region in zip(self.present_bodies, self.bodies, strict=True):
             printer.print_string(f" {name}")
             further = [(key, groups[key]) for key in _further_operands(name) if groups.get(key)]
             if further:
@@ -285,7 +290,7 @@ class DerivedInstruction(Instruction, Workload):
 
     @classmethod
     def parse_bodies(cls, parser: Parser) -> tuple[list[Region], dict[str, list[SSAValue]], dict[str, Attribute]]:
-        regions: list[Region] = []
+        regions = [parser.parse_region() for _ in range(cls.OWN_REGIONS)]
         groups: dict[str, list[SSAValue]] = {}
         maps: dict[str, Attribute] = {}
         definitions = dict(cls.get_irdl_definition().operands)
@@ -303,7 +308,7 @@ class DerivedInstruction(Instruction, Workload):
 
     def verify_(self) -> None:
         count = sum(self.properties.get(name) is not None for name in self.BODY_PROPERTIES)
-        require(count == len(self.regions), f"{len(self.regions)} bodies need as many lists of maps, got {count}")
+        require(count == len(self.bodies), f"{len(self.bodies)} bodies need as many lists of maps, got {count}")
         if self.tiles is not None:
             for name, size in self.tiles.data.items():
                 numeral = isinstance(size, IntegerAttr) and size.value.data >= 0
@@ -413,6 +418,7 @@ def derive_instruction(operator: type[HighOp], dialect: str = "glow_low") -> typ
             namespace[name] = opt_prop_def(declared.constr)
         else:
             namespace[name] = prop_def(declared.constr, default_value=declared.default_value)
+    namespace |= {name: region_def("single_block") for name, _ in definition.regions}
     namespace |= {
         "name": f"{dialect}.{operator.name.split('.', 1)[1]}",
         "__doc__": operator.__doc__,
@@ -423,6 +429,7 @@ def derive_instruction(operator: type[HighOp], dialect: str = "glow_low") -> typ
     constants = {
         "OPERATOR": operator,
         "OPERATOR_INPUTS": frozenset(inputs),
+        "OWN_REGIONS": len(definition.regions),
         "OPERATOR_RESULTS": frozenset(results),
         "FIRST_INPUT": inputs[0] if inputs else "",
         "FIRST_RESULT": results[0] if results else "",

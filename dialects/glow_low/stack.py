@@ -11,18 +11,11 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.irdl import base, irdl_op_definition, opt_prop_def, prop_def, region_def, var_operand_def
 from xdsl.parser import Parser
 
+from glow_mlir.dialects.affine_maps import affine_maps, maps_attribute, strides_over, verify_maps
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.base import to_segments
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
-from glow_mlir.dialects.glow_low.body import (
-    affine_maps,
-    elements,
-    maps_attribute,
-    strides_over,
-    verify_body,
-    verify_maps,
-    verify_targets,
-)
+from glow_mlir.dialects.glow_low.body import elements, verify_body, verify_targets
 from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of
 from glow_mlir.dialects.sizes import static

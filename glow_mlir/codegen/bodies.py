@@ -23,7 +23,8 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.math.narrow import in_memory
 from glow_mlir.codegen.scalar_body import clipping_of, emit_scalar_body
 from glow_mlir.codegen.selection.kernel import KernelCall, Operand
-from glow_mlir.dialects.glow_low.body import Body, strides_over, yielded
+from glow_mlir.dialects.affine_maps import strides_over
+from glow_mlir.dialects.glow_low.body import Body, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.shapes import Shape
 

@@ -95,13 +95,26 @@ class Lines:
         return max(1, min(limit, count & -count)) if isinstance(count, int) else limit
 
     def each(
-        self, b: Builder, width: int, body: Callable[[Line], None], share: Partition = ALL, count: int = 1
+        self,
+        b: Builder,
+        width: int,
+        body: Callable[[Line], None],
+        share: Partition = ALL,
+        count: int = 1,
+        starts: Sequence[Index] = (),
     ) -> None:
-        """Loops over all lines, or a share of them, in vectors of at most `width` lanes, `count` lines side by side."""
+        """
+        Loops over all lines, or a share of them, in vectors of at most `width` lanes, `count` lines side by side.
+
+        `starts` has the offset of the first element of each operand, where it is not 0.
+        """
         width = self.width_limit or width
 
         def at(indices: list[Index], lanes: int, count: int = count) -> None:
-            body(Line(b, self, [linear(indices, steps) for steps in self.outer_steps], lanes, width, count))
+            offsets: list[Index] = [linear(indices, steps) for steps in self.outer_steps]
+            if starts:
+                offsets = [moved_by(offset, start, 1) for offset, start in zip(offsets, starts, strict=True)]
+            body(Line(b, self, offsets, lanes, width, count))
 
         if self.across:
             vector_nest(b, self.outer, width, lambda outer, i, lanes: at([*outer, i], lanes), share)
@@ -143,13 +156,18 @@ class Line:
 
     def store(self, numbers: Sequence[int], sink: Sink, offsets: Sequence[Index], value: Value) -> None:
         """Store neighbouring elements of each line; the result and its planes are the operands of these numbers."""
-        lanes = value.lanes // self.count
         steps = [self.lines.innermost(number) for number in numbers]
-        for line in range(self.count):
+        for line, part in enumerate(self.parts(value)):
             moves = (self.lines.outer_steps[number][-1] if line else 0 for number in numbers)
             places = [moved_by(offsets[number], line, move) for number, move in zip(numbers, moves, strict=True)]
-            part = value if self.count == 1 else lane_range(self.b, value, line * lanes, lanes)
             sink.store(self.b, places, steps, part)
+
+    def parts(self, value: Value) -> list[Value]:
+        """What each line has of a value."""
+        if self.count == 1:
+            return [value]
+        lanes = value.lanes // self.count
+        return [lane_range(self.b, value, line * lanes, lanes) for line in range(self.count)]
 
     def spread(self, value: Value, lanes: int) -> Value:
         """What `fold` gave, for `lanes` elements of each line."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
+from types import MappingProxyType
 from typing import cast
 
 from xdsl.dialects import arith, math
@@ -249,19 +250,42 @@ def has_angles(block: Block) -> bool:
 
 
 def emit_scalar_body(
-    b: Builder, block: Block, arguments: Sequence[Value], outputs: Sequence[SSAValue], lanes: int
+    b: Builder,
+    block: Block,
+    arguments: Sequence[Value],
+    outputs: Sequence[SSAValue],
+    lanes: int,
+    around: Mapping[SSAValue, Value] = MappingProxyType({}),
 ) -> list[Value]:
     """
     Emit the ops of a body on `arguments`, scalars or vectors of `lanes`; gives the values of `outputs`.
 
-    Values of floats of 16 bits and less come and go as such, but are held as f32 that is rounded after each op.
+    Values of floats of 16 bits and less come and go as such, but are held as f32 that is rounded after each op; those
+    that the body uses from `around` it are held already.
     """
     loaded: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
-    values = {argument: from_memory(b, value, argument.type) for argument, value in loaded.items()}
-    stored = set(outputs)
-    codes = {op: code for op in block.ops if (code := RoundedCode.of(op)) is not None}
+    values = {**around, **{argument: from_memory(b, value, argument.type) for argument, value in loaded.items()}}
+    emit_scalar_ops(b, block.ops, values, lanes, outputs, loaded)
+    return [to_memory(b, values[output], output.type) for output in outputs]
+
+
+def emit_scalar_ops(
+    b: Builder,
+    ops: Iterable[Operation],
+    values: dict[SSAValue, Value],
+    lanes: int,
+    outputs: Sequence[SSAValue] = (),
+    loaded: Mapping[SSAValue, Value] = MappingProxyType({}),
+) -> None:
+    """
+    Emit scalar ops on `values`, as bodies hold them, and add their results there.
+
+    `outputs` are what is stored, `loaded` has values as memory has them.
+    """
+    ops, stored = list(ops), set(outputs)
+    codes = {op: code for op in ops if (code := RoundedCode.of(op)) is not None}
     skipped = {step for code in codes.values() for step in code.steps}
-    for op in block.ops:
+    for op in ops:
         if (code := codes.get(op)) is not None:
             values[op.results[0]] = code.emit(b, values[code.number], op)
         elif op.results and op not in skipped:
@@ -275,7 +299,6 @@ def emit_scalar_body(
             if is_read and is_held_as_f32(result.type):
                 value = from_memory(b, to_memory(b, value, result.type), result.type)
             values[result] = value
-    return [to_memory(b, values[output], output.type) for output in outputs]
 
 
 def _emit_op(b: Builder, op: Operation, operands: list[Value], lanes: int) -> Value:

@@ -193,11 +193,12 @@ class Tile:
         own = {name: value for name, value in self.op.properties.items() if name not in left_out}
         names = [name for name, _ in self.op.get_irdl_definition().operands]
         lists = [groups.get(name, ()) for name in names]
-        regions = zip(self.op.present_bodies, self.op.regions, strict=True)
+        bodies = zip(self.op.present_bodies, self.op.bodies, strict=True)
+        kept = [region for body, region in bodies if not self.is_staged(body)]
         return type(self.op).create(
             operands=[value for group in lists for value in group],
             properties={**own, **properties, "operandSegmentSizes": to_segments([len(group) for group in lists])},
-            regions=[region.clone() for body, region in regions if not self.is_staged(body)],
+            regions=[region.clone() for region in (*self.op.own_regions, *kept)],
             location=self.op.location,
         )
 

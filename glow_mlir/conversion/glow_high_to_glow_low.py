@@ -178,6 +178,8 @@ class FunctionConversion:
             rows = rank_of(op.results[0]) - 1
             properties["samples"] = to_attribute(self.samples[op.results[0]].runs(rows))
         instruction = INSTRUCTIONS[type(op)].of(*results, *inputs, properties=properties, location=op.location)
+        for region in op.regions:
+            instruction.add_region(region.clone())
         self.program.append(instruction)
 
     def _branch(self, op: IfOp) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, ModuleOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.traits import SymbolTable
 
 from glow_mlir.backends.interface import get_backend
@@ -40,6 +40,7 @@ from glow_mlir.dialects.shapes import element_of, has_static_shape, sizes_of, te
 from glow_mlir.dialects.sizes import SizesAttr, shape_at
 from glow_mlir.errors import CompilerBugError, InputError, ModelError
 from glow_mlir.interpreter.control_flow import ControlFlowFunctions, symbols_of
+from glow_mlir.interpreter.index_space import as_stored, index_array, signless_array
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
 from glow_mlir.ir.locations import place_of
@@ -47,7 +48,7 @@ from glow_mlir.ir.registry import SEMANTICS
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.traversal import function_of
 from glow_mlir.runtime.layouts import symbol_values
-from glow_mlir.support.dtypes import is_float_dtype, signless_dtype
+from glow_mlir.support.dtypes import is_float_dtype
 from glow_mlir.support.symbols import Sizes, Symbol
 
 Arrays = Mapping[str, np.ndarray]
@@ -63,8 +64,8 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
     if is_elementwise(op):
         block, result = scalar_body(op)
         flat = [operand for operand in operands if operand is not None]
-        (value,) = evaluate(block, [_signless(array) for array in flat], [result])
-        return (_signed(value, _result_dtype(op), np.broadcast_shapes(*(np.shape(array) for array in flat))),)
+        (value,) = evaluate(block, [signless_array(array) for array in flat], [result])
+        return (as_stored(value, _result_dtype(op), np.broadcast_shapes(*(np.shape(array) for array in flat))),)
     operator = cast(type[Operation], getattr(op, "OPERATOR", type(op)))
     function = SEMANTICS.get(operator)
     if function is None:
@@ -77,15 +78,6 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
 def _result_dtype(op: Operation) -> np.dtype:
     infer = cast(Callable[..., Any], getattr(type(op), "infer_types"))
     return numpy_dtype(infer(op)[0].element_type)
-
-
-def _signless(array: np.ndarray) -> np.ndarray:
-    return array.view(signless_dtype(array.dtype))
-
-
-def _signed(array: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    array = np.broadcast_to(array, shape)
-    return np.ascontiguousarray(array).reshape(shape).view(dtype) if array.dtype != dtype else array
 
 
 class State:
@@ -152,23 +144,6 @@ def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
         place = place_of(op)
         raise ModelError(f"the packed '{name}' of {op.name} is no '{form}' of the shape {shape}", file=place)
     return plain
-
-
-def index_array(array: np.ndarray, affine: AffineMap) -> np.ndarray:
-    """`array` seen over the whole index space of `affine`: axes ordered and inserted so that it broadcasts."""
-    index: list[Any] = []
-    axes: list[int] = []
-    for expression in affine.results:
-        if isinstance(expression, AffineConstantExpr):
-            index.append(expression.value)
-        else:
-            assert isinstance(expression, AffineDimExpr)
-            index.append(slice(None))
-            axes.append(expression.position)
-    order = sorted(range(len(axes)), key=lambda position: axes[position])
-    selected = array[(*index, ...)].transpose(order)  # The ellipsis keeps a single element an array to write to.
-    present = set(axes)
-    return selected[(*(slice(None) if d in present else np.newaxis for d in range(affine.num_dims)), ...)]
 
 
 @register_impls
@@ -249,11 +224,11 @@ class GlowFunctions(InterpreterFunctions):
         count = len(op.targets)
         maps = op.affine_maps()
         sources = zip(args[count:], maps[count:], strict=True)
-        inputs = [_signless(index_array(buffer.array, affine)) for buffer, affine in sources]
+        inputs = [signless_array(index_array(buffer.array, affine)) for buffer, affine in sources]
         results = _apart(evaluate(op.block, inputs, yielded(op.block)))
         for buffer, affine, result in zip(args[:count], maps[:count], results, strict=True):
             view = index_array(buffer.array, affine)
-            view[...] = _signed(result, view.dtype, np.shape(result))
+            view[...] = as_stored(result, view.dtype, np.shape(result))
         return ()
 
 
@@ -321,11 +296,11 @@ def _run_body(
     """What a body yields over the index space of `first`; the results for targets in the order of their own axes."""
     maps = body.maps[len(body.targets) :]
     sources = [index_array(buffers[value].array, affine) for value, affine in zip(body.sources, maps, strict=True)]
-    results = evaluate(body.block, [_signless(array) for array in (first, *sources)], yielded(body.block))
+    results = evaluate(body.block, [signless_array(array) for array in (first, *sources)], yielded(body.block))
     identity = AffineMap.identity(first.ndim)
     places = [identity] * (len(results) - len(body.targets)) + list(body.maps[: len(body.targets)])
     return tuple(
-        _in_order(_signed(result, dtype, first.shape), affine)
+        _in_order(as_stored(result, dtype, first.shape), affine)
         for result, dtype, affine in zip(results, dtypes, places, strict=True)
     )
 

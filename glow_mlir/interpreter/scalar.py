@@ -7,7 +7,8 @@ Transcendental functions are computed in f64 and rounded once. Integers wrap; di
 from __future__ import annotations
 
 import math as libm
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -234,15 +235,25 @@ def _evaluate(op: Operation, operands: Sequence[Array]) -> Array:
     return FUNCTIONS[type(op)](*operands)
 
 
-def evaluate(body: Block, arguments: Sequence[Array], outputs: Sequence[SSAValue]) -> list[Array]:
+def evaluate(
+    body: Block,
+    arguments: Sequence[Array],
+    outputs: Sequence[SSAValue],
+    around: Mapping[SSAValue, Array] = MappingProxyType({}),
+) -> list[Array]:
     """
     Run the ops of a scalar body on whole arrays that broadcast.
 
-    `arguments` are those of the body, signless; returns the arrays of `outputs`.
+    `arguments` are those of the body, signless, `around` what it uses besides; returns the arrays of `outputs`.
     """
-    values: dict[SSAValue, Any] = dict(zip(body.args, map(np.asarray, arguments), strict=True))
-    with np.errstate(all="ignore"):
-        for op in body.ops:
-            if op.results:
-                values[op.results[0]] = _evaluate(op, [values[operand] for operand in op.operands])
+    values: dict[SSAValue, Any] = {**around, **dict(zip(body.args, map(np.asarray, arguments), strict=True))}
+    for op in body.ops:
+        if op.results:
+            evaluate_op(op, values)
     return [values[output] for output in outputs]
+
+
+def evaluate_op(op: Operation, values: dict[SSAValue, Any]) -> None:
+    """Add the result of one scalar op, on arrays that broadcast, to the values that there are."""
+    with np.errstate(all="ignore"):
+        values[op.results[0]] = _evaluate(op, [values[operand] for operand in op.operands])

@@ -1,9 +1,9 @@
 """
 Walks over the program of a function: its operations, and those in the regions of branches and loops.
 
-Regions form a tree, with the block of the function as its root. Bodies of scalar operations, as stacks and epilogues
-have them, belong to their instruction and are not part of it. A walk visits each operation once; the operation it is at
-may be erased or moved, and others inserted around it.
+Regions form a tree, with the block of the function as its root. Bodies of scalar operations, as `generic`, stacks and
+epilogues have them, belong to their operation and are not part of it. A walk visits each operation once; the operation
+it is at may be erased or moved, and others inserted around it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from xdsl.ir import Block, Operation
 
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.glow_low.base import Instruction
 
@@ -29,7 +30,7 @@ class Span(NamedTuple):
 
 def inner_blocks(op: Operation) -> Iterator[Block]:
     """The blocks inside an operation that are parts of the program, in order."""
-    if op.regions and not isinstance(op, Instruction):
+    if op.regions and not isinstance(op, (HighOp, Instruction)):
         for region in op.regions:
             yield from region.blocks
 

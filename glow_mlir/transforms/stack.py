@@ -13,9 +13,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import accesses_of, each_user
+from glow_mlir.dialects.affine_maps import broadcast_map
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.storage import SplatOp
-from glow_mlir.dialects.glow_low.body import YieldOp, broadcast_map
+from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, ViewOp, WeightOp, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp

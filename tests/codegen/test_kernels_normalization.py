@@ -10,7 +10,7 @@ from execute import check, runnable_targets, sample
 from xdsl.dialects.builtin import f32
 
 from glow_mlir.backends.cpu.targets import PRESETS
-from glow_mlir.codegen.kernels.normalization import normalization_alone, softmax_alone, stands_alone
+from glow_mlir.codegen.kernels.side_by_side import normalization_alone, softmax_alone, stands_alone
 from glow_mlir.codegen.lines import Lines
 from glow_mlir.dialects.glow_high import normalization as ops
 from glow_mlir.dialects.glow_high.base import HighOp

@@ -26,6 +26,7 @@ from glow_mlir.codegen.tile import Tile
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.dialects.target import Target, with_fields
 from glow_mlir.driver.pipelines import ALLOCATED, LLVM, Pipeline, llvm
@@ -208,7 +209,7 @@ class CpuBackend(Backend):
                 rest += own
         if is_decided:
             yield from rest
-        elif op.regions or not all(map(has_static_shape, op.operands)):
+        elif (isinstance(op, DerivedInstruction) and op.bodies) or not all(map(has_static_shape, op.operands)):
             yield from self._tiled(op, allowed, storage, target)
 
     def _tiled(self, op: Operation, kernels: Sequence[Kernel], storage: Storage, target: Target) -> Iterator[Candidate]:

@@ -3,58 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, cast
+from typing import cast
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
-from glow_mlir.codegen.access import computed, lanes_for
+from glow_mlir.codegen.access import computed
 from glow_mlir.codegen.bodies import Sink
 from glow_mlir.codegen.builder.nests import Index, numbers
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import broadcast_strides
-from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.reductions import is_computed_as_stored
+from glow_mlir.codegen.kernels.side_by_side import each_line, normalization_alone, softmax_alone
 from glow_mlir.codegen.lines import Line, Lines, line_steps
 from glow_mlir.codegen.math.roots import square_root
 from glow_mlir.codegen.math.scalar_math import MATH
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high import normalization as ops
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import integer, number
 from glow_mlir.dialects.shapes import normalize_axis, shape_of, sizes_of
 from glow_mlir.dialects.target import Target
-
-
-class Alone(NamedTuple):
-    """From how many elements on a line is taken alone: where all lines and results are near, and where not."""
-
-    near: int
-    far: int
-    near_bytes: int
-
-
-def softmax_alone(target: Target) -> Alone:
-    """
-    Measured on Zen 5 with AVX-512: four lines side by side take 0.8 to 1.05 of the time of one up to 224 elements, and
-    1.03 to 1.3 of it from 256 on; where the caches do not hold them, 1.05 to 1.4 from 128 on, and 1.2 to 2 from 256 on.
-    On Zen 3 with AVX2 they take 0.96 to 1.02 of it in the caches, and 1.05 to 1.1 beyond.
-    """
-    return Alone(near=256, far=128, near_bytes=target.l3_bytes // 2)
-
-
-def normalization_alone(target: Target) -> Alone:
-    """
-    Measured in the same way: on Zen 5 four lines take 1.0 to 1.25 of the time of one from 64 elements on, and 1.05 to
-    1.5 beyond the caches. On Zen 3, which looks ahead less far, 0.87 to 0.94 of it from 64 to 768 elements in the
-    second cache, and 1.17 to 1.21 beyond that from 256 elements on; 0.85 at 96.
-    """
-    if target.vector_bits >= 512:
-        return Alone(near=64, far=64, near_bytes=target.l3_bytes // 2)
-    return Alone(near=1024, far=256, near_bytes=target.l2_bytes)
 
 
 def _sum(x: list[Value], y: list[Value]) -> list[Value]:
@@ -89,39 +60,12 @@ class SoftmaxKernel(Kernel):
         lines = Lines.of(source.extents, axes, [result.strides, source.strides, *planes])
         emit_line = _log_softmax_line if kind_of(call.op) is ops.LogSoftmaxOp else _softmax_line
         alone = softmax_alone(call.target)
-        _each_line(call, lines, computed(source.element), lambda line: emit_line(call, line, sink), alone)
+        each_line(call, lines, computed(source.element), lambda line: emit_line(call, line, sink), alone)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         shape = shape_of(op.inputs()[0])
         axes = (normalize_axis(integer(cast(ops.SoftmaxOp, op).axis), len(shape)),) if shape else ()
         return {"lines": line_steps(shape, axes)}
-
-
-def _each_line(call: KernelCall, lines: Lines, element: Attribute, body: Callable[[Line], None], alone: Alone) -> None:
-    """Loops over all lines, or the share of a call, with independent vectors: of as many lines, or else of one."""
-    target, vectors = call.target, kernel_costs(call.target).independent_vectors
-    count = 1
-    if lanes_for(target, element, (0,)) > 1 and not stands_alone(lines, element, alone):
-        # A line is read in several passes, and is to stay in the cache together with its result.
-        length = math.prod(extent for extent in lines.along if isinstance(extent, int))
-        room = target.l1_bytes // 2 // max(1, 2 * length * byte_width(element))
-        count = lines.side_by_side(min(vectors, 1 << max(room.bit_length() - 1, 0)))
-    width = lanes_for(target, element, (0,), vectors // count)
-    lines.each(call.b, width, body, call.share("lines"), count)
-
-
-def stands_alone(lines: Lines, element: Attribute, alone: Alone) -> bool:
-    """
-    Whether a line is so long that others beside it hide no latency.
-
-    Alone, it is read and written in one stream each, which counts where memory is beyond the caches.
-    """
-    if lines.across or not all(isinstance(extent, int) for extent in lines.along):
-        return False
-    length = math.prod(numbers(lines.along))
-    outer = math.prod(extent for extent in lines.outer if isinstance(extent, int))
-    is_far = 2 * outer * length * byte_width(element) > alone.near_bytes
-    return length >= (alone.far if is_far else alone.near)
 
 
 def _peak(call: KernelCall, line: Line) -> Value:
@@ -208,7 +152,7 @@ class LayerNormalizationKernel(Kernel):
         element = computed(source.element)
         alone = normalization_alone(call.target)
         emit_line = partial(_normalize_line, call, sink=sink, factors=factors, count=count, centred=centred)
-        _each_line(call, lines, element, emit_line, alone)
+        each_line(call, lines, element, emit_line, alone)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         axes = cast(ops.LayerNormalizationOp, op).normalized_axes()

@@ -6,7 +6,8 @@ from xdsl.ir import Operation
 
 from glow_mlir.codegen.scalar_body import can_emit
 from glow_mlir.codegen.selection.kernel import Kernel
-from glow_mlir.dialects.glow_low.body import Body, strides_over
+from glow_mlir.dialects.affine_maps import strides_over
+from glow_mlir.dialects.glow_low.body import Body
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.shapes import has_static_shape
@@ -28,7 +29,7 @@ def executes(kernel: Kernel, op: Operation) -> bool:
 
 
 def _executes(kernel: Kernel, op: Operation) -> bool:
-    if isinstance(op, DerivedInstruction) and op.regions:
+    if isinstance(op, DerivedInstruction) and op.bodies:
         parts = ((op.prologue, kernel.PROLOGUE), (op.epilogue, kernel.EPILOGUE))
         if any(body is not None and not (able and is_even(body)) for body, able in parts):
             return False

@@ -1,0 +1,224 @@
+"""`generic`: maps, folds and rows over an index space, in the manner of linalg.generic, for what has no operator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Self, cast
+
+from xdsl.dialects.builtin import ArrayAttr, LocationAttr, NoneAttr, StringAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.irdl import base, irdl_op_definition, prop_def, region_def, result_def, var_operand_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from glow_mlir.dialects.affine_maps import affine_maps, maps_attribute, verify_maps
+from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
+from glow_mlir.dialects.element_types import signless
+from glow_mlir.dialects.glow_high.base import HighOp, parse_operands, split_known, visible_properties
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic
+from glow_mlir.dialects.operand_types import TENSOR
+from glow_mlir.dialects.shapes import Shape, element_of, require, tensor
+from glow_mlir.dialects.sizes import largest
+from glow_mlir.dialects.stages import RowType, StageOp, YieldOp, dimensions_of, element_at, verify_scalar
+from glow_mlir.support.symbols import Sizes
+
+PARALLEL, ROW, REDUCTION = "parallel", "row", "reduction"
+"""
+Kinds of dimensions: of the result, each index for itself; of the result, all indices in one chain of stages; not of it.
+"""
+KINDS = (PARALLEL, ROW, REDUCTION)
+
+
+@irdl_op_definition
+class GenericOp(HighOp):
+    """
+    A chain of stages at each point of its parallel dimensions, over elements that affine maps name.
+
+    `maps` has a map from the index space for each operand, and then for the result; each yields a dimension, or 0 where
+    an operand broadcasts. `iterators` has the kind of each dimension: `parallel` and `row` ones are axes of the result,
+    `reduction` ones are folded, and stages run over these last two. The body has an argument for each operand, a row
+    over the dimensions that are not parallel, and yields a row or a scalar for the result.
+
+    ```mlir
+    %y = glow_high.generic %x {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+                               iterators = ["parallel", "reduction"]} {
+    ^bb0(%row: !glow.row<f32, [1]>):
+      %sum = glow.stage(%row) over [1] fold [add] along [1] {
+      ^bb1(%e: f32):
+        %square = arith.mulf %e, %e : f32
+        glow.yield %square : f32
+      } : f32
+      %norm = math.sqrt %sum : f32
+      glow.yield %norm : f32
+    } : tensor<8xf32>
+    ```
+    """
+
+    name = "glow_high.generic"
+
+    sources = var_operand_def(TENSOR)
+    maps = prop_def(base(ArrayAttr))
+    iterators = prop_def(base(ArrayAttr))
+    result = result_def(TENSOR)
+    body = region_def("single_block")
+
+    @classmethod
+    def of(
+        cls,
+        sources: Sequence[SSAValue],
+        maps: Sequence[AffineMap],
+        iterators: Sequence[str],
+        body: Block,
+        location: LocationAttr | None = None,
+    ) -> Self:
+        """The operator with that body; raises `VerifyException` where something does not fit."""
+        op = cls.create(
+            operands=sources,
+            result_types=[NoneAttr()],
+            properties={"maps": maps_attribute(maps), "iterators": ArrayAttr(map(StringAttr, iterators))},
+            regions=[Region(body)],
+            location=location,
+        )
+        try:
+            types = op.infer_types()
+        except VerifyException:
+            op.drop_all_references()  # The operands have no user that is nowhere.
+            raise
+        op.results = SSAValues(OpResult(type_, op, index) for index, type_ in enumerate(types))
+        return op
+
+    def kinds(self) -> list[str]:
+        """The kind of each dimension."""
+        return [item.data for item in self.iterators if isinstance(item, StringAttr)]
+
+    def row_dimensions(self) -> Shape:
+        """The dimensions that are not parallel."""
+        return tuple(number for number, kind in enumerate(self.kinds()) if kind != PARALLEL)
+
+    def own_maps(self) -> list[AffineMap]:
+        """The map of each operand, then that of the result."""
+        return affine_maps(self.maps)
+
+    def own_body(self) -> Block:
+        """The chain of stages."""
+        return self.body.block
+
+    def space(self) -> Sizes:
+        """The sizes of the index space; raises `VerifyException` where a dimension has no operand."""
+        kinds, (*maps, _) = self.kinds(), self.own_maps()
+        sizes = verify_maps(self.inputs(), maps, len(kinds))
+        missing = [f"d{number}" for number in range(len(kinds)) if number not in sizes]
+        require(not missing, f"no operand says how long {', '.join(missing)} is")
+        return tuple(sizes[number] for number in range(len(kinds)))
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        count = len(self.own_maps())
+        require(count == len(self.inputs()) + 1, f"{len(self.inputs())} operands and a result need as many maps")
+        space = self.space()
+        verify_kinds(self.kinds())
+        verify_arguments(self)
+        verify_program(self)
+        (result,) = yielded_rows(self.own_body())
+        axes = result_axes(self)
+        return (tensor(tuple(space[axis] for axis in axes), element_at(result.type)),)
+
+    def arithmetic(self) -> Arithmetic:
+        space = tuple(map(largest, self.space()))
+        points = math.prod(size for number, size in enumerate(space) if number not in self.row_dimensions())
+        total = Arithmetic(0)
+        for op in self.own_body().ops:
+            over = op.space if isinstance(op, StageOp) else ()
+            times = points * math.prod(space[number] for number in over)
+            inner = op.body.block.ops if isinstance(op, StageOp) else (op,)
+            functions = sum(one.name.startswith("math.") for one in inner)
+            total = Arithmetic(
+                total.operations + times * (len(tuple(inner)) - functions), total.functions + times * functions
+            )
+        return total
+
+    def print(self, printer: Printer) -> None:
+        print_operands(self, printer)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+        printer.print_string(" : ")
+        printer.print_list(self.result_types, printer.print_attribute)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        values = [value for value in parse_operands(parser) if value is not None]
+        known, rest = split_known(parse_properties(parser), cls.get_irdl_definition().properties)
+        region = parser.parse_region()
+        parser.parse_punctuation(":")
+        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        return cls.create(operands=values, result_types=types, properties=known, attributes=rest, regions=[region])
+
+
+def print_operands(op: HighOp, printer: Printer) -> None:
+    """Print the operands and properties of an operator."""
+    for position, value in enumerate(op.operands):
+        printer.print_string(", " if position else " ")
+        printer.print_operand(value)
+    print_properties(printer, visible_properties(op))
+
+
+def yielded_rows(block: Block) -> tuple[SSAValue, ...]:
+    """The rows that a chain of stages gives."""
+    last = block.last_op
+    require(isinstance(last, YieldOp), "the body must end in glow.yield")
+    return tuple(cast("YieldOp", last).values)
+
+
+def result_axes(op: GenericOp) -> Shape:
+    """Which dimension each axis of the result is; raises `VerifyException` where it is none, or one twice."""
+    affine = op.own_maps()[-1]
+    axes = [expression.position for expression in affine.results if isinstance(expression, AffineDimExpr)]
+    kinds = op.kinds()
+    require(len(axes) == len(affine.results), f"the map {affine} of the result yields dimensions alone")
+    expected = sorted(number for number, kind in enumerate(kinds) if kind != REDUCTION)
+    require(sorted(axes) == expected, f"the result has the dimensions {expected}, which are no reductions, once each")
+    return tuple(axes)
+
+
+def verify_kinds(kinds: Sequence[str]) -> None:
+    """Check the words of `iterators`."""
+    for kind in kinds:
+        require(kind in KINDS, f"an iterator is one of {', '.join(KINDS)}, not '{kind}'")
+
+
+def verify_arguments(op: GenericOp) -> None:
+    """Check that the body takes the elements of each operand that a point of the parallel dimensions has."""
+    rows = op.row_dimensions()
+    expected = [
+        RowType.over(signless(element_of(value)), [number for number in dimensions_in(affine) if number in rows])
+        for value, affine in zip(op.inputs(), op.own_maps(), strict=False)
+    ]
+    require(list(op.own_body().arg_types) == expected, f"the body must take {', '.join(map(str, expected))}")
+
+
+def dimensions_in(affine: AffineMap) -> list[int]:
+    """The dimensions that a map yields."""
+    return [expression.position for expression in affine.results if isinstance(expression, AffineDimExpr)]
+
+
+def verify_program(op: GenericOp) -> None:
+    """Check the ops of the body: stages over dimensions that are not parallel, and scalars in between."""
+    rows, block = op.row_dimensions(), op.own_body()
+    used: set[int] = set()
+    for inner in block.ops:
+        if isinstance(inner, StageOp):
+            outside = sorted(set(inner.space) - set(rows))
+            require(not outside, f"a stage runs over {outside}, which are parallel, or none")
+            used |= set(inner.space)
+        elif inner is not block.last_op:
+            verify_scalar(inner, "generic")
+    require(used == set(rows), f"no stage runs over {sorted(set(rows) - used)}")
+    yielded = yielded_rows(block)
+    require(len(yielded) == 1, f"the body yields one result, not {len(yielded)}")
+    wanted = tuple(number for number in rows if op.kinds()[number] == ROW)
+    made = isinstance(yielded[0].owner, Operation)
+    require(made, "the body yields what it computes: a stage copies elements of an operand")
+    given = dimensions_of(yielded[0].type)
+    require(given == wanted, f"the body yields elements over {list(given)}, the result has {list(wanted)}")

@@ -1,0 +1,438 @@
+"""
+The kernel of `generic`: the chain of stages at each point of the parallel dimensions.
+
+Where every stage runs along all other dimensions, these are the lines of `codegen.lines`, several side by side or one
+in each lane. Else a point is taken alone, and each stage has lines of its own: along what it folds.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self, cast
+
+from xdsl.dialects import arith
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from glow_mlir.codegen.access import computed, lanes_for, load_as
+from glow_mlir.codegen.bodies import Sink
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.side_by_side import Alone, normalization_alone, side_by_side, softmax_alone
+from glow_mlir.codegen.lines import Line, Lines, concatenated, moved_by
+from glow_mlir.codegen.math.narrow import from_memory, in_memory, to_memory
+from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, emit_scalar_ops
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.tables import kernel
+from glow_mlir.dialects.affine_maps import strides_over
+from glow_mlir.dialects.element_types import byte_width, is_bool, is_narrow
+from glow_mlir.dialects.glow_high.generic import GenericOp, yielded_rows
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.memory import contiguous_strides, strides_of
+from glow_mlir.dialects.shapes import Shape, element_of
+from glow_mlir.dialects.sizes import largest
+from glow_mlir.dialects.stages import RowType, StageOp, dimensions_of, element_at, stages_of
+from glow_mlir.dialects.target import Target
+
+Combine = Callable[[Builder, Value, Value], Value]
+
+
+def _highest(element: Attribute) -> float:
+    return (1 << (8 * byte_width(element) - 1)) - 1
+
+
+def _select(predicate: str) -> Combine:
+    return lambda b, x, y: b.select(b.compare(predicate, x, y), x, y)
+
+
+COMBINE: Mapping[str, tuple[Callable[[Attribute], float], Combine]] = {
+    "add": (lambda _: 0, lambda b, x, y: x + y),
+    "mul": (lambda _: 1, lambda b, x, y: x * y),
+    "maximumf": (lambda _: -math.inf, lambda b, x, y: b.maximum(x, y)),
+    "minimumf": (lambda _: math.inf, lambda b, x, y: b.minimum(x, y)),
+    "maxnumf": (lambda _: -math.inf, lambda b, x, y: b.max(y, x)),
+    "minnumf": (lambda _: math.inf, lambda b, x, y: b.min(y, x)),
+    "maxsi": (lambda element: -_highest(element) - 1, _select("sgt")),
+    "minsi": (_highest, _select("slt")),
+    "maxui": (lambda _: 0, _select("ugt")),
+    "minui": (lambda _: -1, _select("ult")),
+    "and": (lambda _: -1, lambda b, x, y: x & y),
+    "or": (lambda _: 0, lambda b, x, y: x | y),
+    "xor": (lambda _: 0, lambda b, x, y: x ^ y),
+}
+"""Word of a fold → what it starts from, for an element type, and how it takes in an element, the second one."""
+
+
+@dataclass(frozen=True)
+class Stored(Sink):
+    """Where results go that are as memory has them."""
+
+    def store(
+        self, b: Builder, offsets: Sequence[Index], steps: Sequence[int], value: Value, mask: Value | None = None
+    ) -> None:
+        """Store neighbouring elements, see `Sink.store`."""
+        if self.epilogue is None:
+            self.operand.pointer.at(offsets[0], in_memory(self.operand.element)).store(value)
+        else:
+            super().store(b, offsets, steps, value, mask)
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a `generic` instruction computes, and how its operands and rows lie over its index space."""
+
+    op: Any
+    """The instruction; its class is derived."""
+
+    @property
+    def block(self) -> Block:
+        """The chain of stages."""
+        return self.op.own_body()
+
+    @property
+    def rows(self) -> Shape:
+        """The dimensions that are not parallel."""
+        return self.op.row_dimensions()
+
+    @property
+    def parallel(self) -> Shape:
+        """The parallel dimensions."""
+        return tuple(number for number in range(len(self.op.kinds())) if number not in self.rows)
+
+    @property
+    def result(self) -> SSAValue:
+        """The row or scalar that is stored."""
+        return yielded_rows(self.block)[0]
+
+    @property
+    def kept(self) -> list[SSAValue]:
+        """The rows that later stages read, which have memory of their own."""
+        made = (result for stage in stages_of(self.block) for result in stage.results)
+        return [value for value in made if isinstance(value.type, RowType) and self._is_read(value)]
+
+    def _is_read(self, value: SSAValue) -> bool:
+        return any(isinstance(use.operation, StageOp) for use in value.uses)
+
+    @property
+    def runs_along_lines(self) -> bool:
+        """Whether each stage runs along all dimensions that are not parallel, and folds along all of them or none."""
+        return all(stage.space == self.rows and stage.folded in ((), self.rows) for stage in stages_of(self.block))
+
+    def operand_strides(self) -> list[Shape]:
+        """By how many elements each dimension moves the result, and then each operand."""
+        *maps, last = self.op.own_maps()
+        values = [*self.op.outputs(), *self.op.inputs()]
+        return [strides_over(affine, strides_of(value)) for affine, value in zip((last, *maps), values, strict=True)]
+
+    def plane_strides(self, planes: Sequence[Shape]) -> list[Shape]:
+        """By how many elements each dimension moves planes that move with the axes of the result."""
+        axes = [expression.position for expression in self.op.own_maps()[-1].results]
+        found: list[Shape] = []
+        for strides in planes:
+            steps = [0] * len(self.op.kinds())
+            for axis, stride in zip(axes, strides, strict=True):
+                steps[axis] = stride
+            found.append(tuple(steps))
+        return found
+
+    def kept_strides(self, value: SSAValue) -> Shape:
+        """By how many elements each dimension moves a row that is kept: it lies densely, for the largest sizes."""
+        space, dimensions = self.op.space(), dimensions_of(value.type)
+        dense = contiguous_strides(tuple(largest(space[number]) for number in dimensions))
+        steps = dict(zip(dimensions, dense, strict=True))
+        return tuple(steps.get(number, 0) for number in range(len(space)))
+
+    def kept_size(self, value: SSAValue) -> int:
+        """How many elements a row that is kept has at most."""
+        space = self.op.space()
+        return math.prod(largest(space[number]) for number in dimensions_of(value.type))
+
+    @property
+    def element(self) -> Attribute:
+        """The type that decides how many lanes there are: that of the first operand."""
+        return computed(element_of(self.op.inputs()[0]))
+
+    def alone(self, target: Target) -> Alone:
+        """When a line is taken alone: functions take long enough for others beside it to hide more."""
+        chains = sum(count_chains(stage.body.block) for stage in stages_of(self.block))
+        return softmax_alone(target) if chains else normalization_alone(target)
+
+    def line_layout(self, target: Target) -> tuple[int, int]:
+        """How many lines lie side by side in memory of rows that are kept: in lanes, or one after the other."""
+        if not self.runs_along_lines:
+            return 1, 1
+        lines = Lines.of(tuple(map(largest, self.op.space())), self.rows, self.operand_strides())
+        count = side_by_side(lines, self.element, target, self.alone(target))
+        vectors = kernel_costs(target).independent_vectors // count
+        return (lanes_for(target, self.element, (0,), vectors), 1) if lines.across else (1, count)
+
+
+@kernel("generic")
+class GenericKernel(Kernel):
+    """The chain of stages, for each point of the parallel dimensions."""
+
+    name = "generic"
+    AXES = ("lines",)
+    EPILOGUE = True
+    RUN_TIME_SIZES = True
+
+    def accepts(self, op: Operation) -> bool:
+        if kind_of(op) is not GenericOp:
+            return False
+        block = cast(GenericOp, op).own_body()
+        ops = [inner for inner in block.walk() if inner.results and not isinstance(inner, StageOp)]
+        rows = (value.type for stage in stages_of(block) for value in stage.results)
+        stored = [element_at(type_) for type_ in rows if isinstance(type_, RowType)]
+        stored += [element_of(value) for value in cast(GenericOp, op).outputs()]
+        return all(map(can_emit, ops)) and not any(is_bool(element) or is_narrow(element) for element in stored)
+
+    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+        program = Program(op)
+        times = math.prod(program.line_layout(target))
+        return [((times * program.kept_size(value),), element_at(value.type)) for value in program.kept]
+
+    def private(self, op: Instruction) -> Sequence[int]:
+        return range(len(Program(op).kept))
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        program = Program(op)
+        space = program.op.space()
+        return {"lines": math.prod(cast(int, space[number]) for number in program.parallel)}
+
+    def emit(self, call: KernelCall) -> None:
+        program = Program(call.op)
+        if program.runs_along_lines:
+            AlongLines.of(call, program).emit()
+        else:
+            AtPoints.of(call, program).emit()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the elements of a row are: an operand, or memory of the row's own."""
+
+    number: int
+    """Which of what is walked it is."""
+    operand: Operand
+    kept: int = 0
+    """How many elements a row that is kept has; 0 for an operand."""
+
+
+@dataclass
+class Emission(ABC):
+    """One chain of stages being emitted: the places of its rows, and the scalars that there are."""
+
+    call: KernelCall
+    program: Program
+    sink: Stored
+    places: dict[SSAValue, Place]
+    strides: list[Shape]
+    """By how many elements each dimension moves what is walked: result, operands, planes, and rows that are kept."""
+
+    @classmethod
+    def of(cls, call: KernelCall, program: Program) -> Self:
+        """The emission of the instruction of a call."""
+        plain = Sink.of(call)
+        sink = Stored(plain.operand, plain.epilogue, plain.planes)
+        strides = [*program.operand_strides(), *program.plane_strides([plane.strides for plane in sink.planes])]
+        places = {
+            argument: Place(number, operand)
+            for number, (argument, operand) in enumerate(zip(program.block.args, call.many("sources"), strict=True), 1)
+        }
+        for value, operand in zip(program.kept, call.many("scratch"), strict=False):
+            places[value] = Place(len(strides), operand, program.kept_size(value))
+            strides.append(program.kept_strides(value))
+        return cls(call, program, sink, places, strides)
+
+    @property
+    def b(self) -> Builder:
+        """The builder."""
+        return self.call.b
+
+    @property
+    def sink_numbers(self) -> list[int]:
+        """Which of what is walked are the result and the planes of the epilogue."""
+        first = 1 + len(self.program.block.args)
+        return [0, *range(first, first + len(self.sink.planes))]
+
+    def read(self, line: Line, value: SSAValue, offsets: Sequence[Index], lanes: int) -> Value:
+        """Elements of a row as memory has them, `lanes` of each line."""
+        place = self.places[value]
+        step, first = line.lines.innermost(place.number), offsets[place.number]
+        element = in_memory(element_at(value.type))
+        if self.has_lanes(line, place):
+            return load_as(self.b, place.operand, element, first * line.width, 1, lanes)
+        jump = self.jump(line, place) if line.count > 1 else 0
+        one = load_as(self.b, place.operand, element, first, step, lanes)
+        others = (
+            load_as(self.b, place.operand, element, moved_by(first, number, jump), step, lanes) if jump else one
+            for number in range(1, line.count)
+        )
+        return concatenated(self.b, [one, *others])
+
+    def keep(self, line: Line, value: SSAValue, offsets: Sequence[Index], stored: Value) -> None:
+        """Store elements of a row, as memory has them: where it is kept, and in the result if they are that."""
+        if value is self.program.result:
+            line.store(self.sink_numbers, self.sink, offsets, stored)
+        if (place := self.places.get(value)) is None:
+            return
+        element, first = in_memory(element_at(value.type)), offsets[place.number]
+        if self.has_lanes(line, place):
+            place.operand.pointer.at(first * line.width, element).store(stored)
+            return
+        jump = self.jump(line, place) if line.count > 1 else 0
+        for number, part in enumerate(line.parts(stored)):
+            place.operand.pointer.at(moved_by(first, number, jump), element).store(part)
+
+    @abstractmethod
+    def has_lanes(self, line: Line, place: Place) -> bool:
+        """Whether a row has an element for each lane at each of its places."""
+
+    @abstractmethod
+    def jump(self, line: Line, place: Place) -> int:
+        """How far apart elements of a row are that lines side by side have."""
+
+    def stage(self, line: Line, stage: StageOp, scalars: dict[SSAValue, Value]) -> None:
+        """Run a stage along a line; folds of it that are scalars then are among the scalars."""
+        words, block = stage.words, stage.body.block
+        outputs = [_factors(value) if word == "add" else (value,) for value, word in zip(stage.yielded, words)]
+        outputs += [(value,) for value in stage.yielded[len(words) :]]
+        kept = stage.results[len(words) :]
+        used = _captured(stage, scalars)
+
+        def step(position: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
+            inputs = [self.read(line, value, offsets, lanes) for value in stage.inputs]
+            around = {value: line.spread(scalars[value], lanes) for value in used}
+            flat = [value for group in outputs for value in group]
+            results = iter(emit_scalar_body(self.b, block, inputs, flat, lanes * line.count, around))
+            groups = [[next(results) for _ in group] for group in outputs]
+            folded = [self._taken(word, before, group) for word, before, group in zip(words, values, groups)]
+            for result, (stored,) in zip(kept, groups[len(words) :], strict=True):
+                self.keep(line, result, offsets, stored)
+            return folded
+
+        if not words:
+            line.each(partial(step, values=[]))
+            return
+        elements = [value.type for value in stage.yielded[: len(words)]]
+        initial = [(COMBINE[word][0](element), element) for word, element in zip(words, elements)]
+        totals = line.fold(initial, step, lambda x, y: [COMBINE[w][1](self.b, p, q) for w, p, q in zip(words, x, y)])
+        for result, total in zip(stage.results[: len(words)], totals, strict=True):
+            scalars[result] = total
+
+    def _taken(self, word: str, before: Value, group: Sequence[Value]) -> Value:
+        """A fold with an element more: a sum of a product takes its factors at once."""
+        if len(group) == 2:
+            return self.b.fma(group[0], group[1], before)
+        return COMBINE[word][1](self.b, before, group[0])
+
+    def run(self, line: Line, stage: Callable[[StageOp, dict[SSAValue, Value]], None]) -> None:
+        """Run the chain where the operands of which there is one element are at a line; `stage` runs a stage."""
+        scalars: dict[SSAValue, Value] = {}
+        self._read_scalars(line, scalars)
+        for op in self.program.block.ops:
+            if isinstance(op, StageOp):
+                stage(op, scalars)
+            elif op.results:
+                emit_scalar_ops(self.b, [op], scalars, line.lanes * line.count)
+        result = self.program.result
+        if not isinstance(result.type, RowType):
+            stored = to_memory(self.b, scalars[result], result.type)
+            line.store(self.sink_numbers, self.sink, line.starts, stored)
+
+    def _read_scalars(self, line: Line, scalars: dict[SSAValue, Value]) -> None:
+        """Read the operands of which a line has one element."""
+        for argument in self.program.block.args:
+            if not isinstance(argument.type, RowType):
+                value = self.read(line, argument, line.starts, line.lanes)
+                scalars[argument] = from_memory(self.b, value, argument.type)
+
+
+class AlongLines(Emission):
+    """Stages along the lines of the whole index space."""
+
+    def has_lanes(self, line: Line, place: Place) -> bool:
+        return place.kept > 0 and line.lines.across
+
+    def jump(self, line: Line, place: Place) -> int:
+        return place.kept or line.lines.outer_steps[place.number][-1]
+
+    def emit(self) -> None:
+        call, program = self.call, self.program
+        lines = Lines.of(call.extents(program.op.space()), program.rows, self.strides)
+        count = side_by_side(lines, program.element, call.target, program.alone(call.target))
+        width = lanes_for(call.target, program.element, (0,), kernel_costs(call.target).independent_vectors // count)
+        lines.each(self.b, width, self._line, call.share("lines"), count)
+
+    def _line(self, line: Line) -> None:
+        """Run the chain along a line, or along some side by side."""
+        self.run(line, lambda stage, scalars: self.stage(line, stage, scalars))
+
+
+class AtPoints(Emission):
+    """Stages at a point of the parallel dimensions, each along lines of its own."""
+
+    def has_lanes(self, line: Line, place: Place) -> bool:
+        return False
+
+    def jump(self, line: Line, place: Place) -> int:
+        return line.lines.outer_steps[place.number][-1]
+
+    def emit(self) -> None:
+        space, parallel = self.call.extents(self.program.op.space()), self.program.parallel
+
+        def point(indices: list[Index]) -> None:
+            starts: list[Index] = [linear(indices, [steps[d] for d in parallel]) for steps in self.strides]
+            nowhere = Lines((), [()] * len(starts), (1,), [(0,)] * len(starts), across=False)
+            line = Line(self.b, nowhere, starts, 1, 1)
+            self.run(line, lambda stage, scalars: self._own_lines(stage, scalars, space, starts))
+
+        nest(self.b, [space[number] for number in parallel], point, self.call.share("lines"))
+
+    def _own_lines(
+        self, stage: StageOp, scalars: dict[SSAValue, Value], space: Extents, starts: Sequence[Index]
+    ) -> None:
+        """Run a stage along lines that lie along what it folds, or along all that it runs over."""
+        over, target = stage.space, self.call.target
+        walked = self._walked(stage)
+        strides = [
+            tuple(steps[d] if number in walked else 0 for d in over) for number, steps in enumerate(self.strides)
+        ]
+        axes = [over.index(number) for number in stage.folded or over]
+        lines = Lines.of([space[number] for number in over], axes, strides)
+        vectors = kernel_costs(target).independent_vectors
+        count = lines.side_by_side(vectors)
+        width = lanes_for(target, self.program.element, (0,), 2 * vectors if lines.across else vectors // count)
+        folded = stage.results[: len(stage.words)]
+
+        def body(line: Line) -> None:
+            self.stage(line, stage, scalars)
+            for result in folded:
+                if isinstance(result.type, RowType):
+                    self.keep(line, result, line.starts, scalars.pop(result))
+
+        lines.each(self.b, width, body, count=count, starts=starts)
+
+    def _walked(self, stage: StageOp) -> set[int]:
+        """Which of what is walked a stage reads or writes."""
+        values = [value for value in (*stage.inputs, *stage.results) if value in self.places]
+        numbers = {self.places[value].number for value in values}
+        return numbers | set(self.sink_numbers if self.program.result in stage.results else ())
+
+
+def _factors(value: SSAValue) -> tuple[SSAValue, ...]:
+    """The factors of a product of floats that nothing else needs; any other value itself."""
+    op = value.owner
+    is_product = isinstance(op, arith.MulfOp) and value.has_one_use()
+    return tuple(op.operands) if is_product else (value,)
+
+
+def _captured(stage: StageOp, scalars: Mapping[SSAValue, Value]) -> list[SSAValue]:
+    """The scalars around a stage that its body uses."""
+    body = stage.body.block
+    return list(dict.fromkeys(value for op in body.ops for value in op.operands if value in scalars))

@@ -1,0 +1,250 @@
+"""
+From expressions to stages: which dimensions are parallel, what each stage computes, and which rows are kept.
+
+A fold is a stage, together with others over the same space that do not need it. What a later stage reads again is
+computed again, unless it takes a function such as `exp`: that is kept as a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import cast
+
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from glow_mlir.dialects.element_types import signless
+from glow_mlir.dialects.scalar_builder import UNARY_MATH, Scalar, ScalarBuilder
+from glow_mlir.dialects.stages import StageOp, YieldOp
+from glow_mlir.kernels.expressions import Number, Tensor
+from glow_mlir.support.symbols import Size
+
+CHEAP = frozenset({"abs", "ceil", "floor", "round_even", "trunc", "sqrt"})
+"""Functions that are an instruction or two."""
+
+
+def postorder(root: Tensor) -> Iterator[Tensor]:
+    """What an expression is made of, each part once and in front of what needs it, itself last."""
+    seen: set[Tensor] = set()
+    waiting: list[tuple[Tensor, bool]] = [(root, False)]
+    while waiting:
+        part, is_ready = waiting.pop()
+        if is_ready:
+            yield part
+        elif part not in seen:
+            seen.add(part)
+            waiting.append((part, True))
+            waiting += [(inner, False) for inner in reversed(part.parts)]
+
+
+def parallel_dimensions(root: Tensor, axes: Sequence[str]) -> list[str]:
+    """
+    The axes of a result that each fold it needs has as well and none folds, in their order.
+
+    What does not depend on an axis is computed once for all of it, so that such an axis is not parallel.
+    """
+    folds = [part for part in postorder(root) if part.along]
+    return [axis for axis in axes if all(axis in part.dimensions for part in folds)]
+
+
+@dataclass
+class Staging:
+    """
+    Fills the body of a `generic` with what an expression says.
+
+    `numbers` has the dimension of the index space for each name, `sizes` how long it is, `parallel` the names of
+    parallel ones. The arguments of the block are the operands.
+    """
+
+    root: Tensor
+    block: Block
+    numbers: Mapping[str, int]
+    parallel: frozenset[str]
+    sizes: Mapping[str, Size]
+    made: dict[Tensor, SSAValue] = field(default_factory=dict[Tensor, SSAValue])
+    """The rows and scalars that there are."""
+
+    def run(self) -> None:
+        """Add the stages, and what the body yields."""
+        for part in postorder(self.root):
+            if part.operand is not None:
+                self.made[part] = self.block.args[part.operand]
+            if part.counted:
+                self.made[part] = self._count(part)
+        left = [part for part in postorder(self.root) if part.along]
+        while left:
+            # What is kept is kept by the smallest stage that reads it.
+            first = min(filter(self._is_ready, left), key=lambda part: len(self._space(part)))
+            self._fold([first, *(part for part in left if part is not first and self._joins(part, first))])
+            left = [part for part in left if part not in self.made]
+        result = self._scalar(self.root) if not self.rows(self.root) else self._row(self.root)
+        self.block.add_op(YieldOp.create(operands=[result]))
+
+    def _count(self, part: Tensor) -> SSAValue:
+        """How many indices some dimensions have: a constant, or counted where that is known at run time only."""
+        sizes = [self.sizes[name] for name in part.counted]
+        if all(isinstance(size, int) for size in sizes):
+            count = math.prod(cast("list[int]", sizes))
+            return ScalarBuilder(lambda op: _added(self.block, op)).constant(count, part.element).value
+        body = Block()
+        one = ScalarBuilder(lambda op: _added(body, op)).constant(1, part.element)
+        body.add_op(YieldOp.create(operands=[one.value]))
+        over = sorted(self.numbers[name] for name in part.counted)
+        stage = StageOp.of([], over, over, ["add"], body)
+        self.block.add_op(stage)
+        return stage.results[0]
+
+    def rows(self, part: Tensor) -> frozenset[str]:
+        """The dimensions of a part that are not parallel."""
+        return part.dimensions - self.parallel
+
+    def _is_ready(self, fold: Tensor) -> bool:
+        """Whether all folds are made that a fold needs."""
+        return all(part in self.made for part in postorder(fold.parts[0]) if part.along)
+
+    def _joins(self, fold: Tensor, first: Tensor) -> bool:
+        """Whether a fold can be taken in the stage of another one."""
+        is_alike = fold.along == first.along and self._space(fold) == self._space(first)
+        return is_alike and self._is_ready(fold)
+
+    def _space(self, part: Tensor) -> frozenset[str]:
+        """The dimensions over which the stage of a fold runs."""
+        return self.rows(part) | part.along
+
+    def _fold(self, folds: Sequence[Tensor]) -> None:
+        """The stage of some folds, which keeps what later stages need."""
+        space = self._space(folds[0])
+        kept = [part for part in self._kept if self.rows(part) == space and part not in self.made and _in(part, folds)]
+        stage = self._stage([part.parts[0] for part in folds], kept, space, folds)
+        self.made |= dict(zip((*folds, *kept), stage.results, strict=True))
+
+    def _row(self, part: Tensor) -> SSAValue:
+        """A row of what is no fold; an operand is copied."""
+        if part in self.made and part.operand is None:
+            return self.made[part]
+        return self._stage([], [part], self.rows(part), ()).results[0]
+
+    @cached_property
+    def _kept(self) -> list[Tensor]:
+        """The rows that take a function and that more than one stage reads."""
+        counts: dict[Tensor, int] = {}
+        for root in [part.parts[0] for part in postorder(self.root) if part.along] + [self.root]:
+            for part in self._inline(root):
+                counts[part] = counts.get(part, 0) + 1
+        dear = [part for part, count in counts.items() if count > 1 and self.rows(part) and _is_dear(part)]
+        inner = {below for part in dear for below in self._inline(part) if below is not part}
+        return [part for part in dear if part not in inner]
+
+    def _inline(self, root: Tensor) -> Iterator[Tensor]:
+        """The parts of an expression down to folds and operands."""
+        seen: set[Tensor] = set()
+        waiting = [root]
+        while waiting:
+            part = waiting.pop()
+            if part not in seen and not part.along and part.operand is None:
+                seen.add(part)
+                yield part
+                waiting += part.parts
+
+    def _stage(
+        self, folded: Sequence[Tensor], kept: Sequence[Tensor], space: frozenset[str], folds: Sequence[Tensor]
+    ) -> StageOp:
+        """Add the stage that folds some values and keeps others."""
+        yielded = [*folded, *kept]
+        leaves = list(dict.fromkeys(leaf for part in yielded for leaf in self._leaves(part)))
+        rows = [leaf for leaf in leaves if self.rows(leaf)]
+        scalars = {leaf: self._scalar(leaf) for leaf in leaves if not self.rows(leaf)}
+        body = Block(arg_types=[signless(leaf.element) for leaf in rows])
+        known = scalars | dict(zip(rows, body.args, strict=True))
+        builder = ScalarBuilder(lambda op: _added(body, op))
+        body.add_op(YieldOp.create(operands=_computed(yielded, known, builder)))
+        over = sorted(self.numbers[name] for name in space)
+        along = sorted(self.numbers[name] for fold in folds[:1] for name in fold.along)
+        stage = StageOp.of([self.made[leaf] for leaf in rows], over, along, [fold.word for fold in folds], body)
+        self.block.add_op(stage)
+        return stage
+
+    def _leaves(self, root: Tensor) -> Iterator[Tensor]:
+        """What the stage of an expression reads: rows that there are, and what has no row dimension."""
+        waiting = [root]
+        while waiting:
+            part = waiting.pop()
+            if part in self.made or not self.rows(part):
+                yield part
+            else:
+                waiting += reversed(part.parts)
+
+    def _scalar(self, part: Tensor) -> SSAValue:
+        """A value without row dimensions, computed once for all of a row."""
+        builder = ScalarBuilder(lambda op: _added(self.block, op))
+        for inner in postorder(part):
+            if inner not in self.made and not self.rows(inner):
+                known = {below: self.made[below] for below in inner.parts}
+                (self.made[inner],) = _computed([inner], known, builder)
+        return self.made[part]
+
+
+def _in(part: Tensor, folds: Sequence[Tensor]) -> bool:
+    """Whether one of some folds reads a part."""
+    return any(part in set(postorder(fold)) for fold in folds)
+
+
+def _is_dear(part: Tensor) -> bool:
+    """Whether an operation is worth a row to keep its result in."""
+    return part.word == "power" or (part.word in UNARY_MATH and part.word not in CHEAP)
+
+
+def _added(block: Block, op: Operation) -> Operation:
+    block.add_op(op)
+    return op
+
+
+def _computed(roots: Sequence[Tensor], known: Mapping[Tensor, SSAValue], builder: ScalarBuilder) -> list[SSAValue]:
+    """Build the ops of expressions, down to what is known; what they share is computed once."""
+    values: dict[Tensor, Scalar] = {part: builder.wrap(value, part.element) for part, value in known.items()}
+    for part in (part for root in roots for part in _above(root, known)):
+        if part not in values:
+            arguments = [values[item] if isinstance(item, Tensor) else item for item in part.arguments]
+            values[part] = _built(part.word, arguments, part.element, builder)
+    return [values[root].value for root in roots]
+
+
+def _above(root: Tensor, known: Mapping[Tensor, SSAValue]) -> Iterator[Tensor]:
+    """The parts of an expression that are not known, each in front of what needs it."""
+    seen = set(known)
+    waiting: list[tuple[Tensor, bool]] = [(root, False)]
+    while waiting:
+        part, is_ready = waiting.pop()
+        if is_ready:
+            yield part
+        elif part not in seen:
+            seen.add(part)
+            waiting.append((part, True))
+            waiting += [(inner, False) for inner in reversed(part.parts)]
+
+
+def _built(word: str, arguments: Sequence[Scalar | Number], element: Attribute, builder: ScalarBuilder) -> Scalar:
+    """One operation on scalars and numbers."""
+    if word == "select":
+        condition, yes, no = arguments
+        assert isinstance(condition, Scalar)
+        return builder.select(condition, yes, no)
+    like = next(argument for argument in arguments if isinstance(argument, Scalar))
+    scalars = [builder.lift(argument, like) for argument in arguments]
+    if word == "convert":
+        return builder.convert(like, element)
+    if word == "negate":
+        return builder.negate(like)
+    if word == "power":
+        return builder.power(*scalars)
+    if word in UNARY_MATH:
+        return builder.unary(word, like)
+    if word in COMPARISONS:
+        return builder.compare(word, *scalars)
+    return builder.binary(word, *scalars)
+
+
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+"""The words of comparisons."""
