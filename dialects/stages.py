@@ -33,6 +33,7 @@ from xdsl.traits import IsTerminator, Pure
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import is_float, is_integer, is_storable, number_width, signless
+from glow_mlir.dialects.glow_high.base import parse_defined_value
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.scalar_builder import is_scalar_op
@@ -188,7 +189,7 @@ class StageOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> StageOp:
-        unresolved = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_operand)
+        inputs = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_defined_value(parser))
         parser.parse_keyword("over")
         over = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
         folds: list[str] = []
@@ -201,7 +202,7 @@ class StageOp(IRDLOperation):
         parser.parse_punctuation(":")
         types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
         return cls.create(
-            operands=unresolved,
+            operands=inputs,
             properties={
                 "over": to_attribute(over),
                 "along": to_attribute(along),
@@ -267,3 +268,12 @@ def verify_scalar(op: Operation, where: str) -> None:
 def stages_of(block: Block) -> Iterator[StageOp]:
     """The stages of a block, in order."""
     return (op for op in block.ops if isinstance(op, StageOp))
+
+
+def scalar_ops_of(block: Block) -> Iterator[Operation]:
+    """The ops on scalars of a block and of the bodies of its stages, in order."""
+    for op in block.ops:
+        if isinstance(op, StageOp):
+            yield from scalar_ops_of(op.body.block)
+        elif not isinstance(op, YieldOp):
+            yield op

@@ -207,12 +207,13 @@ def retyped(op: HighOp, element: Attribute) -> HighOp | None:
         create_ssa_value(tensor(sizes_of(value), element if element_of(value) == first else element_of(value)))
         for value in op.operands
     ]
+
+    def copied(types: Sequence[Attribute]) -> HighOp:
+        regions = [region.clone() for region in op.regions]
+        return type(op).create(operands=values, result_types=types, properties=op.properties, regions=regions)
+
     try:
-        copy = type(op).create(
-            operands=values, result_types=[result.type for result in op.results], properties=op.properties
-        )
-        types = copy.infer_types()
-        copy = type(op).create(operands=values, result_types=types, properties=op.properties)
+        copy = copied(copied([result.type for result in op.results]).infer_types())
         copy.verify()
     except (VerifyException, UnsupportedError, KeyError):
         return None

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from glow_mlir.errors import ModelError as InvalidGraph
     from glow_mlir.errors import ModelError as InvalidProtobuf
     from glow_mlir.errors import ModelError as NoSuchFile
+    from glow_mlir.kernels.kernel import kernel
     from glow_mlir.options.quantization import Quantization
     from glow_mlir.runtime.specializations import SpecializationLimits
 
@@ -98,6 +99,7 @@ _HOMES = {
     "get_device": "glow_mlir.api.devices:get_device",
     "get_version_string": "glow_mlir.api.process:get_version_string",
     "has_collective_ops": "glow_mlir.api.process:has_collective_ops",
+    "kernel": "glow_mlir.kernels.kernel:kernel",
     "load_bundle": "glow_mlir.api.bundle_session:load_bundle",
     "onnx_backend": "glow_mlir.onnx_backend",
     "set_default_logger_callback": "glow_mlir.api.messages:set_default_logger_callback",
@@ -151,6 +153,7 @@ __all__ = [
     "get_device",
     "get_version_string",
     "has_collective_ops",
+    "kernel",
     "load_bundle",
     "onnx_backend",
     "set_default_logger_callback",

@@ -20,6 +20,7 @@ from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.base import HighOp, parse_operands, split_known, visible_properties
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import TENSOR
+from glow_mlir.dialects.properties import optional_type_prop
 from glow_mlir.dialects.shapes import Shape, element_of, require, tensor
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.stages import RowType, StageOp, YieldOp, dimensions_of, element_at, verify_scalar
@@ -40,7 +41,8 @@ class GenericOp(HighOp):
     `maps` has a map from the index space for each operand, and then for the result; each yields a dimension, or 0 where
     an operand broadcasts. `iterators` has the kind of each dimension: `parallel` and `row` ones are axes of the result,
     `reduction` ones are folded, and stages run over these last two. The body has an argument for each operand, a row
-    over the dimensions that are not parallel, and yields a row or a scalar for the result.
+    over the dimensions that are not parallel, and yields a row or a scalar for the result. `element` is the element
+    type of a result of unsigned integers, of which the body says the width alone.
 
     ```mlir
     %y = glow_high.generic %x {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
@@ -62,6 +64,7 @@ class GenericOp(HighOp):
     sources = var_operand_def(TENSOR)
     maps = prop_def(base(ArrayAttr))
     iterators = prop_def(base(ArrayAttr))
+    element = optional_type_prop()
     result = result_def(TENSOR)
     body = region_def("single_block")
 
@@ -73,12 +76,19 @@ class GenericOp(HighOp):
         iterators: Sequence[str],
         body: Block,
         location: LocationAttr | None = None,
+        element: Attribute | None = None,
     ) -> Self:
         """The operator with that body; raises `VerifyException` where something does not fit."""
+        properties: dict[str, Attribute] = {
+            "maps": maps_attribute(maps),
+            "iterators": ArrayAttr(map(StringAttr, iterators)),
+        }
+        if element is not None and element != signless(element):
+            properties["element"] = element
         op = cls.create(
             operands=sources,
             result_types=[NoneAttr()],
-            properties={"maps": maps_attribute(maps), "iterators": ArrayAttr(map(StringAttr, iterators))},
+            properties=properties,
             regions=[Region(body)],
             location=location,
         )
@@ -106,6 +116,14 @@ class GenericOp(HighOp):
         """The chain of stages."""
         return self.body.block
 
+    def result_element(self) -> Attribute:
+        """The element type of the result; raises `VerifyException` where the body computes another one."""
+        (result,) = yielded_rows(self.own_body())
+        computed = element_at(result.type)
+        element = computed if self.element is None else self.element
+        require(signless(element) == computed, f"the body yields {computed}, which is no {element}")
+        return element
+
     def space(self) -> Sizes:
         """The sizes of the index space; raises `VerifyException` where a dimension has no operand."""
         kinds, (*maps, _) = self.kinds(), self.own_maps()
@@ -121,9 +139,7 @@ class GenericOp(HighOp):
         verify_kinds(self.kinds())
         verify_arguments(self)
         verify_program(self)
-        (result,) = yielded_rows(self.own_body())
-        axes = result_axes(self)
-        return (tensor(tuple(space[axis] for axis in axes), element_at(result.type)),)
+        return (tensor(tuple(space[axis] for axis in result_axes(self)), self.result_element()),)
 
     def arithmetic(self) -> Arithmetic:
         space = tuple(map(largest, self.space()))

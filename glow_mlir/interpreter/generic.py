@@ -12,10 +12,11 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.generic import GenericOp, result_axes, yielded_rows
 from glow_mlir.dialects.shapes import Shape
-from glow_mlir.dialects.stages import StageOp, element_at
+from glow_mlir.dialects.stages import StageOp
 from glow_mlir.interpreter.index_space import as_stored, index_array, signless_array
 from glow_mlir.interpreter.scalar import evaluate, evaluate_op
 from glow_mlir.ir.registry import semantics
+from glow_mlir.ir.traversal import own_operations
 
 Array = np.ndarray
 
@@ -64,7 +65,7 @@ def generic(op: GenericOp, sources: Sequence[Array]) -> Array:
     block = op.own_body()
     seen = [signless_array(index_array(array, affine)) for array, affine in zip(sources, maps, strict=False)]
     values: dict[SSAValue, Any] = dict(zip(block.args, seen, strict=True))
-    for inner in block.ops:
+    for inner in own_operations(block):
         if isinstance(inner, StageOp):
             _run_stage(inner, values, extents)
         elif inner.results:
@@ -74,7 +75,7 @@ def generic(op: GenericOp, sources: Sequence[Array]) -> Array:
     whole = np.broadcast_to(values[result], [size if d in axes else 1 for d, size in enumerate(extents)])
     rest = tuple(d for d in range(len(extents)) if d not in axes)
     stored = np.ascontiguousarray(whole.transpose((*axes, *rest)).reshape([extents[axis] for axis in axes]))
-    return as_stored(stored, numpy_dtype(element_at(result.type)), stored.shape)
+    return as_stored(stored, numpy_dtype(op.result_element()), stored.shape)
 
 
 def space_of(maps: Sequence[AffineMap], rank: int, shapes: Sequence[Shape]) -> Shape:
@@ -99,4 +100,5 @@ def _run_stage(stage: StageOp, values: dict[SSAValue, Any], extents: Shape) -> N
         fold, initial = FOLDS[words[place]]
         with np.errstate(all="ignore"):
             whole = np.broadcast_to(array, shape)
-            values[result] = fold(whole, axis=along, keepdims=True, initial=initial(array.dtype))
+            folded = fold(whole, axis=along, keepdims=True, initial=initial(array.dtype))
+            values[result] = folded.astype(array.dtype)  # numpy sums integers in wider ones.

@@ -119,6 +119,8 @@ __all__ = [
     "minimum",
     "not_equal",
     "power",
+    "reduce_fmax",
+    "reduce_fmin",
     "reduce_max",
     "reduce_mean",
     "reduce_min",

@@ -107,7 +107,8 @@ class Tensor:
 
 def _joined(arguments: Sequence[Tensor | Number]) -> frozenset[str]:
     """The dimensions of values that meet."""
-    return frozenset().union(*(argument.dimensions for argument in arguments if isinstance(argument, Tensor)))
+    parts = (argument for argument in arguments if isinstance(argument, Tensor))
+    return frozenset(name for part in parts for name in part.dimensions)
 
 
 def _element(word: str, arguments: Sequence[Tensor | Number]) -> Attribute:

@@ -19,6 +19,7 @@ from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of, tensor
 from glow_mlir.dialects.stages import RowType
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
+from glow_mlir.ir.registry import IMPORTERS
 from glow_mlir.kernels.expressions import Tensor, cast
 from glow_mlir.kernels.signature import Access, Signature
 from glow_mlir.kernels.staging import Staging, parallel_dimensions
@@ -65,7 +66,7 @@ class Kernel:
         block = Block(arg_types=[_row(value, affine, kinds) for value, affine in zip(operands, maps)])
         Staging(root, block, numbers, frozenset(parallel), sizes).run()
         try:
-            return GenericOp.of(operands, maps, kinds, block, location)
+            return GenericOp.of(operands, maps, kinds, block, location, root.element)
         except VerifyException as error:
             raise self._error(str(error)) from error
 
@@ -79,6 +80,19 @@ class Kernel:
         op = self.operator(*values.values(), location=named_location(self.name), **parameters)
         builder.add_output(self.signature.result.name, builder.insert(op).results[0])
         return builder.finish(self.name)
+
+    def onnx_operator(self, name: str, domain: str, since: int = 1) -> None:
+        """
+        Let the ONNX operator of that name in a domain be the kernel, from an opset version on.
+
+        Attributes give the parameters of their names. Raises `PackageError` where the operator is known already.
+        """
+        IMPORTERS.add((domain, name, since), self._imported)
+
+    def _imported(self, node: Any) -> SSAValue:
+        """What a node of ONNX becomes."""
+        given = {name: _attribute(node, name, default) for name, default in self.parameters.items() if node.has(name)}
+        return node.insert(self.operator(*node.present(), location=node.location, **given)).results[0]
 
     def __call__(self, *arrays: np.ndarray, **parameters: Any) -> np.ndarray:
         """What machine code gives for arrays; compiled once for each set of shapes, element types and parameters."""
@@ -164,6 +178,11 @@ def _parameters(function: Callable[..., Any], signature: Signature) -> dict[str,
             hint="name operands alike; other parameters need defaults",
         )
     return {item.name: item.default for item in listed[len(names) :]}
+
+
+def _attribute(node: Any, name: str, default: Any) -> Any:
+    """An attribute of a node of ONNX, of the type of a default."""
+    return node.int(name) if isinstance(default, int) else node.float(name)
 
 
 def _is_half(element: Attribute) -> bool:

@@ -73,10 +73,10 @@ class Staging:
                 self.made[part] = self.block.args[part.operand]
             if part.counted:
                 self.made[part] = self._count(part)
-        left = [part for part in postorder(self.root) if part.along]
+        left: list[Tensor] = [part for part in postorder(self.root) if part.along]
         while left:
             # What is kept is kept by the smallest stage that reads it.
-            first = min(filter(self._is_ready, left), key=lambda part: len(self._space(part)))
+            first = min([part for part in left if self._is_ready(part)], key=lambda part: len(self._space(part)))
             self._fold([first, *(part for part in left if part is not first and self._joins(part, first))])
             left = [part for part in left if part not in self.made]
         result = self._scalar(self.root) if not self.rows(self.root) else self._row(self.root)

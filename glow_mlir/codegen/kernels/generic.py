@@ -11,7 +11,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self, cast
 
 from xdsl.dialects import arith
@@ -36,8 +35,9 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import contiguous_strides, strides_of
 from glow_mlir.dialects.shapes import Shape, element_of
 from glow_mlir.dialects.sizes import largest
-from glow_mlir.dialects.stages import RowType, StageOp, dimensions_of, element_at, stages_of
+from glow_mlir.dialects.stages import RowType, StageOp, dimensions_of, element_at, scalar_ops_of, stages_of
 from glow_mlir.dialects.target import Target
+from glow_mlir.ir.traversal import own_operations
 
 Combine = Callable[[Builder, Value, Value], Value]
 
@@ -166,7 +166,8 @@ class Program:
         """How many lines lie side by side in memory of rows that are kept: in lanes, or one after the other."""
         if not self.runs_along_lines:
             return 1, 1
-        lines = Lines.of(tuple(map(largest, self.op.space())), self.rows, self.operand_strides())
+        space = tuple(map(largest, self.op.space()))
+        lines = lines_over(space, range(len(space)), self.rows, self.operand_strides())
         count = side_by_side(lines, self.element, target, self.alone(target))
         vectors = kernel_costs(target).independent_vectors // count
         return (lanes_for(target, self.element, (0,), vectors), 1) if lines.across else (1, count)
@@ -185,11 +186,12 @@ class GenericKernel(Kernel):
         if kind_of(op) is not GenericOp:
             return False
         block = cast(GenericOp, op).own_body()
-        ops = [inner for inner in block.walk() if inner.results and not isinstance(inner, StageOp)]
         rows = (value.type for stage in stages_of(block) for value in stage.results)
         stored = [element_at(type_) for type_ in rows if isinstance(type_, RowType)]
         stored += [element_of(value) for value in cast(GenericOp, op).outputs()]
-        return all(map(can_emit, ops)) and not any(is_bool(element) or is_narrow(element) for element in stored)
+        return all(map(can_emit, scalar_ops_of(block))) and not any(
+            is_bool(element) or is_narrow(element) for element in stored
+        )
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         program = Program(op)
@@ -240,7 +242,7 @@ class Emission(ABC):
         plain = Sink.of(call)
         sink = Stored(plain.operand, plain.epilogue, plain.planes)
         strides = [*program.operand_strides(), *program.plane_strides([plane.strides for plane in sink.planes])]
-        places = {
+        places: dict[SSAValue, Place] = {
             argument: Place(number, operand)
             for number, (argument, operand) in enumerate(zip(program.block.args, call.many("sources"), strict=True), 1)
         }
@@ -317,7 +319,7 @@ class Emission(ABC):
             return folded
 
         if not words:
-            line.each(partial(step, values=[]))
+            line.each(lambda position, offsets, lanes: _nothing(step(position, offsets, lanes, [])))
             return
         elements = [value.type for value in stage.yielded[: len(words)]]
         initial = [(COMBINE[word][0](element), element) for word, element in zip(words, elements)]
@@ -335,7 +337,7 @@ class Emission(ABC):
         """Run the chain where the operands of which there is one element are at a line; `stage` runs a stage."""
         scalars: dict[SSAValue, Value] = {}
         self._read_scalars(line, scalars)
-        for op in self.program.block.ops:
+        for op in own_operations(self.program.block):
             if isinstance(op, StageOp):
                 stage(op, scalars)
             elif op.results:
@@ -364,7 +366,8 @@ class AlongLines(Emission):
 
     def emit(self) -> None:
         call, program = self.call, self.program
-        lines = Lines.of(call.extents(program.op.space()), program.rows, self.strides)
+        space = call.extents(program.op.space())
+        lines = lines_over(space, range(len(space)), program.rows, self.strides)
         count = side_by_side(lines, program.element, call.target, program.alone(call.target))
         width = lanes_for(call.target, program.element, (0,), kernel_costs(call.target).independent_vectors // count)
         lines.each(self.b, width, self._line, call.share("lines"), count)
@@ -398,13 +401,10 @@ class AtPoints(Emission):
         self, stage: StageOp, scalars: dict[SSAValue, Value], space: Extents, starts: Sequence[Index]
     ) -> None:
         """Run a stage along lines that lie along what it folds, or along all that it runs over."""
-        over, target = stage.space, self.call.target
-        walked = self._walked(stage)
-        strides = [
-            tuple(steps[d] if number in walked else 0 for d in over) for number, steps in enumerate(self.strides)
-        ]
-        axes = [over.index(number) for number in stage.folded or over]
-        lines = Lines.of([space[number] for number in over], axes, strides)
+        target, walked = self.call.target, self._walked(stage)
+        nothing = (0,) * len(space)
+        strides = [steps if number in walked else nothing for number, steps in enumerate(self.strides)]
+        lines = lines_over(space, stage.space, stage.folded or stage.space, strides)
         vectors = kernel_costs(target).independent_vectors
         count = lines.side_by_side(vectors)
         width = lanes_for(target, self.program.element, (0,), 2 * vectors if lines.across else vectors // count)
@@ -425,11 +425,33 @@ class AtPoints(Emission):
         return numbers | set(self.sink_numbers if self.program.result in stage.results else ())
 
 
+def lines_over(space: Extents, dimensions: Sequence[int], along: Sequence[int], strides: Sequence[Shape]) -> Lines:
+    """
+    Lines along some dimensions of an index space, for each index of others; operands move by `strides`.
+
+    Dimensions with long strides are outer loops, and those along lines are innermost, unless neighbours along another
+    one are neighbours in memory: then lanes have a line each.
+    """
+    ordered = sorted(dimensions, key=lambda dimension: -sum(steps[dimension] for steps in strides))
+    outer = [dimension for dimension in ordered if dimension not in along]
+    inner = [dimension for dimension in ordered if dimension in along]
+    is_even = bool(outer) and all(steps[outer[-1]] in (0, 1) for steps in strides)
+    order = inner + outer if is_even else outer + inner
+    picked = [tuple(steps[dimension] for dimension in order) for steps in strides]
+    return Lines.of([space[dimension] for dimension in order], [order.index(dimension) for dimension in inner], picked)
+
+
+def _nothing(values: Sequence[Value]) -> None:
+    """Drop what a step without folds gives: no values."""
+    assert not values
+
+
 def _factors(value: SSAValue) -> tuple[SSAValue, ...]:
     """The factors of a product of floats that nothing else needs; any other value itself."""
     op = value.owner
-    is_product = isinstance(op, arith.MulfOp) and value.has_one_use()
-    return tuple(op.operands) if is_product else (value,)
+    if isinstance(op, arith.MulfOp) and value.has_one_use():
+        return tuple(op.operands)
+    return (value,)
 
 
 def _captured(stage: StageOp, scalars: Mapping[SSAValue, Value]) -> list[SSAValue]:

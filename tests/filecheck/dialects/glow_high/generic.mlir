@@ -1,0 +1,67 @@
+// Chains of stages, printed and parsed back.
+
+// RUN: glow-opt %s | glow-opt | filecheck %s
+// RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
+// RUN: glow-opt %s -p 'glow-high-to-glow-low' | glow-opt | filecheck %s --check-prefix=LOW
+
+#ij = affine_map<(d0, d1) -> (d0, d1)>
+#i = affine_map<(d0, d1) -> (d0)>
+#j = affine_map<(d0, d1) -> (d1)>
+
+// CHECK-LABEL: glow_high.func @softmax(
+// CHECK:         %0 = glow_high.generic %x {maps = [#map, #map], iterators = ["parallel", "row"]} {
+// CHECK-NEXT:    ^bb0(%row: !glow.row<f32, [1]>):
+// CHECK-NEXT:      %peak = glow.stage(%row) over [1] fold [maxnumf] along [1] {
+// CHECK-NEXT:      ^bb{{[0-9]+}}(%e: f32):
+// CHECK-NEXT:        glow.yield %e : f32
+// CHECK-NEXT:      } : f32
+// CHECK-NEXT:      %sum, %powers = glow.stage(%row) over [1] fold [add] along [1] {
+// CHECK:           } : f32, !glow.row<f32, [1]>
+// CHECK-NEXT:      %quotients = glow.stage(%powers) over [1] {
+// CHECK:           } : !glow.row<f32, [1]>
+// CHECK-NEXT:      glow.yield %{{.*}} : !glow.row<f32, [1]>
+// CHECK-NEXT:    } : tensor<8x16xf32>
+
+// LOW-LABEL: glow_low.func @softmax(
+// LOW:         glow_low.generic @out %{{.*}}, @in %x {maps = [#map, #map], iterators = ["parallel", "row"]} {
+// LOW-NEXT:    ^bb0(%{{.*}}: !glow.row<f32, [1]>):
+// LOW-NEXT:      %{{.*}} = glow.stage(%{{.*}}) over [1] fold [maxnumf] along [1] {
+glow_high.func @softmax(%x: tensor<8x16xf32>) {
+  %0 = glow_high.generic %x {maps = [#ij, #ij], iterators = ["parallel", "row"]} {
+  ^bb0(%row: !glow.row<f32, [1]>):
+    %peak = glow.stage(%row) over [1] fold [maxnumf] along [1] {
+    ^bb1(%e: f32):
+      glow.yield %e : f32
+    } : f32
+    %sum, %powers = glow.stage(%row) over [1] fold [add] along [1] {
+    ^bb1(%e: f32):
+      %difference = arith.subf %e, %peak : f32
+      %power = math.exp %difference : f32
+      glow.yield %power, %power : f32, f32
+    } : f32, !glow.row<f32, [1]>
+    %quotients = glow.stage(%powers) over [1] {
+    ^bb1(%e: f32):
+      %quotient = arith.divf %e, %sum : f32
+      glow.yield %quotient : f32
+    } : !glow.row<f32, [1]>
+    glow.yield %quotients : !glow.row<f32, [1]>
+  } : tensor<8x16xf32>
+}
+
+// A scalar for each point, an operand that broadcasts, and a row of which there are no elements before run time.
+
+// CHECK-LABEL: glow_high.func @dot(
+// CHECK:         %0 = glow_high.generic %x, %w {maps = [#map, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0)>], iterators = ["parallel", "reduction"]} {
+// CHECK:         } : tensor<?xf32, #glow.sizes<[batch], batch = 1 to 8>>
+glow_high.func @dot(%x: tensor<?x16xf32, #glow.sizes<[batch], batch = 1 to 8>>, %w: tensor<16xf32>) {
+  %0 = glow_high.generic %x, %w {maps = [#ij, #j, #i], iterators = ["parallel", "reduction"]} {
+  ^bb0(%row: !glow.row<f32, [1]>, %weights: !glow.row<f32, [1]>):
+    %sum = glow.stage(%row, %weights) over [1] fold [add] along [1] {
+    ^bb1(%a: f32, %b: f32):
+      %product = arith.mulf %a, %b : f32
+      glow.yield %product : f32
+    } : f32
+    %root = math.sqrt %sum : f32
+    glow.yield %root : f32
+  } : tensor<?xf32, #glow.sizes<[batch], batch = 1 to 8>>
+}
