@@ -26,8 +26,18 @@ from glow_mlir.codegen.kernels.side_by_side import Alone, normalization_alone, s
 from glow_mlir.codegen.lines import Line, Lines, concatenated, moved_by
 from glow_mlir.codegen.math.narrow import from_memory, in_memory, to_memory
 from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, emit_scalar_ops
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import (
+    Buffer,
+    Choice,
+    Kernel,
+    KernelCall,
+    Operand,
+    Tiles,
+    kind_of,
+    tiles_of,
+)
 from glow_mlir.codegen.selection.tables import kernel
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.affine_maps import strides_over
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_narrow
 from glow_mlir.dialects.glow_high.generic import GenericOp, yielded_rows
@@ -38,6 +48,9 @@ from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.stages import RowType, StageOp, dimensions_of, element_at, scalar_ops_of, stages_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir.traversal import own_operations
+
+LINES = "lines"
+"""The tile that says how many lines are taken side by side."""
 
 Combine = Callable[[Builder, Value, Value], Value]
 
@@ -162,15 +175,42 @@ class Program:
         chains = sum(count_chains(stage.body.block) for stage in stages_of(self.block))
         return softmax_alone(target) if chains else normalization_alone(target)
 
-    def line_layout(self, target: Target) -> tuple[int, int]:
-        """How many lines lie side by side in memory of rows that are kept: in lanes, or one after the other."""
+    def lines(self, space: Extents, strides: Sequence[Shape]) -> Lines:
+        """The lines of the whole index space."""
+        return lines_over(space, range(len(space)), self.rows, strides)
+
+    def count(self, lines: Lines, target: Target) -> int:
+        """How many lines are taken side by side: as many as was chosen, else as many as should pay."""
+        chosen = tiles_of(self.op).get(LINES)
+        return side_by_side(lines, self.element, target, self.alone(target)) if chosen is None else chosen
+
+    def width(self, target: Target, count: int) -> int:
+        """How many lanes a line has at once, where so many lines are taken side by side."""
+        return lanes_for(target, self.element, (0,), kernel_costs(target).independent_vectors // count)
+
+    def largest_lines(self) -> Lines:
+        """The lines where all sizes are as large as they may be."""
+        return self.lines(tuple(map(largest, self.op.space())), self.operand_strides())
+
+    def elements_a_line(self, target: Target) -> int:
+        """How often rows that are kept lie in memory: for each lane that is a line, or for each line side by side."""
         if not self.runs_along_lines:
-            return 1, 1
-        space = tuple(map(largest, self.op.space()))
-        lines = lines_over(space, range(len(space)), self.rows, self.operand_strides())
-        count = side_by_side(lines, self.element, target, self.alone(target))
-        vectors = kernel_costs(target).independent_vectors // count
-        return (lanes_for(target, self.element, (0,), vectors), 1) if lines.across else (1, count)
+            return 1
+        lines = self.largest_lines()
+        count = self.count(lines, target)
+        return self.width(target, count) if lines.across else count
+
+    def candidates(self, target: Target) -> list[Tiles]:
+        """How many lines can be taken side by side, the best guess first; empty tiles where there is no choice."""
+        if not self.runs_along_lines:
+            return [{}]
+        lines = self.largest_lines()
+        most = lines.side_by_side(kernel_costs(target).independent_vectors)
+        guess = self.count(lines, target)
+        others = (1 << power for power in range(most.bit_length()))
+        return (
+            [{LINES: count} for count in (guess, *(other for other in others if other != guess))] if most > 1 else [{}]
+        )
 
 
 @kernel("generic")
@@ -181,6 +221,7 @@ class GenericKernel(Kernel):
     AXES = ("lines",)
     EPILOGUE = True
     RUN_TIME_SIZES = True
+    SUMMING = (LINES,)
 
     def accepts(self, op: Operation) -> bool:
         if kind_of(op) is not GenericOp:
@@ -193,9 +234,16 @@ class GenericKernel(Kernel):
             is_bool(element) or is_narrow(element) for element in stored
         )
 
+    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+        return Program(op).candidates(target) if isinstance(op, Instruction) else ({},)
+
+    def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
+        tiles = Program(op).candidates(target)
+        return {LINES: Choice([found[LINES] for found in tiles])} if LINES in tiles[0] else {}
+
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         program = Program(op)
-        times = math.prod(program.line_layout(target))
+        times = program.elements_a_line(target)
         return [((times * program.kept_size(value),), element_at(value.type)) for value in program.kept]
 
     def private(self, op: Instruction) -> Sequence[int]:
@@ -367,10 +415,9 @@ class AlongLines(Emission):
     def emit(self) -> None:
         call, program = self.call, self.program
         space = call.extents(program.op.space())
-        lines = lines_over(space, range(len(space)), program.rows, self.strides)
-        count = side_by_side(lines, program.element, call.target, program.alone(call.target))
-        width = lanes_for(call.target, program.element, (0,), kernel_costs(call.target).independent_vectors // count)
-        lines.each(self.b, width, self._line, call.share("lines"), count)
+        lines = program.lines(space, self.strides)
+        count = program.count(lines, call.target)
+        lines.each(self.b, program.width(call.target, count), self._line, call.share("lines"), count)
 
     def _line(self, line: Line) -> None:
         """Run the chain along a line, or along some side by side."""
