@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.dialects.affine_maps import affine_maps, maps_attribute, verify_maps
 from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
 from glow_mlir.dialects.element_types import signless
+from glow_mlir.dialects.generic_form import KINDS, PARALLEL, REDUCTION, ROW, GenericForm
 from glow_mlir.dialects.glow_high.base import HighOp, parse_operands, split_known, visible_properties
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import TENSOR
@@ -25,12 +26,6 @@ from glow_mlir.dialects.shapes import Shape, element_of, require, tensor
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.stages import RowType, StageOp, YieldOp, dimensions_of, element_at, verify_scalar
 from glow_mlir.support.symbols import Sizes
-
-PARALLEL, ROW, REDUCTION = "parallel", "row", "reduction"
-"""
-Kinds of dimensions: of the result, each index for itself; of the result, all indices in one chain of stages; not of it.
-"""
-KINDS = (PARALLEL, ROW, REDUCTION)
 
 
 @irdl_op_definition
@@ -69,27 +64,19 @@ class GenericOp(HighOp):
     body = region_def("single_block")
 
     @classmethod
-    def of(
-        cls,
-        sources: Sequence[SSAValue],
-        maps: Sequence[AffineMap],
-        iterators: Sequence[str],
-        body: Block,
-        location: LocationAttr | None = None,
-        element: Attribute | None = None,
-    ) -> Self:
-        """The operator with that body; raises `VerifyException` where something does not fit."""
+    def of(cls, sources: Sequence[SSAValue], form: GenericForm, location: LocationAttr | None = None) -> Self:
+        """The operator of that form, whose block becomes its body; raises `VerifyException` for what does not fit."""
         properties: dict[str, Attribute] = {
-            "maps": maps_attribute(maps),
-            "iterators": ArrayAttr(map(StringAttr, iterators)),
+            "maps": maps_attribute(form.maps),
+            "iterators": ArrayAttr(map(StringAttr, form.kinds)),
         }
-        if element is not None and element != signless(element):
-            properties["element"] = element
+        if form.element != signless(form.element):
+            properties["element"] = form.element
         op = cls.create(
             operands=sources,
             result_types=[NoneAttr()],
             properties=properties,
-            regions=[Region(body)],
+            regions=[Region(form.block)],
             location=location,
         )
         try:
@@ -115,6 +102,10 @@ class GenericOp(HighOp):
     def own_body(self) -> Block:
         """The chain of stages."""
         return self.body.block
+
+    def generic_form(self) -> GenericForm:
+        """The maps, kinds and stages, as they are."""
+        return GenericForm(tuple(self.own_maps()), tuple(self.kinds()), self.own_body(), self.result_element())
 
     def result_element(self) -> Attribute:
         """The element type of the result; raises `VerifyException` where the body computes another one."""

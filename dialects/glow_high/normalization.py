@@ -8,13 +8,16 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
 
+from glow_mlir.dialects.expressions import Tensor, exp, fma, log, reduce_fmax, reduce_sum, sqrt
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names, broadcast_access, mean_along
 from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.glow_high.ranges import NEGATIVE, UNIT, Range
 from glow_mlir.dialects.glow_high.samples import Samples, like_first
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, over_trailing_axes
+from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
-from glow_mlir.dialects.properties import float_prop, int_prop, integer
+from glow_mlir.dialects.properties import float_prop, int_prop, integer, number
 from glow_mlir.dialects.shapes import (
     Shape,
     broadcast,
@@ -62,6 +65,16 @@ class AlongAxis(Normalization):
         rank = rank_of(self.input)
         return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
 
+    def folded(self) -> tuple[str, ...]:
+        """The dimension that the function is taken along; a scalar has none."""
+        names = axis_names(rank_of(self.input))
+        return (names[normalize_axis(integer(self.axis), len(names))],) if names else ()
+
+    def notation(self) -> Signature:
+        """Input and result have the same axes."""
+        names = axis_names(rank_of(self.input))
+        return Signature((Access("input", names),), Access("result", names))
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         normalize_axis(integer(self.axis), rank_of(self.input))
         return same_as_input(self, self.input, "the operator")
@@ -71,7 +84,7 @@ class AlongAxis(Normalization):
 
 
 @irdl_op_definition
-class SoftmaxOp(AlongAxis):
+class SoftmaxOp(AlongAxis, Expressed):
     """
     exp(x) divided by the sum of exp(x) along `axis` (ONNX Softmax), without overflow.
 
@@ -82,15 +95,27 @@ class SoftmaxOp(AlongAxis):
 
     name = "glow_high.softmax"
 
+    def expression(self, *operands: Tensor) -> Tensor:
+        (x,) = operands
+        # Where an element is no number, the sum of the exponentials tells.
+        power = exp(x - reduce_fmax(x, self.folded()))
+        return power * (1.0 / reduce_sum(power, self.folded()))
+
     def result_range(self, operands: Sequence[Range]) -> Range:
         return UNIT
 
 
 @irdl_op_definition
-class LogSoftmaxOp(AlongAxis):
+class LogSoftmaxOp(AlongAxis, Expressed):
     """The logarithm of softmax along `axis` (ONNX LogSoftmax), without overflow."""
 
     name = "glow_high.log_softmax"
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        (x,) = operands
+        peak = reduce_fmax(x, self.folded())
+        # Two differences: the sum of both subtrahends would lose the smaller one's digits.
+        return x - peak - log(reduce_sum(exp(x - peak), self.folded()))
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return NEGATIVE
@@ -200,6 +225,19 @@ def trailing_axes(value: SSAValue, axis: Attribute) -> tuple[int, ...]:
     return tuple(range(normalize_axis(integer(axis), rank), rank))
 
 
+def broadcasting_notation(operands: Sequence[SSAValue]) -> Signature:
+    """The notation of an operator whose operands broadcast to the first, which is as large as the result."""
+    sizes = sizes_of(operands[0])
+    accesses = [broadcast_access(f"operand{number}", value, sizes) for number, value in enumerate(operands)]
+    return Signature(tuple(accesses), Access("result", axis_names(len(sizes))))
+
+
+def mean_of(value: SSAValue, x: Tensor, axes: Sequence[int]) -> Tensor:
+    """The mean along some axes of what has an element for each of `value`."""
+    names, sizes = axis_names(rank_of(value)), sizes_of(value)
+    return mean_along(x, [names[axis] for axis in axes], tuple(sizes[axis] for axis in axes))
+
+
 def require_broadcast(operands: tuple[SSAValue, ...], shape: Sizes) -> None:
     """Raise unless each operand broadcasts to `shape`."""
     for operand in operands:
@@ -208,7 +246,7 @@ def require_broadcast(operands: tuple[SSAValue, ...], shape: Sizes) -> None:
 
 
 @irdl_op_definition
-class LayerNormalizationOp(Normalization):
+class LayerNormalizationOp(Normalization, Expressed):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + bias over all axes from `axis` on (ONNX LayerNormalization).
 
@@ -241,12 +279,23 @@ class LayerNormalizationOp(Normalization):
         require_broadcast(self.inputs()[1:], sizes_of(self.input))
         return same_as_input(self, self.input, "layer_normalization")
 
+    def notation(self) -> Signature:
+        return broadcasting_notation(self.inputs())
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        x, scale, *bias = operands
+        axes = self.normalized_axes()
+        difference = x - mean_of(self.input, x, axes)
+        factor = 1.0 / sqrt(mean_of(self.input, difference * difference, axes) + number(self.epsilon))
+        value = difference * factor
+        return fma(value, scale, bias[0]) if bias else value * scale
+
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         return over_trailing_axes(self, self.normalized_axes()[0], permutation)
 
 
 @irdl_op_definition
-class RmsNormalizationOp(Normalization):
+class RmsNormalizationOp(Normalization, Expressed):
     """
     x / sqrt(mean of squares + `epsilon`) · scale over all axes from `axis` on (ONNX RMSNormalization).
 
@@ -273,6 +322,14 @@ class RmsNormalizationOp(Normalization):
         self.normalized_axes()
         require_broadcast(self.inputs()[1:], sizes_of(self.input))
         return same_as_input(self, self.input, "rms_normalization")
+
+    def notation(self) -> Signature:
+        return broadcasting_notation(self.inputs())
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        x, scale = operands
+        squares = mean_of(self.input, x * x, self.normalized_axes())
+        return x * (1.0 / sqrt(squares + number(self.epsilon))) * scale
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         return over_trailing_axes(self, self.normalized_axes()[0], permutation)

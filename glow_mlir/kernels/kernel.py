@@ -9,21 +9,18 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
-from xdsl.ir import Attribute, Block, SSAValue
-from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.element_types import element_type, is_float, is_narrow_float, number_width, signless
-from glow_mlir.dialects.glow_high.generic import PARALLEL, REDUCTION, ROW, GenericOp
+from glow_mlir.dialects.element_types import element_type
+from glow_mlir.dialects.expressions import Tensor
+from glow_mlir.dialects.generic_form import generic_form, operand_tensors, rounded
+from glow_mlir.dialects.glow_high.generic import GenericOp
+from glow_mlir.dialects.index_notation import Signature
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of, tensor
-from glow_mlir.dialects.stages import RowType
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.ir.registry import IMPORTERS
-from glow_mlir.kernels.expressions import Tensor, cast
-from glow_mlir.kernels.signature import Access, Signature
-from glow_mlir.kernels.staging import Staging, parallel_dimensions
-from glow_mlir.support.symbols import Size
 
 MOST_KEPT = 64
 """How many compiled forms of a kernel are kept for calls with arrays; the one that was used last stays longest."""
@@ -51,23 +48,12 @@ class Kernel:
         `parameters` are those of the function that have defaults. Raises `InputError` for operands that do not fit, and
         `OptionError` for what the function cannot mean.
         """
-        expanded = self._expanded([rank_of(value) for value in operands])
-        root = self._traced(expanded, [element_of(value) for value in operands], parameters)
-        unknown = sorted(set(expanded.result.axes) ^ root.dimensions)
-        if unknown:
-            raise self._error(f"it gives a value over {_listed(root.dimensions)}, not {_listed(expanded.result.axes)}")
-        parallel = parallel_dimensions(root, expanded.result.axes)
-        rest = [name for name in expanded.dimensions() if name not in parallel]
-        numbers = {name: number for number, name in enumerate((*parallel, *rest))}
-        sizes = self._sizes(expanded, operands)
-        maps = [_map(access, numbers, sizes, sizes_of(value)) for access, value in zip(expanded.operands, operands)]
-        maps.append(_map(expanded.result, numbers, sizes, [sizes[axis] for axis in expanded.result.axes]))
-        kinds = [PARALLEL] * len(parallel) + [ROW if name in expanded.result.axes else REDUCTION for name in rest]
-        block = Block(arg_types=[_row(value, affine, kinds) for value, affine in zip(operands, maps)])
-        Staging(root, block, numbers, frozenset(parallel), sizes).run()
+        signature = self._expanded([rank_of(value) for value in operands])
+        elements, shapes = [element_of(value) for value in operands], [sizes_of(value) for value in operands]
+        root = self._traced(signature, elements, parameters)
         try:
-            return GenericOp.of(operands, maps, kinds, block, location, root.element)
-        except VerifyException as error:
+            return GenericOp.of(operands, generic_form(signature, root, elements, shapes), location)
+        except (ValueError, VerifyException) as error:
             raise self._error(str(error)) from error
 
     def module(self, *operands: Attribute, **parameters: Any) -> ModuleOp:
@@ -123,29 +109,11 @@ class Kernel:
         if unknown := sorted(set(parameters) - set(self.parameters)):
             known = ", ".join(self.parameters) or "it has none"
             raise self._error(f"there is no parameter '{unknown[0]}'", f"parameters are: {known}")
-        tensors: list[Tensor] = []
-        for number, (access, element) in enumerate(zip(signature.operands, elements, strict=True)):
-            names = frozenset(axis for axis in access.axes if axis != "1")
-            given = Tensor(element, names, access.name, operand=number)
-            tensors.append(cast(given, "float32") if _is_half(element) else given)
+        tensors = operand_tensors(signature, elements)
         root = self.function(*tensors, **{**self.parameters, **parameters})
         if not isinstance(root, Tensor):
             raise self._error(f"it gives {type(root).__name__}, and no value of its operands")
-        first = elements[0]
-        is_rounded = _is_half(first) and is_float(root.element)
-        return Tensor(first, root.dimensions, "convert", (root,)) if is_rounded else root
-
-    def _sizes(self, signature: Signature, operands: Sequence[SSAValue]) -> dict[str, Size]:
-        """How long each dimension is; leading axes of one element broadcast."""
-        sizes: dict[str, Size] = {}
-        for access, value in zip(signature.operands, operands, strict=True):
-            for axis, size in zip(access.axes, sizes_of(value), strict=True):
-                known = sizes.setdefault(axis, size)
-                if axis.startswith("...") and known == 1:
-                    sizes[axis] = size
-                elif known != size and not (axis.startswith("...") and size == 1):
-                    raise InputError(f"kernel {self.name}: dimension '{axis}' is {known} and {size} long")
-        return sizes
+        return rounded(root, elements[0])
 
     def _count(self, count: int) -> InputError:
         names = ", ".join(access.name for access in self.signature.operands)
@@ -183,26 +151,3 @@ def _parameters(function: Callable[..., Any], signature: Signature) -> dict[str,
 def _attribute(node: Any, name: str, default: Any) -> Any:
     """An attribute of a node of ONNX, of the type of a default."""
     return node.int(name) if isinstance(default, int) else node.float(name)
-
-
-def _is_half(element: Attribute) -> bool:
-    return is_narrow_float(element) or (is_float(element) and number_width(element) == 16)
-
-
-def _map(access: Access, numbers: Mapping[str, int], sizes: Mapping[str, Size], own: Sequence[Size]) -> AffineMap:
-    """The map of a tensor from the index space."""
-    results: list[AffineExpr] = [
-        AffineConstantExpr(0) if axis == "1" or (size == 1 and sizes[axis] != 1) else AffineDimExpr(numbers[axis])
-        for axis, size in zip(access.axes, own, strict=True)
-    ]
-    return AffineMap(len(numbers), 0, tuple(results))
-
-
-def _row(value: SSAValue, affine: AffineMap, kinds: Sequence[str]) -> Attribute:
-    """The type of the argument for an operand."""
-    used = [expression.position for expression in affine.results if isinstance(expression, AffineDimExpr)]
-    return RowType.over(signless(element_of(value)), [number for number in used if kinds[number] != PARALLEL])
-
-
-def _listed(names: Sequence[str] | frozenset[str]) -> str:
-    return f"[{', '.join(sorted(names))}]"

@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -40,14 +40,18 @@ from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.affine_maps import strides_over
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_narrow
-from glow_mlir.dialects.glow_high.generic import GenericOp, yielded_rows
+from glow_mlir.dialects.generic_form import GenericForm
+from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_high.expressed import Expressed
+from glow_mlir.dialects.glow_high.generic import GenericOp, dimensions_in, yielded_rows
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import contiguous_strides, strides_of
-from glow_mlir.dialects.shapes import Shape, element_of
+from glow_mlir.dialects.shapes import Shape, element_of, sizes_of
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.stages import RowType, StageOp, dimensions_of, element_at, scalar_ops_of, stages_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir.traversal import own_operations
+from glow_mlir.support.symbols import Sizes
 
 LINES = "lines"
 """The tile that says how many lines are taken side by side."""
@@ -81,6 +85,28 @@ COMBINE: Mapping[str, tuple[Callable[[Attribute], float], Combine]] = {
 """Word of a fold → what it starts from, for an element type, and how it takes in an element, the second one."""
 
 
+MOST_FORMS = 1 << 8
+"""Of how many different operators the form is kept."""
+
+_FORMS: dict[object, GenericForm] = {}
+"""Kind, types and properties of an operator → its form."""
+
+
+def form_of(op: Operation) -> GenericForm:
+    """The form of `generic` of an operator, or of its instruction."""
+    if kind_of(op) is GenericOp:
+        return cast(GenericOp, op).generic_form()
+    operands = cast(HighOp, op).inputs()
+    own = set(kind_of(op).get_irdl_definition().properties)
+    properties = tuple((name, value) for name, value in op.properties.items() if name in own)
+    key = kind_of(op), tuple(map(sizes_of, operands)), tuple(map(element_of, operands)), properties
+    if key not in _FORMS:
+        if len(_FORMS) >= MOST_FORMS:
+            _FORMS.clear()
+        _FORMS[key] = cast(Expressed, op).generic_form()
+    return _FORMS[key]
+
+
 @dataclass(frozen=True)
 class Stored(Sink):
     """Where results go that are as memory has them."""
@@ -101,21 +127,37 @@ class Program:
 
     op: Any
     """The instruction; its class is derived."""
+    form: GenericForm
+
+    @staticmethod
+    def of(op: Operation) -> Program:
+        """The program of an instruction, or of its operator."""
+        return Program(op, form_of(op))
 
     @property
     def block(self) -> Block:
         """The chain of stages."""
-        return self.op.own_body()
+        return self.form.block
 
     @property
     def rows(self) -> Shape:
         """The dimensions that are not parallel."""
-        return self.op.row_dimensions()
+        return self.form.rows
 
     @property
     def parallel(self) -> Shape:
         """The parallel dimensions."""
-        return tuple(number for number in range(len(self.op.kinds())) if number not in self.rows)
+        return tuple(number for number in range(len(self.form.kinds)) if number not in self.rows)
+
+    @property
+    def space(self) -> Sizes:
+        """The sizes of the index space."""
+        return self.form.space([sizes_of(value) for value in self.op.inputs()])
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the operands that it reads."""
+        return self.op.OPERATOR_INPUTS
 
     @property
     def result(self) -> SSAValue:
@@ -138,16 +180,16 @@ class Program:
 
     def operand_strides(self) -> list[Shape]:
         """By how many elements each dimension moves the result, and then each operand."""
-        *maps, last = self.op.own_maps()
+        *maps, last = self.form.maps
         values = [*self.op.outputs(), *self.op.inputs()]
         return [strides_over(affine, strides_of(value)) for affine, value in zip((last, *maps), values, strict=True)]
 
     def plane_strides(self, planes: Sequence[Shape]) -> list[Shape]:
         """By how many elements each dimension moves planes that move with the axes of the result."""
-        axes = [expression.position for expression in self.op.own_maps()[-1].results]
+        axes = dimensions_in(self.form.maps[-1])
         found: list[Shape] = []
         for strides in planes:
-            steps = [0] * len(self.op.kinds())
+            steps = [0] * len(self.form.kinds)
             for axis, stride in zip(axes, strides, strict=True):
                 steps[axis] = stride
             found.append(tuple(steps))
@@ -155,14 +197,14 @@ class Program:
 
     def kept_strides(self, value: SSAValue) -> Shape:
         """By how many elements each dimension moves a row that is kept: it lies densely, for the largest sizes."""
-        space, dimensions = self.op.space(), dimensions_of(value.type)
+        space, dimensions = self.space, dimensions_of(value.type)
         dense = contiguous_strides(tuple(largest(space[number]) for number in dimensions))
         steps = dict(zip(dimensions, dense, strict=True))
         return tuple(steps.get(number, 0) for number in range(len(space)))
 
     def kept_size(self, value: SSAValue) -> int:
         """How many elements a row that is kept has at most."""
-        space = self.op.space()
+        space = self.space
         return math.prod(largest(space[number]) for number in dimensions_of(value.type))
 
     @property
@@ -190,7 +232,7 @@ class Program:
 
     def largest_lines(self) -> Lines:
         """The lines where all sizes are as large as they may be."""
-        return self.lines(tuple(map(largest, self.op.space())), self.operand_strides())
+        return self.lines(tuple(map(largest, self.space)), self.operand_strides())
 
     def elements_a_line(self, target: Target) -> int:
         """How often rows that are kept lie in memory: for each lane that is a line, or for each line side by side."""
@@ -213,53 +255,60 @@ class Program:
         )
 
 
-@kernel("generic")
-class GenericKernel(Kernel):
-    """The chain of stages, for each point of the parallel dimensions."""
+class FormKernel(Kernel):
+    """The chain of stages of operators that have a form of `generic`, for each point of the parallel dimensions."""
 
-    name = "generic"
     AXES = ("lines",)
     EPILOGUE = True
     RUN_TIME_SIZES = True
     SUMMING = (LINES,)
 
+    OPERATORS: ClassVar[tuple[type[HighOp], ...]]
+    """The operators that it executes."""
+
     def accepts(self, op: Operation) -> bool:
-        if kind_of(op) is not GenericOp:
+        if kind_of(op) not in self.OPERATORS:
             return False
-        block = cast(GenericOp, op).own_body()
-        rows = (value.type for stage in stages_of(block) for value in stage.results)
-        stored = [element_at(type_) for type_ in rows if isinstance(type_, RowType)]
-        stored += [element_of(value) for value in cast(GenericOp, op).outputs()]
-        return all(map(can_emit, scalar_ops_of(block))) and not any(
-            is_bool(element) or is_narrow(element) for element in stored
-        )
+        form = form_of(op)
+        rows = (value.type for stage in stages_of(form.block) for value in stage.results)
+        stored = [form.element, *(element_at(type_) for type_ in rows if isinstance(type_, RowType))]
+        is_able = all(map(can_emit, scalar_ops_of(form.block)))
+        return is_able and not any(is_bool(element) or is_narrow(element) for element in stored)
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
-        return Program(op).candidates(target) if isinstance(op, Instruction) else ({},)
+        return Program.of(op).candidates(target) if isinstance(op, Instruction) else ({},)
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
-        tiles = Program(op).candidates(target)
+        tiles = Program.of(op).candidates(target)
         return {LINES: Choice([found[LINES] for found in tiles])} if LINES in tiles[0] else {}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        program = Program(op)
+        program = Program.of(op)
         times = program.elements_a_line(target)
         return [((times * program.kept_size(value),), element_at(value.type)) for value in program.kept]
 
     def private(self, op: Instruction) -> Sequence[int]:
-        return range(len(Program(op).kept))
+        return range(len(Program.of(op).kept))
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        program = Program(op)
-        space = program.op.space()
+        program = Program.of(op)
+        space = program.space
         return {"lines": math.prod(cast(int, space[number]) for number in program.parallel)}
 
     def emit(self, call: KernelCall) -> None:
-        program = Program(call.op)
+        program = Program.of(call.op)
         if program.runs_along_lines:
             AlongLines.of(call, program).emit()
         else:
             AtPoints.of(call, program).emit()
+
+
+@kernel("generic")
+class GenericKernel(FormKernel):
+    """`generic` itself."""
+
+    name = "generic"
+    OPERATORS = (GenericOp,)
 
 
 @dataclass(frozen=True)
@@ -290,9 +339,12 @@ class Emission(ABC):
         plain = Sink.of(call)
         sink = Stored(plain.operand, plain.epilogue, plain.planes)
         strides = [*program.operand_strides(), *program.plane_strides([plane.strides for plane in sink.planes])]
+        operands = [
+            operand for name, _ in operand_groups(call.op) for operand in call.many(name) if name in program.names
+        ]
         places: dict[SSAValue, Place] = {
             argument: Place(number, operand)
-            for number, (argument, operand) in enumerate(zip(program.block.args, call.many("sources"), strict=True), 1)
+            for number, (argument, operand) in enumerate(zip(program.block.args, operands, strict=True), 1)
         }
         for value, operand in zip(program.kept, call.many("scratch"), strict=False):
             places[value] = Place(len(strides), operand, program.kept_size(value))
@@ -414,7 +466,7 @@ class AlongLines(Emission):
 
     def emit(self) -> None:
         call, program = self.call, self.program
-        space = call.extents(program.op.space())
+        space = call.extents(program.space)
         lines = program.lines(space, self.strides)
         count = program.count(lines, call.target)
         lines.each(self.b, program.width(call.target, count), self._line, call.share("lines"), count)
@@ -434,7 +486,7 @@ class AtPoints(Emission):
         return line.lines.outer_steps[place.number][-1]
 
     def emit(self) -> None:
-        space, parallel = self.call.extents(self.program.op.space()), self.program.parallel
+        space, parallel = self.call.extents(self.program.space), self.program.parallel
 
         def point(indices: list[Index]) -> None:
             starts: list[Index] = [linear(indices, [steps[d] for d in parallel]) for steps in self.strides]

@@ -1,4 +1,4 @@
-"""Signatures of kernels: which dimension each axis of the operands and of the result is, in the manner of einsum."""
+"""Index notation: which dimension each axis of the operands and of the result is, in the manner of einsum."""
 
 from __future__ import annotations
 

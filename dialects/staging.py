@@ -16,9 +16,9 @@ from typing import cast
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.dialects.element_types import signless
+from glow_mlir.dialects.expressions import Number, Tensor
 from glow_mlir.dialects.scalar_builder import UNARY_MATH, Scalar, ScalarBuilder
 from glow_mlir.dialects.stages import StageOp, YieldOp
-from glow_mlir.kernels.expressions import Number, Tensor
 from glow_mlir.support.symbols import Size
 
 CHEAP = frozenset({"abs", "ceil", "floor", "round_even", "trunc", "sqrt"})
@@ -239,6 +239,8 @@ def _built(word: str, arguments: Sequence[Scalar | Number], element: Attribute, 
         return builder.negate(like)
     if word == "power":
         return builder.power(*scalars)
+    if word == "fma":
+        return builder.fma(*scalars)
     if word in UNARY_MATH:
         return builder.unary(word, like)
     if word in COMPARISONS:

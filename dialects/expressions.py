@@ -1,8 +1,15 @@
-"""What a kernel computes, as its function says it: elements of operands, operations on them, and folds."""
+"""
+What an operator or a kernel computes, in index notation: elements of operands, operations on them, and folds.
+
+```python
+e = exp(x - reduce_fmax(x, "j"))
+y = e / reduce_sum(e, "j")
+```
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import i1
@@ -18,9 +25,9 @@ Number = int | float
 @dataclass(frozen=True, eq=False)
 class Tensor:
     """
-    A value for each index of some dimensions, within a kernel.
+    A value for each index of some dimensions, in an expression.
 
-    Operators and the functions of `glow_mlir.kernels` make others of it: values meet where their dimensions have one
+    Operators and the functions of this module make others of it: values meet where their dimensions have one
     name, and a value without a dimension is the same along it.
     """
 
@@ -164,20 +171,27 @@ def cast(x: Tensor, dtype: str) -> Tensor:
 
 
 def fold(word: str, x: Tensor, along: str | Sequence[str]) -> Tensor:
-    """`x` folded along dimensions of these names; raises `OptionError` for one that it does not have."""
+    """`x` folded along dimensions of these names, if any; raises `OptionError` for one that it does not have."""
     names = frozenset([along] if isinstance(along, str) else along)
     for name in sorted(names - x.dimensions):
         have = ", ".join(sorted(x.dimensions)) or "none"
         raise OptionError(f"a fold along '{name}' of a value without it", hint=f"its dimensions are {have}")
+    if not names:
+        return x
     return Tensor(x.element, x.dimensions - names, _combining(word, x.element), (x,), along=names)
 
 
-def mean(x: Tensor, along: str | Sequence[str]) -> Tensor:
+def size_along(x: Tensor, along: str | Sequence[str]) -> Tensor:
+    """How many elements `x` has along dimensions, as a number of its element type."""
+    names = frozenset([along] if isinstance(along, str) else along)
+    return Tensor(x.element, frozenset(), "size", counted=names)
+
+
+def reduce_mean(x: Tensor, along: str | Sequence[str]) -> Tensor:
     """The mean of floats along dimensions; raises `OptionError` for a value of another type."""
     if not is_float(x.element):
         raise OptionError(f"a mean of {x.element}", hint='convert it: reduce_mean(cast(x, "float32"), …)')
-    total = fold("add", x, along)
-    return total / Tensor(x.element, frozenset(), "count", counted=total.along)
+    return fold("add", x, along) / size_along(x, along)
 
 
 def _combining(word: str, element: Attribute) -> str:
@@ -189,3 +203,68 @@ def _combining(word: str, element: Attribute) -> str:
     if is_float(element):
         return f"{word}imumf"
     return f"{word}ui" if is_unsigned(element) else f"{word}si"
+
+
+def _function(name: str) -> Callable[[Tensor], Tensor]:
+    def function(x: Tensor) -> Tensor:
+        return unary(name, x)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"The function `{name}` of a float, as the operator of `glow_high` of that name."
+    return function
+
+
+acos, acosh, asin, asinh, atan, atanh = map(_function, ("acos", "acosh", "asin", "asinh", "atan", "atanh"))
+cos, cosh, sin, sinh, tan, tanh = map(_function, ("cos", "cosh", "sin", "sinh", "tan", "tanh"))
+erf, exp, expm1, log, log1p, sqrt = map(_function, ("erf", "exp", "expm1", "log", "log1p", "sqrt"))
+ceil, floor, round_even, trunc = map(_function, ("ceil", "floor", "round_even", "trunc"))
+
+
+def equal(x: Tensor, y: Tensor | Number) -> Tensor:
+    """Where two values are equal, as truth values; false where either is NaN."""
+    return compare("eq", x, y)
+
+
+def not_equal(x: Tensor, y: Tensor | Number) -> Tensor:
+    """Where two values differ, as truth values; true where either is NaN."""
+    return compare("ne", x, y)
+
+
+def power(x: Tensor, y: Tensor | Number) -> Tensor:
+    """`x` to the power `y`."""
+    return binary("power", x, y)
+
+
+def reduce_sum(x: Tensor, along: str | Sequence[str]) -> Tensor:
+    """The sum along dimensions, of f16 and bf16 in f32."""
+    return fold("add", x, along)
+
+
+def reduce_prod(x: Tensor, along: str | Sequence[str]) -> Tensor:
+    """The product along dimensions."""
+    return fold("mul", x, along)
+
+
+def reduce_max(x: Tensor, along: str | Sequence[str]) -> Tensor:
+    """The largest element along dimensions; NaN if one is."""
+    return fold("max", x, along)
+
+
+def reduce_min(x: Tensor, along: str | Sequence[str]) -> Tensor:
+    """The smallest element along dimensions; NaN if one is."""
+    return fold("min", x, along)
+
+
+def reduce_fmax(x: Tensor, along: str | Sequence[str]) -> Tensor:
+    """The largest element along dimensions that is a number; minus infinity if none is."""
+    return fold("maxnum", x, along)
+
+
+def reduce_fmin(x: Tensor, along: str | Sequence[str]) -> Tensor:
+    """The smallest element along dimensions that is a number; infinity if none is."""
+    return fold("minnum", x, along)
+
+
+def fma(x: Tensor, y: Tensor | Number, z: Tensor | Number) -> Tensor:
+    """`x * y + z` of floats, rounded once."""
+    return Tensor(_element("fma", (x, y, z)), _joined((x, y, z)), "fma", (x, y, z))

@@ -1,0 +1,61 @@
+"""Operators that an expression in index notation defines: they are forms of `generic` with a name."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.expressions import Number, Tensor, reduce_sum, size_along
+from glow_mlir.dialects.generic_form import GenericForm, generic_form, operand_tensors, rounded
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.index_notation import Access, Signature
+from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.support.symbols import Sizes
+
+
+class Expressed(HighOp):
+    """
+    An operator with one result that `expression` computes; f16 and bf16 are computed with as f32.
+
+    Machine code follows from it as for `generic`.
+    """
+
+    @abstractmethod
+    def notation(self) -> Signature:
+        """Which dimension each axis of the operands, those that there are, and of the result is."""
+
+    @abstractmethod
+    def expression(self, *operands: Tensor) -> Tensor:
+        """What it computes of the operands."""
+
+    def generic_form(self) -> GenericForm:
+        """Maps, kinds of dimensions and stages."""
+        values, signature = self.inputs(), self.notation()
+        elements = [element_of(value) for value in values]
+        root = rounded(self.expression(*operand_tensors(signature, elements)), elements[0])
+        return generic_form(signature, root, elements, [sizes_of(value) for value in values])
+
+
+def axis_names(rank: int) -> tuple[str, ...]:
+    """The dimensions of a tensor of that rank, one for each axis."""
+    return tuple(f"d{axis}" for axis in range(rank))
+
+
+def broadcast_access(name: str, value: SSAValue, sizes: Sizes) -> Access:
+    """How an operand is read that broadcasts to those sizes, whose axes are `axis_names`."""
+    own, names = sizes_of(value), axis_names(len(sizes))
+    behind = len(sizes) - len(own)
+    axes = ("1" if size == 1 and sizes[behind + axis] != 1 else names[behind + axis] for axis, size in enumerate(own))
+    return Access(name, tuple(axes))
+
+
+def mean_along(x: Tensor, names: Sequence[str], sizes: Sizes) -> Tensor:
+    """The mean of `x` along dimensions of these names, which have those sizes; of nothing, 0."""
+    share: Number | Tensor = 1.0 / size_along(x, names)
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) == len(sizes):
+        share = 1.0 / max(math.prod(known), 1)
+    return reduce_sum(x, names) * share
