@@ -167,11 +167,26 @@ class Program:
     @property
     def kept(self) -> list[SSAValue]:
         """The rows that later stages read, which have memory of their own."""
-        made = (result for stage in stages_of(self.block) for result in stage.results)
-        return [value for value in made if isinstance(value.type, RowType) and self._is_read(value)]
+        return [value for value in self._read_again() if value is not self.in_result]
 
-    def _is_read(self, value: SSAValue) -> bool:
-        return any(isinstance(use.operation, StageOp) for use in value.uses)
+    @property
+    def in_result(self) -> SSAValue | None:
+        """
+        A row that is in the result until the last stage, which reads each of its elements before it writes it.
+
+        There is none where an epilogue stores other elements, or where the result is read before.
+        """
+        last = self.result.owner
+        if self.op.bodies or not isinstance(last, StageOp) or last.words:
+            return None
+        rows = [value for value in self._read_again() if value in last.inputs and value.type == self.result.type]
+        return rows[-1] if rows and len(last.results) == 1 and self.result.has_one_use() else None
+
+    def _read_again(self) -> list[SSAValue]:
+        """The rows that later stages read."""
+        made = [result for stage in stages_of(self.block) for result in stage.results]
+        rows = [value for value in made if isinstance(value.type, RowType)]
+        return [value for value in rows if any(isinstance(use.operation, StageOp) for use in value.uses)]
 
     @property
     def runs_along_lines(self) -> bool:
@@ -346,6 +361,8 @@ class Emission(ABC):
             argument: Place(number, operand)
             for number, (argument, operand) in enumerate(zip(program.block.args, operands, strict=True), 1)
         }
+        if program.in_result is not None:
+            places[program.in_result] = Place(0, sink.operand)
         for value, operand in zip(program.kept, call.many("scratch"), strict=False):
             places[value] = Place(len(strides), operand, program.kept_size(value))
             strides.append(program.kept_strides(value))
