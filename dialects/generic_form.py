@@ -59,7 +59,7 @@ def generic_form(
     Raises `ValueError` where a dimension has two sizes, or the expression other dimensions than the result.
     """
     sizes = _sizes(signature, shapes)
-    if set(signature.result.axes) != root.dimensions:
+    if frozenset(signature.result.axes) != root.dimensions:
         raise ValueError(f"it gives a value over {_listed(root.dimensions)}, not {_listed(signature.result.axes)}")
     parallel = parallel_dimensions(root, signature.result.axes)
     rest = [name for name in signature.dimensions() if name not in parallel]

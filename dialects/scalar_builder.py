@@ -34,6 +34,10 @@ SCALAR_DIALECTS = ("arith", "math")
 """The dialects that bodies are written in."""
 
 
+FALLING = "falling"
+"""The attribute of an exponential whose operand is not above 0, or NaN; with `fastmath<afn>`, tiny results may be 0."""
+
+
 def is_scalar_op(op: Operation) -> bool:
     """Whether an op computes one scalar from scalars."""
     return op.name.split(".")[0] in SCALAR_DIALECTS and len(op.results) == 1 and not op.regions

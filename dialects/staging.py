@@ -13,11 +13,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
 
+from xdsl.dialects import math as math_dialect
+from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.expressions import Number, Tensor
-from glow_mlir.dialects.scalar_builder import UNARY_MATH, Scalar, ScalarBuilder
+from glow_mlir.dialects.scalar_builder import FALLING, UNARY_MATH, Scalar, ScalarBuilder
 from glow_mlir.dialects.stages import StageOp, YieldOp
 from glow_mlir.support.symbols import Size
 
@@ -208,7 +212,24 @@ def _computed(roots: Sequence[Tensor], known: Mapping[Tensor, SSAValue], builder
         if part not in values:
             arguments = [values[item] if isinstance(item, Tensor) else item for item in part.arguments]
             values[part] = _built(part.word, arguments, part.element, builder)
+            if _is_falling(part):
+                _mark_falling(values[part].value.owner)
     return [values[root].value for root in roots]
+
+
+def _is_falling(part: Tensor) -> bool:
+    """Whether a value is e to the power of the distance of elements to the largest of them."""
+    if part.word != "exp" or part.parts[0].word != "sub":
+        return False
+    x, peak = part.parts[0].arguments
+    return isinstance(peak, Tensor) and peak.word in ("maximumf", "maxnumf") and peak.parts[0] is x
+
+
+def _mark_falling(op: Operation | Block) -> None:
+    """Say of an exponential that its operand is not above 0, and that results may be 0 that are no normal numbers."""
+    assert isinstance(op, math_dialect.ExpOp)
+    op.fastmath = FastMathFlagsAttr([FastMathFlag.APPROX_FUNC])
+    op.attributes[FALLING] = UnitAttr()
 
 
 def _above(root: Tensor, known: Mapping[Tensor, SSAValue]) -> Iterator[Tensor]:

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32, f64, type_info, vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.math.exponentials import exp_falling
 from glow_mlir.codegen.math.half import narrow_double
 from glow_mlir.codegen.math.long_division import quotient, remainder, signed_quotient, signed_remainder
 from glow_mlir.codegen.math.narrow import cut, extended, from_memory, held, in_memory, is_held_as_f32, to_memory
@@ -22,6 +23,7 @@ from glow_mlir.codegen.math.wide_integers import to_float, to_integer_saturating
 from glow_mlir.codegen.rounded_codes import RoundedCode
 from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_narrow_integer, numpy_dtype
+from glow_mlir.dialects.scalar_builder import FALLING
 
 Emit = Callable[[Builder, Operation, list[Value]], Value]
 
@@ -157,6 +159,10 @@ def _integer_power(b: Builder, op: Operation, v: list[Value]) -> Value:
     return b.select(y < 0, unit, loop.results[0])
 
 
+def _exponential(b: Builder, op: Operation, v: list[Value]) -> Value:
+    return exp_falling(b, v[0]) if FALLING in op.attributes else MATH["exp"](b, v[0])
+
+
 EMITTERS: dict[type[Operation], Emit] = {
     arith.AddfOp: _method("add"),
     arith.SubfOp: _method("sub"),
@@ -196,9 +202,10 @@ EMITTERS: dict[type[Operation], Emit] = {
     arith.ExtSIOp: _convert(signed=True),
     arith.ExtUIOp: _convert(signed=False),
     arith.BitcastOp: _bitcast,
+    math.ExpOp: _exponential,
     math.IPowIOp: _integer_power,
 }
-"""Op → how it is emitted. Ops of `math` on floats are in `scalar_math.MATH`."""
+"""Op → how it is emitted. Other ops of `math` on floats are in `scalar_math.MATH`."""
 
 
 def clipping_of(block: Block) -> float | None:

@@ -104,8 +104,12 @@ def exp_small(b: Builder, x: Value) -> Value:
 
 def exp_falling(b: Builder, x: Value) -> Value:
     """Return e to the power x for `x` not above 0, and 0 where that is not a normal number, as softmax wants it."""
-    # What the formula gives beyond the normal numbers is of no use, and of no harm.
-    return b.select(x < SMALLEST_NORMAL[x.info.bits], 0.0, exp_small(b, x))
+    # The power of two of this bound, and of what is a little above it, has an exponent of 0, and so is 0 itself.
+    return exp_small(b, b.max(FALLING_LIMIT[x.info.bits], x))
+
+
+FALLING_LIMIT = {32: -88.03, 64: -709.09}
+"""A little below the logarithm of half the smallest normal number."""
 
 
 def exp2(b: Builder, x: Value) -> Value:
