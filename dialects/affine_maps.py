@@ -67,3 +67,8 @@ def strides_over(affine: AffineMap, strides: Shape) -> Shape:
         if isinstance(expression, AffineDimExpr):
             steps[expression.position] += stride
     return tuple(steps)
+
+
+def dimensions_in(affine: AffineMap) -> list[int]:
+    """The dimensions that a map yields."""
+    return [expression.position for expression in affine.results if isinstance(expression, AffineDimExpr)]

@@ -73,6 +73,8 @@ class Signature:
         Operands may have fewer leading axes than others: they broadcast. Raises `ValueError` for a rank that does not
         fit.
         """
+        if len(ranks) != len(self.operands):
+            raise ValueError(f"{len(self.operands)} operands, got {len(ranks)}")
         counts = [_leading(access, rank) for access, rank in zip(self.operands, ranks, strict=True)]
         most = max(counts, default=0)
         leading = [f"{ELLIPSIS}{number}" for number in range(most)]

@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cache
+from typing import ClassVar
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.affine_maps import dimensions_in
 from glow_mlir.dialects.expressions import Number, Tensor, reduce_sum, size_along
 from glow_mlir.dialects.generic_form import GenericForm, generic_form, operand_tensors, rounded
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.index_notation import Access, Signature
-from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of, tensor
 from glow_mlir.support.symbols import Sizes
 
 
@@ -20,12 +25,26 @@ class Expressed(HighOp):
     """
     An operator with one result that `expression` computes; f16 and bf16 are computed with as f32.
 
-    Machine code follows from it as for `generic`.
+    Result types, interpreter and machine code follow from it.
     """
 
-    @abstractmethod
+    NOTATION: ClassVar[str] = ""
+    """Which dimension each axis of the operands and of the result is, such as `x[..., j], y[..., j] -> z[...]`."""
+
     def notation(self) -> Signature:
-        """Which dimension each axis of the operands, those that there are, and of the result is."""
+        """The same for the operands, those that there are; raises `VerifyException` where their ranks do not fit."""
+        try:
+            return _parsed(self.NOTATION).expanded([rank_of(value) for value in self.inputs()])
+        except ValueError as error:
+            raise VerifyException(str(error)) from error
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        try:
+            form = self.generic_form()
+        except ValueError as error:
+            raise VerifyException(str(error)) from error
+        space = form.space([sizes_of(value) for value in self.inputs()])
+        return (tensor(tuple(space[dimension] for dimension in dimensions_in(form.maps[-1])), form.element),)
 
     @abstractmethod
     def expression(self, *operands: Tensor) -> Tensor:
@@ -37,6 +56,11 @@ class Expressed(HighOp):
         elements = [element_of(value) for value in values]
         root = rounded(self.expression(*operand_tensors(signature, elements)), elements[0])
         return generic_form(signature, root, elements, [sizes_of(value) for value in values])
+
+
+@cache
+def _parsed(notation: str) -> Signature:
+    return Signature.parse(notation)
 
 
 def axis_names(rank: int) -> tuple[str, ...]:

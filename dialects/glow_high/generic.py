@@ -14,7 +14,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.affine_maps import affine_maps, maps_attribute, verify_maps
+from glow_mlir.dialects.affine_maps import affine_maps, dimensions_in, maps_attribute, verify_maps
 from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.generic_form import KINDS, PARALLEL, REDUCTION, ROW, GenericForm
@@ -203,11 +203,6 @@ def verify_arguments(op: GenericOp) -> None:
         for value, affine in zip(op.inputs(), op.own_maps(), strict=False)
     ]
     require(list(op.own_body().arg_types) == expected, f"the body must take {', '.join(map(str, expected))}")
-
-
-def dimensions_in(affine: AffineMap) -> list[int]:
-    """The dimensions that a map yields."""
-    return [expression.position for expression in affine.results if isinstance(expression, AffineDimExpr)]
 
 
 def verify_program(op: GenericOp) -> None:

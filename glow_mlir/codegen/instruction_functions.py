@@ -83,7 +83,8 @@ def symbols_of(op: Instruction) -> list[str]:
 def readable_name(kernel: Kernel, op: Instruction) -> str:
     """What the function of an instruction is called."""
     written = largest_shape(op.outputs()[0]) if op.outputs() else ()
-    return ".".join((kernel.name, "x".join(map(str, written)) or "scalar"))
+    name = op.name.partition(".")[2] if kernel.NAMED_BY_INSTRUCTION else kernel.name
+    return ".".join((name, "x".join(map(str, written)) or "scalar"))
 
 
 def signature(op: Instruction) -> str:

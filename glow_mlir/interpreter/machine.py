@@ -26,6 +26,7 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import storage as high
 from glow_mlir.dialects.glow_high.base import HighOp, group_like, is_variadic
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
+from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp as HighBindSymbolOp
 from glow_mlir.dialects.glow_low import memory as low
 from glow_mlir.dialects.glow_low.body import Body, yielded
@@ -40,6 +41,7 @@ from glow_mlir.dialects.shapes import element_of, has_static_shape, sizes_of, te
 from glow_mlir.dialects.sizes import SizesAttr, shape_at
 from glow_mlir.errors import CompilerBugError, InputError, ModelError
 from glow_mlir.interpreter.control_flow import ControlFlowFunctions, symbols_of
+from glow_mlir.interpreter.forms import run_form
 from glow_mlir.interpreter.index_space import as_stored, index_array, signless_array
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
@@ -59,7 +61,8 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
     The results of an operator, or of its instruction, on arrays.
 
     `operands` are the operands that are read, in order, grouped as the definition says: `None` for an absent optional
-    one, a list for a variadic one. Raises `CompilerBugError` for an operator without semantics.
+    one, a list for a variadic one. An operator that an expression defines needs no semantics of its own; raises
+    `CompilerBugError` for any other without.
     """
     if is_elementwise(op):
         block, result = scalar_body(op)
@@ -68,6 +71,8 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
         return (as_stored(value, _result_dtype(op), np.broadcast_shapes(*(np.shape(array) for array in flat))),)
     operator = cast(type[Operation], getattr(op, "OPERATOR", type(op)))
     function = SEMANTICS.get(operator)
+    if function is None and issubclass(operator, Expressed):
+        return (run_form(cast(Expressed, op).generic_form(), [operand for operand in operands if operand is not None]),)
     if function is None:
         raise CompilerBugError(f"{op.name} has no semantics")
     with np.errstate(all="ignore"):

@@ -75,6 +75,7 @@ KERNELS = {
     "kernels/dot_products": {"_SIGN_BITS"},
     "kernels/indexing": {"FEWEST_MOVED"},
     "kernels/tiled": {"FEWEST_CUT", "FEWEST_TILES", "LEAST_BYTES"},
+    "kernels/generic": {"MOST_FORMS"},
     "kernels/elementwise": {"MOST_ACCEPTED", "REGISTERS_A_VECTOR", "REGISTERS_AN_ANGLE"},
     "kernels/embedding": {"_PART_BYTES"},
     "kernels/lookup": {"AT_ONCE", "LANES"},

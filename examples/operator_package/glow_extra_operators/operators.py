@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, result_def
 
+from glow_mlir.dialects.expressions import Tensor, maximum, reduce_sum, sqrt
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.elementwise import Unary
+from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import float_prop, number
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
@@ -57,6 +61,30 @@ class BiasGeluOp(HighOp):
         bias = shape_of(self.bias)
         require(bias == shape[-1:], f"bias must have shape {shape[-1:]}, not {bias}")
         return (tensor(shape, element),)
+
+
+@irdl_op_definition
+class CosineSimilarityOp(Expressed):
+    """
+    The cosine of the angle between rows: their product, divided by their lengths and, for tiny ones, `epsilon`.
+
+    ```mlir
+    %c = glow_high.cosine_similarity %x, %y : tensor<32xf32>
+    ```
+    """
+
+    name = "glow_high.cosine_similarity"
+    NOTATION: ClassVar = "x[..., j], y[..., j] -> cosine[...]"
+
+    x = operand_def(FLOATS)
+    y = operand_def(FLOATS)
+    epsilon = float_prop(1e-8)
+    result = result_def(TENSOR)
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        x, y = operands
+        squares = reduce_sum(x * x, "j") * reduce_sum(y * y, "j")
+        return reduce_sum(x * y, "j") / maximum(sqrt(squares), number(self.epsilon))
 
 
 @irdl_op_definition

@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -38,16 +38,16 @@ from glow_mlir.codegen.selection.kernel import (
 )
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.affine_maps import strides_over
+from glow_mlir.dialects.affine_maps import dimensions_in, strides_over
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_narrow
 from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.expressed import Expressed
-from glow_mlir.dialects.glow_high.generic import GenericOp, dimensions_in, yielded_rows
+from glow_mlir.dialects.glow_high.generic import GenericOp, yielded_rows
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import contiguous_strides, strides_of
 from glow_mlir.dialects.shapes import Shape, element_of, sizes_of
-from glow_mlir.dialects.sizes import largest
+from glow_mlir.dialects.sizes import largest, static
 from glow_mlir.dialects.stages import RowType, StageOp, dimensions_of, element_at, scalar_ops_of, stages_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir.traversal import own_operations
@@ -270,25 +270,27 @@ class Program:
         )
 
 
-class FormKernel(Kernel):
-    """The chain of stages of operators that have a form of `generic`, for each point of the parallel dimensions."""
+def can_run(form: GenericForm) -> bool:
+    """Whether machine code runs a chain of stages: what it keeps and gives are no truth values or narrow elements."""
+    rows = (value.type for stage in stages_of(form.block) for value in stage.results)
+    stored = [form.element, *(element_at(type_) for type_ in rows if isinstance(type_, RowType))]
+    is_able = all(map(can_emit, scalar_ops_of(form.block)))
+    return is_able and not any(is_bool(element) or is_narrow(element) for element in stored)
 
+
+@kernel("generic")
+class GenericKernel(Kernel):
+    """The stages of `generic`, and of all operators that an expression defines, at each parallel point."""
+
+    name = "generic"
+    NAMED_BY_INSTRUCTION = True
     AXES = ("lines",)
     EPILOGUE = True
     RUN_TIME_SIZES = True
     SUMMING = (LINES,)
 
-    OPERATORS: ClassVar[tuple[type[HighOp], ...]]
-    """The operators that it executes."""
-
     def accepts(self, op: Operation) -> bool:
-        if kind_of(op) not in self.OPERATORS:
-            return False
-        form = form_of(op)
-        rows = (value.type for stage in stages_of(form.block) for value in stage.results)
-        stored = [form.element, *(element_at(type_) for type_ in rows if isinstance(type_, RowType))]
-        is_able = all(map(can_emit, scalar_ops_of(form.block)))
-        return is_able and not any(is_bool(element) or is_narrow(element) for element in stored)
+        return issubclass(kind_of(op), (GenericOp, Expressed)) and can_run(form_of(op))
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
         return Program.of(op).candidates(target) if isinstance(op, Instruction) else ({},)
@@ -307,8 +309,8 @@ class FormKernel(Kernel):
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         program = Program.of(op)
-        space = program.space
-        return {"lines": math.prod(cast(int, space[number]) for number in program.parallel)}
+        space = static(program.space)
+        return {"lines": math.prod(space[number] for number in program.parallel)}
 
     def emit(self, call: KernelCall) -> None:
         program = Program.of(call.op)
@@ -316,14 +318,6 @@ class FormKernel(Kernel):
             AlongLines.of(call, program).emit()
         else:
             AtPoints.of(call, program).emit()
-
-
-@kernel("generic")
-class GenericKernel(FormKernel):
-    """`generic` itself."""
-
-    name = "generic"
-    OPERATORS = (GenericOp,)
 
 
 @dataclass(frozen=True)

@@ -206,6 +206,8 @@ class Kernel(ABC):
     """
 
     name: ClassVar[str]
+    NAMED_BY_INSTRUCTION: ClassVar[bool] = False
+    """Whether functions are called like their instruction: for a kernel of so many that its own name says little."""
     passes: ClassVar[str] = ""
     """LLVM IR passes for the function, a key of `codegen.llvm.objects.PASS_LISTS`."""
     EPILOGUE: ClassVar[bool] = False

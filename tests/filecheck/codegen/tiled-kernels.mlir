@@ -4,21 +4,21 @@
 // RUN: glow-opt %s -p 'assign-target{target="avx2,threads=3"},select,verify-selected' --split-input-file | filecheck %s --check-prefix=PARTS
 // RUN: glow-opt %s -p 'assign-target{target=avx2},fuse-epilogues,select,allocate,glow-low-to-llvm{pool=false}' --split-input-file | filecheck %s --check-prefix=CODE
 
-// The epilogue of a softmax reads what the softmax of a tile left in scratch; that of a normalization is applied in registers.
+// The epilogue of a running sum reads what the sum of a tile left in scratch; that of a softmax is applied in registers.
 
 // CHECK-LABEL: glow_low.func @gated(
 // CHECK:         %[[TILE:.*]] = glow_low.alloc : memref<1x8x128xf32>
-// CHECK-NEXT:    glow_low.softmax @out %y, @in %x, @scratch %[[TILE]] {axis = 2, kernel = "softmax-tiled", tiles = {tile = 8}} epilogue(@in %g)
+// CHECK-NEXT:    glow_low.cum_sum @out %y, @in %x, @scratch %[[TILE]] {axis = 2, kernel = "running-tiled", tiles = {tile = 8}} epilogue(@in %g)
 // CHECK-NOT:     glow_low.stack
 
-// CODE-LABEL: llvm.func internal @softmax.1x8x128
+// CODE-LABEL: llvm.func internal @running.1x8x128
 // CODE-LABEL: llvm.func internal @stack.1x8x128
-// CODE-LABEL: llvm.func internal @softmax_tiled.12x128x128
-// CODE:         llvm.call @softmax.1x8x128
+// CODE-LABEL: llvm.func internal @running_tiled.12x128x128
+// CODE:         llvm.call @running.1x8x128
 // CODE:         llvm.call @stack.1x8x128
 glow_low.func @gated(@in %x: memref<12x128x128xf32>, @in %g: memref<12x128x128xf32>, @out %y: memref<12x128x128xf32>) {
   %0 = glow_low.alloc : memref<12x128x128xf32>
-  glow_low.softmax @out %0, @in %x {axis = 2}
+  glow_low.cum_sum @out %0, @in %x {axis = 2}
   glow_low.stack @out %y, @in %0, @in %g {maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterators = ["parallel", "parallel", "parallel"]} {
   ^bb0(%p: f32, %q: f32):
     %1 = arith.mulf %p, %q : f32
@@ -32,7 +32,7 @@ glow_low.func @gated(@in %x: memref<12x128x128xf32>, @in %g: memref<12x128x128xf
 // A prologue fills a tile of the operand, of which the softmax reads each element three times.
 
 // CHECK-LABEL: glow_low.func @scaled(
-// CHECK:         glow_low.softmax @out %y, @in %x, @scratch %{{.*}} {axis = 1, kernel = "softmax-tiled", tiles = {tile = {{[0-9]+}}}} prologue {
+// CHECK:         glow_low.softmax @out %y, @in %x, @scratch %{{.*}} {axis = 1, kernel = "generic-tiled", tiles = {tile = {{[0-9]+}}}} prologue {
 glow_low.func @scaled(@in %x: memref<256x64xf32>, @out %y: memref<256x64xf32>) {
   %0 = glow_low.alloc : memref<256x64xf32>
   glow_low.stack @out %0, @in %x {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
@@ -46,14 +46,31 @@ glow_low.func @scaled(@in %x: memref<256x64xf32>, @out %y: memref<256x64xf32>) {
 
 // -----
 
+// The exponentials of a line are in scratch, since an epilogue stores something else in the result.
+
+// CHECK-LABEL: glow_low.func @weighed(
+// CHECK:         glow_low.softmax @out %y, @in %x, @scratch %{{.*}} {axis = 1, kernel = "generic", tiles = {lines = {{[0-9]+}}}} epilogue(@in %g)
+glow_low.func @weighed(@in %x: memref<256x64xf32>, @in %g: memref<256x64xf32>, @out %y: memref<256x64xf32>) {
+  %0 = glow_low.alloc : memref<256x64xf32>
+  glow_low.softmax @out %0, @in %x {axis = 1}
+  glow_low.stack @out %y, @in %0, @in %g {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
+  ^bb0(%p: f32, %q: f32):
+    %1 = arith.mulf %p, %q : f32
+    glow_low.yield %1 : f32
+  }
+  glow_low.dealloc @out %0
+}
+
+// -----
+
 // What is one tile gains nothing: the stack stays.
 
 // CHECK-LABEL: glow_low.func @whole(
-// CHECK:         glow_low.softmax {{.*}}kernel = "softmax"}
+// CHECK:         glow_low.cum_sum {{.*}}kernel = "running"}
 // CHECK:         glow_low.stack
 glow_low.func @whole(@in %x: memref<64x64xf32>, @out %y: memref<64x64xf32>) {
   %0 = glow_low.alloc : memref<64x64xf32>
-  glow_low.softmax @out %0, @in %x {axis = 0}
+  glow_low.cum_sum @out %0, @in %x {axis = 0}
   glow_low.stack @out %y, @in %0 {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
   ^bb0(%p: f32):
     %1 = arith.negf %p : f32
