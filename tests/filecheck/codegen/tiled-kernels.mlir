@@ -32,7 +32,7 @@ glow_low.func @gated(@in %x: memref<12x128x128xf32>, @in %g: memref<12x128x128xf
 // A prologue fills a tile of the operand, of which the softmax reads each element three times.
 
 // CHECK-LABEL: glow_low.func @scaled(
-// CHECK:         glow_low.softmax @out %y, @in %x, @scratch %{{.*}} {axis = 1, kernel = "generic-tiled", tiles = {tile = {{[0-9]+}}}} prologue {
+// CHECK:         glow_low.softmax @out %y, @in %x, @scratch %{{.*}} {axis = 1, kernel = "generic-tiled", tiles = {tile = {{[0-9]+}}, lines = {{[0-9]+}}}} prologue {
 glow_low.func @scaled(@in %x: memref<256x64xf32>, @out %y: memref<256x64xf32>) {
   %0 = glow_low.alloc : memref<256x64xf32>
   glow_low.stack @out %0, @in %x {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
