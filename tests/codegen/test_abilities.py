@@ -5,10 +5,11 @@ from __future__ import annotations
 from unittest import mock
 
 import pytest
-from abilities import COUNT, Cell, alone, cell, kernels, laid_out, reason
+from abilities import COUNT, Cell, alone, cell, kernels, laid_out, reason, shapes_of
 from cut import backwards, check_parts, however_small
-from execute import Program, assert_same, compile_module, runnable_targets
-from kernel_cases import ABILITIES, BATCH, CASES, LARGEST, REFUSED, SIZES, THREADS
+from execute import assert_same, compile_module, runnable_targets
+from kernel_cases import ABILITIES, CASES, REFUSED, SIZES, THREADS
+from operator_case import BATCH, LARGEST
 
 from glow_mlir.codegen.kernels import tiled
 from glow_mlir.interpreter.machine import run_function
@@ -83,8 +84,3 @@ def check_results(found: Cell) -> None:
         assert (ran > 0) == (THREADS in found.abilities)
         parts = {name: results[name][(..., *map(slice, wanted.shape))] for name, wanted in expected.items()}
         assert_same(expected, parts, found.case.tolerance)
-
-
-def shapes_of(program: Program) -> dict[str, tuple[int, ...]]:
-    """The shapes that inputs and outputs are laid out for, by name."""
-    return {name: shape for name, shape, _, _ in program.bindings}

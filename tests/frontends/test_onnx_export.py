@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from checkout import ROOT
 from control_flow_models import greedy_decoder, lstm, mandelbrot
@@ -16,6 +15,7 @@ from models import bert_encoder, lstm_network, random_inputs, resnet18
 from onnx import checker, defs, numpy_helper, parser
 from onnx_models import model_of, node, value, weight
 from operator_forms import BY_OPERANDS, FORMS, IMAGE, PLANE, floats, integers, signed, truths
+from other_runtimes import Arrays, by_onnxruntime
 from quantized_models import quantized_model
 from single_node import SingleNode
 
@@ -29,18 +29,6 @@ from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
 from glow_mlir.tools.glow_import import main
-
-Arrays = dict[str, np.ndarray]
-
-
-def by_onnxruntime(model: onnx.ModelProto | Path, inputs: Arrays) -> Arrays:
-    options = cast(Any, onnxruntime).SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
-    source = str(model) if isinstance(model, Path) else model.SerializeToString()
-    session: Any = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-    names: list[str] = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(names, inputs), strict=True))
 
 
 def assert_near(expected: Arrays, found: Arrays, step: float = 2e-4) -> None:

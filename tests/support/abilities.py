@@ -11,8 +11,9 @@ from unittest import mock
 import numpy as np
 from candidates import instructions_of
 from cut import however_small
-from execute import SYMBOLS, sample
-from kernel_cases import ABILITIES, BATCH, CASES, REFUSED, SIZES, THREADS, KernelCase
+from execute import SYMBOLS, Program, sample
+from kernel_cases import ABILITIES, CASES, REFUSED, SIZES, THREADS
+from operator_case import BATCH, OperatorCase
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineMap
@@ -75,7 +76,7 @@ class Cell:
     module: ModuleOp | None = None
 
     @property
-    def case(self) -> KernelCase:
+    def case(self) -> OperatorCase:
         """What the kernel is selected for."""
         return CASES[self.kernel]
 
@@ -238,6 +239,11 @@ def laid_out(
         room[(..., *map(slice, array.shape))] = array
         found[name] = room
     return {**found, SYMBOLS: np.array([batch])}
+
+
+def shapes_of(program: Program) -> dict[str, tuple[int, ...]]:
+    """The shapes that inputs and outputs are laid out for, by name."""
+    return {name: shape for name, shape, _, _ in program.bindings}
 
 
 def matrix(target: str) -> dict[tuple[str, str], Cell]:

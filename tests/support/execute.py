@@ -26,8 +26,9 @@ from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.llvm.symbols import undefined_symbols
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.weights import add_weights
-from glow_mlir.dialects.element_types import element_type, numpy_dtype
+from glow_mlir.dialects.element_types import element_type, is_bool, is_element, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AndOp, MulOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.shapes import element_of, largest_shape, sizes_of, tensor
@@ -84,10 +85,15 @@ class Case:
 
 
 class _Assembly:
-    """A module under construction; `arrays` has what its inputs are bound to."""
+    """
+    A module under construction; `arrays` has what its inputs are bound to.
 
-    def __init__(self) -> None:
+    With `neighbours`, inputs and results are multiplied by inputs that are 1, or met with `true`.
+    """
+
+    def __init__(self, neighbours: bool = False) -> None:
         self.module = ModuleOp([])
+        self.neighbours = neighbours
         self.gets: list[GetOp] = []
         self.arrays: dict[str, np.ndarray] = {}
         self.program: list[Operation] = []
@@ -108,6 +114,20 @@ class _Assembly:
         self.gets.append(GetOp.of(storage))
         return self.gets[-1].result
 
+    def given(self, array: np.ndarray, constant: bool, symbolic: tuple[int, Size] | None = None) -> SSAValue:
+        """An operand: an input or a constant, behind a neighbour if there are any."""
+        value = self.declare(array, constant, symbolic)
+        return value if constant else self.beside(value)
+
+    def beside(self, value: SSAValue) -> SSAValue:
+        """The same elements behind a neighbour, if there are any; codes have none."""
+        if not self.neighbours or not is_element(element_of(value)):
+            return value
+        one = self.declare(np.ones((), numpy_dtype(element_of(value))), constant=False)
+        kind: type[HighOp] = AndOp if is_bool(element_of(value)) else MulOp
+        self.program.append(kind.make(value, one))
+        return self.program[-1].results[0]
+
     def add(self, case: Case) -> None:
         """Apply one operator, and save what it gives."""
         values: list[SSAValue | list[SSAValue] | None] = []
@@ -116,9 +136,9 @@ class _Assembly:
             if operand is None:
                 values.append(None)
             elif isinstance(operand, np.ndarray):
-                values.append(self.declare(operand, *given))
+                values.append(self.given(operand, *given))
             else:
-                values.append([self.declare(part, *given) for part in operand])
+                values.append([self.given(part, *given) for part in operand])
         op = case.operator.make(*values, **case.properties)
         self.program.append(op)
         for result in op.results:
@@ -126,7 +146,7 @@ class _Assembly:
             self.module.body.block.add_op(
                 PlaceholderOp.bound(name, tensor(sizes_of(result), element_of(result)), "output")
             )
-            self.program.append(SaveOp.to(result, name))
+            self.program.append(SaveOp.to(self.beside(result), name))
 
     def finish(self) -> ModuleOp:
         """The module with its only function, verified."""
@@ -139,13 +159,14 @@ class _Assembly:
         return self.module
 
 
-def module_of(*cases: Case) -> tuple[ModuleOp, dict[str, np.ndarray]]:
+def module_of(*cases: Case, neighbours: bool = False) -> tuple[ModuleOp, dict[str, np.ndarray]]:
     """
     A module whose function `main` applies operators to the inputs `in0`, `in1`, … and saves `out0`, …; and the inputs.
 
+    With `neighbours`, there are operators in front and behind that change no element, for what is fused with others.
     Raises `VerifyException` where an operator does not take its operands.
     """
-    assembly = _Assembly()
+    assembly = _Assembly(neighbours)
     for case in cases:
         assembly.add(case)
     return assembly.finish(), assembly.arrays

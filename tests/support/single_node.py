@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import onnx
 from node_cases import outputs_of
 from node_cases import with_constants as fixed_model
 from onnx import helper
+from other_runtimes import by_onnxruntime, by_reference
 
 from glow_mlir import InferenceSession
 from glow_mlir.frontends.onnx.importer import import_model
@@ -70,25 +70,11 @@ class SingleNode:
 
     def by_reference(self) -> list[np.ndarray]:
         """What ONNX's reference implementation computes."""
-        from onnx.reference import ReferenceEvaluator
-
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            results: Any = ReferenceEvaluator(self.model()).run(None, self.feeds())
-            return [np.asarray(value) for value in results]
+        return list(by_reference(self.model(), self.feeds()).values())
 
     def by_onnxruntime(self) -> list[np.ndarray]:
         """What onnxruntime computes, without its optimizations."""
-        import onnxruntime
-
-        options = cast(Any, onnxruntime).SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 3
-        session = onnxruntime.InferenceSession(
-            self.model().SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
-        return [np.asarray(value) for value in cast(list[Any], session.run(None, self.feeds()))]
+        return list(by_onnxruntime(self.model(), self.feeds()).values())
 
 
 def assert_equal(

@@ -71,9 +71,10 @@ def unique(writer: Writer, op: selection.UniqueOp) -> Sequence[str]:
 @onnx_export(selection.NonMaxSuppressionOp)
 def non_max_suppression(writer: Writer, op: selection.NonMaxSuppressionOp) -> Sequence[str]:
     """The best of boxes that overlap; never more of a class than there is room for."""
-    most = writer.constant(integer(op.limit))
+    most = writer.constant(0)
     if op.max_output_boxes_per_class is not None:
-        most = writer.emit("Min", writer.reshaped(op.max_output_boxes_per_class, ()), most)
+        asked = writer.reshaped(op.max_output_boxes_per_class, ())
+        most = writer.emit("Min", asked, writer.constant(integer(op.limit)))
     thresholds = (
         "" if value is None else writer.reshaped(value, ()) for value in (op.iou_threshold, op.score_threshold)
     )

@@ -55,9 +55,7 @@ def conv(writer: Writer, op: convolution.ConvOp) -> str:
         weights,
         *([op.bias] if is_plain else []),
         kernel_shape=kernel_of(op.filter, layout),
-        strides=ints(op.strides),
-        pads=ints(op.pads),
-        dilations=ints(op.dilations),
+        **_steps(op),
         group=integer(op.group),
     )
     if op.bias is not None and not is_plain:
@@ -85,20 +83,22 @@ def conv_transpose(writer: Writer, op: convolution.ConvTransposeOp) -> str:
         weights,
         op.bias,
         kernel_shape=kernel_of(op.filter, layout),
-        strides=ints(op.strides),
-        pads=ints(op.pads),
-        dilations=ints(op.dilations),
-        output_padding=ints(op.output_padding),
+        **_steps(op),
+        output_padding=ints(op.output_padding) or None,
         group=integer(op.group),
     )
     return channels_back(writer, result, rank_of(op.result), layout)
 
 
-# Any: pools have their properties each for itself.
+# Any: pools and convolutions have their properties each for itself.
+def _steps(op: Any) -> dict[str, Shape | None]:
+    """How windows are moved, as ONNX's attributes; `None` where it is as ONNX assumes."""
+    return {name: ints(getattr(op, name)) or None for name in ("strides", "pads", "dilations")}
+
+
 def pool_attributes(op: Any) -> dict[str, Any]:
     """The window of a pool, as ONNX's attributes."""
-    names = ("kernel_shape", "strides", "pads", "dilations")
-    return {**{name: ints(getattr(op, name)) or None for name in names}, "ceil_mode": int(flag(op.ceil_mode))}
+    return {"kernel_shape": ints(op.kernel_shape), **_steps(op), "ceil_mode": int(flag(op.ceil_mode))}
 
 
 def _pool(kind: str, more: Callable[[Any], dict[str, Any]]) -> Callable[[Writer, Any], str]:
