@@ -6,17 +6,31 @@ import gc
 import os
 from pathlib import Path
 
+import breadth
 import pytest
 from filecheck_runner import FileCheckFile, is_filecheck_test
 from hypothesis import settings
 
-# Two busy cores make deadlines a matter of luck; in CI the same commit has to give the same answer twice.
-settings.register_profile("default", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
-
 # Which packages of operators an environment has is no matter of the tests; those that want one name it.
 os.environ["GLOW_PACKAGES"] = ""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Two busy cores make deadlines a matter of luck; in CI the same commit has to give the same answer twice."""
+    breadth.begin(config.getoption("--short"))
+    count = breadth.examples(settings.default.max_examples)
+    is_ci = bool(os.environ.get("CI"))
+    settings.register_profile("ours", deadline=None, max_examples=count, derandomize=is_ci, print_blob=is_ci)
+    settings.load_profile("ours")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what a short run has no time for."""
+    if config.getoption("--short"):
+        kept = breadth.in_short_run(items)
+        left = set(items) - set(kept)
+        config.hook.pytest_deselected(items=[item for item in items if item in left])
+        items[:] = kept
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> FileCheckFile | None:
@@ -33,7 +47,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of ONNX's backend suite: write down what it gives, and run all of it on other processors."""
+    """How broad the run is; for ONNX's backend suite: write down what it gives, run all of it on other processors."""
+    parser.addoption("--short", action="store_true", help="leave out what is long or needs extras, as `make test` does")
     text = "write the outcomes of ONNX's backend suite as its expected failures"
     parser.addoption("--write-expected-failures", action="store_true", help=text)
     parser.addoption("--all-node-tests", action="store_true", help="run all node tests on other processors")

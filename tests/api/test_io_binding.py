@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
@@ -85,7 +86,7 @@ def test_outputs_without_memory_are_new_for_each_call() -> None:
 
 
 @BACKENDS
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(places=st.lists(st.integers(0, 24), min_size=4, max_size=4))
 def test_memory_that_overlaps_gives_what_separate_memory_gives(backend: str, places: list[int]) -> None:
     """Inputs are read before outputs are written; of two outputs in one place, the last that is bound stays whole."""

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto
@@ -41,7 +42,7 @@ def test_types_are_called_as_onnxruntime_calls_them(name: str) -> None:
         assert (value.data_type(), value.element_type()) == (other.data_type(), other.element_type())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(EXCHANGED), st.lists(st.integers(0, 4), max_size=3), st.booleans())
 def test_dlpack_shares_memory_both_ways(name: str, shape: list[int], is_new: bool) -> None:
     value = OrtValue(np.zeros(shape, named_dtype(name)))

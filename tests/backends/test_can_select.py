@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from breadth import examples
 from execute import check_low, sample
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -185,7 +186,7 @@ def parsed(program: Program) -> tuple[ModuleOp, DerivedInstruction]:
     return module, instruction
 
 
-SLOW = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+SLOW = settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @SLOW
@@ -209,7 +210,7 @@ def test_what_can_be_selected_is(program: Program, target: str, accuracy: str, t
         VerifySelectedPass().apply(new_context(), module)
 
 
-@settings(SLOW, max_examples=40)
+@settings(SLOW, max_examples=examples(40))
 @given(program=programs(), target=st.sampled_from(runnable_targets(get_backend("cpu"))))
 def test_what_can_be_selected_computes(program: Program, target: str) -> None:
     """Machine code of what can be selected gives what the interpreter gives."""

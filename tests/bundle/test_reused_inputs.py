@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from breadth import examples
 from c_programs import built, run
 from execute import compile_module
 from hypothesis import HealthCheck, given, settings
@@ -60,7 +61,9 @@ def check(module: ModuleOp, inputs: list[dict[str, np.ndarray]]) -> None:
             assert found.tobytes() == expected[name].tobytes(), name
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(5), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(graph=graphs())
 def test_graphs_give_the_same_bits(graph: Graph) -> None:
     check(graph.module, [graph.inputs])

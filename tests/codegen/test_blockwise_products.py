@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from assembly import assembly_of, innermost_loops
+from breadth import examples
 from cut import check_parts
 from execute import Case, assert_same, check_all, compile_module, module_of, runnable_targets, sample
 from hypothesis import given, settings
@@ -153,7 +154,7 @@ def test_memory_holds_weights_as_narrow_as_they_are() -> None:
     assert compile_module(module, "avx2").constants.nbytes == 256 * 512 // 2 + 256 * 512 // 32 * 4
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=examples(5), deadline=None)
 @given(data=st.data())
 def test_products_of_any_sizes_are_those_of_the_numbers(data: st.DataObject) -> None:
     cases: list[Case] = []

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from breadth import examples
 from execute import check, runnable_targets, sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -85,7 +86,7 @@ def test_batches_that_broadcast():
     check(AttentionOp, query[0, 0], key, value)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_any_attention(data: st.DataObject):
     queries, keys = (data.draw(st.sampled_from([1, 2, 5, 16, 33, 66])) for _ in range(2))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from breadth import examples
 from execute import check, runnable_targets, sample
 from hypothesis import given, settings
 from hypothesis.strategies import booleans, integers
@@ -105,7 +106,7 @@ def test_packing_round_trip(gates: int, together: int, hidden: int):
     np.testing.assert_array_equal(unpack_gates(packed, weights.shape), weights)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(steps=integers(1, 4), batch=integers(1, 9), hidden=integers(1, 70), reverse=booleans(), constant=booleans())
 def test_sizes(steps: int, batch: int, hidden: int, reverse: bool, constant: bool):
     sizes = (steps, batch, hidden)

@@ -7,6 +7,7 @@ from typing import Any
 import cut
 import numpy as np
 import pytest
+from breadth import examples
 from cut import check_parts
 from execute import Case, Program, module_of, runnable_targets, sample
 from hypothesis import HealthCheck, given, settings
@@ -219,7 +220,7 @@ def test_recurrences(sizes: tuple[int, int, int], constants: tuple[int, ...]):
         check(case)
 
 
-@settings(max_examples=12, **SLOW)
+@settings(max_examples=examples(12), **SLOW)
 @given(graph=graphs())
 def test_random_graphs(graph: Graph):
     check_parts(graph.module, graph.inputs, (2, 5))

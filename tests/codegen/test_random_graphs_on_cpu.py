@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from breadth import examples
 from execute import compile_module
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -59,19 +60,19 @@ def check(graph: Graph) -> None:
         np.testing.assert_allclose(actual[name], wanted, rtol=1e-3, atol=1e-4 * scale, err_msg=name)
 
 
-@settings(max_examples=25, **SLOW)
+@settings(max_examples=examples(25), **SLOW)
 @given(graph=graphs(steps=SMOOTH))
 def test_graphs(graph: Graph) -> None:
     check(graph)
 
 
-@settings(max_examples=40, **SLOW)
+@settings(max_examples=examples(40), **SLOW)
 @given(graph=graphs(FUSING, max_steps=12, steps=(*FUSING, step_pool)))
 def test_graphs_that_fuse(graph: Graph) -> None:
     check(graph)
 
 
-@settings(max_examples=15, **SLOW)
+@settings(max_examples=examples(15), **SLOW)
 @given(graph=graphs(steps=QUANTIZED_STEPS), requantization=st.sampled_from(declared(Policy)["requantization"].words))
 def test_graphs_of_codes_give_the_same_bits(graph: Graph, requantization: str) -> None:
     """From the operators on codes that the graph became, which round in other places than it does."""

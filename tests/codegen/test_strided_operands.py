@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from breadth import examples
 from execute import assert_same, compile_module
 from hypothesis import HealthCheck, given, settings
 from random_graphs import Graph, GraphBuilder, graphs, step_concat, step_expand, step_pad, step_slice, step_transpose
@@ -118,7 +119,7 @@ def test_views_need_no_copies(name: str) -> None:
     assert copies(strided(name, 2).module) == 0
 
 
-@settings(max_examples=25, deadline=None, **SLOW)
+@settings(max_examples=examples(25), deadline=None, **SLOW)
 @given(graph=graphs((step_concat, step_slice, step_pad, step_transpose, step_expand)))
 def test_movement_between_operators(graph: Graph) -> None:
     assert_same_as_machine_code(graph, 1e-4)

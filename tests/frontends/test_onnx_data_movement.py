@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from node_cases import cases_of, check_case
@@ -160,7 +161,7 @@ def test_every_element_type(make: Callable[[np.ndarray], SingleNode], dtype: str
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(shape=SHAPES, data=st.data())
 def test_slices(shape: list[int], data: st.DataObject) -> None:
     axes = data.draw(st.lists(st.integers(-len(shape), len(shape) - 1), unique_by=lambda axis: axis % len(shape)))
@@ -171,7 +172,7 @@ def test_slices(shape: list[int], data: st.DataObject) -> None:
     assert_equal(case.by_us(), case.by_onnxruntime())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(shape=SHAPES, mode=st.sampled_from(["constant", "edge", "reflect", "wrap"]), data=st.data())
 def test_pads(shape: list[int], mode: str, data: st.DataObject) -> None:
     pads = [data.draw(st.integers(0, 5)) for _ in range(2 * len(shape))]
@@ -180,7 +181,7 @@ def test_pads(shape: list[int], mode: str, data: st.DataObject) -> None:
     assert_equal(case.by_us(), case.by_reference())
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(shape=SHAPES, data=st.data(), reduction=st.sampled_from(["none", "add", "mul", "max", "min"]))
 def test_elements_by_index(shape: list[int], data: st.DataObject, reduction: str) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
@@ -202,7 +203,7 @@ def aligned(x: np.ndarray, indices: np.ndarray, axis: int) -> tuple[np.ndarray, 
     return x[tuple(part)], indices
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_resizing(data: st.DataObject) -> None:
     draw = data.draw

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from breadth import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -115,7 +116,7 @@ def has_scale(x: np.ndarray) -> bool:
 
 @pytest.mark.parametrize(("accuracy", "backend"), [("default", "cpu"), ("strict", "cpu"), ("default", "interpreter")])
 @pytest.mark.parametrize("form", FORMS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(x=NUMBERS)
 @example(x=with_last(1e-45))
 @example(x=with_last(-1e-45))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
@@ -376,7 +377,7 @@ DAMAGED = model_of(
 
 
 @pytest.mark.filterwarnings("ignore::glow_mlir.errors.GlowWarning")
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(place=st.integers(0, len(DAMAGED) - 1), byte=st.integers(0, 255), cut=st.booleans())
 def test_a_damaged_byte_never_gives_a_traceback(place: int, byte: int, cut: bool) -> None:
     data = DAMAGED[:place] + bytes([byte]) + (b"" if cut else DAMAGED[place + 1 :])

@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
@@ -137,7 +138,7 @@ def theirs(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(rows=st.integers(1, 9), share=st.sampled_from([0.0, 0.5, 1.0]), seed=st.integers(0, 99))
 def test_parts_are_those_of_onnxruntime(name: str, rows: int, share: float, seed: int) -> None:
     generator = np.random.default_rng(seed)

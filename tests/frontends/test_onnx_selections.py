@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
@@ -169,7 +170,7 @@ def assert_as_onnxruntime(name: str, inputs: Mapping[str, np.ndarray]) -> None:
             np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(rows=st.integers(1, 6), share=st.sampled_from([0.0, 0.4, 1.0]), seed=st.integers(0, 99))
 def test_masks_select_what_onnxruntime_selects(rows: int, share: float, seed: int) -> None:
     generator = np.random.default_rng(seed)
@@ -181,7 +182,7 @@ def test_masks_select_what_onnxruntime_selects(rows: int, share: float, seed: in
     assert_as_onnxruntime("masks", {**arrays, "keep": keep, "keep_rows": keep_rows})
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(count=st.integers(1, 9), most=st.integers(0, 9), least=st.sampled_from([0.0, 0.5, 1.0]), seed=st.integers(0, 99))
 def test_detections_are_those_of_onnxruntime(count: int, most: int, least: float, seed: int) -> None:
     generator = np.random.default_rng(seed)

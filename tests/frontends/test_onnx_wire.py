@@ -10,6 +10,7 @@ from unittest.mock import patch
 import numpy as np
 import onnx
 import pytest
+from breadth import examples
 from google.protobuf.message import DecodeError
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -227,7 +228,7 @@ EDIT = st.tuples(st.integers(0, len(SAMPLE)), st.integers(0, 3), st.binary(max_s
 """Where bytes are removed, how many, and what takes their place."""
 
 
-@settings(max_examples=1500, deadline=2000)
+@settings(max_examples=examples(1500), deadline=2000)
 @given(edits=st.lists(EDIT, min_size=1, max_size=4), end=st.integers(0, 2 * len(SAMPLE)))
 def test_damaged_bytes_give_what_protobuf_reads_or_an_error(edits: list[tuple[int, int, bytes]], end: int) -> None:
     data = SAMPLE
@@ -239,7 +240,7 @@ def test_damaged_bytes_give_what_protobuf_reads_or_an_error(edits: list[tuple[in
 PIECE = st.sampled_from([SAMPLE[begin : begin + 20] for begin in range(0, len(SAMPLE), 5)]) | st.binary(max_size=20)
 
 
-@settings(max_examples=500, deadline=2000)
+@settings(max_examples=examples(500), deadline=2000)
 @given(pieces=st.lists(PIECE, max_size=20))
 def test_any_bytes_give_what_protobuf_reads_or_an_error(pieces: list[bytes]) -> None:
     compare(b"".join(pieces))
@@ -255,7 +256,7 @@ FIELD = st.one_of(
 )
 
 
-@settings(max_examples=500, deadline=2000)
+@settings(max_examples=examples(500), deadline=2000)
 @given(fields=st.lists(FIELD, max_size=6))
 @example(fields=[b"p\x01", b"j\x00"]).via("an entry of external data without a key")
 def test_tensors_of_any_fields_are_read_as_protobuf_does(fields: list[bytes]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import defs
@@ -31,7 +32,7 @@ def numbers(shape: tuple[int, ...], dtype: str = "float32", seed: int = 0) -> np
     return (values * (1 if dtype[0] == "f" else 2)).astype(dtype)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     data=st.data(),
     name=st.sampled_from(REDUCTIONS),
@@ -62,7 +63,7 @@ def test_reductions(
     assert_equal(node.by_us(), [result.astype(dtype) for result in node.by_reference()])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     data=st.data(),
     kind=st.sampled_from(["ArgMax", "ArgMin"]),
@@ -83,7 +84,7 @@ def test_positions(
     assert_equal(node.by_us(), node.by_reference())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     data=st.data(),
     kind=st.sampled_from(["CumSum", "CumProd"]),
@@ -102,7 +103,7 @@ def test_running_totals(
     assert_equal(node.by_us(), node.by_reference())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     data=st.data(),
     shape=shapes,
@@ -148,7 +149,7 @@ def test_integer_means_truncate() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Softmax", "LogSoftmax", "Hardmax"])
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(data=st.data(), shape=shapes, opset=st.sampled_from([7, 11, 12, 13, 21]))
 def test_softmax_and_its_kin(kind: str, data: st.DataObject, shape: tuple[int, ...], opset: int) -> None:
     axis = data.draw(st.integers(0 if opset < 11 else -len(shape), len(shape) - 1))
@@ -167,7 +168,7 @@ def test_softmax_does_not_overflow() -> None:
     assert_equal([logarithms[2]], [np.array([-0.3132617, -1.3132617, -500.3132617], np.float32)])
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(data=st.data(), shape=shapes, bias=st.booleans(), outputs=st.sampled_from([1, 2, 3]))
 def test_layer_normalization(data: st.DataObject, shape: tuple[int, ...], bias: bool, outputs: int) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
@@ -177,7 +178,7 @@ def test_layer_normalization(data: st.DataObject, shape: tuple[int, ...], bias: 
     assert_equal(node.by_us(), node.by_reference()[:outputs], rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(data=st.data(), shape=shapes)
 def test_rms_normalization(data: st.DataObject, shape: tuple[int, ...]) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
@@ -246,7 +247,7 @@ def test_a_dropout_drops_nothing(opset: int, mask: type[np.generic]) -> None:
     assert_equal(node.by_us(), [x, np.ones(IMAGE, mask)])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_transposed_convolution(data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, 3))

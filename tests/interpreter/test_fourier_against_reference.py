@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from single_node import SingleNode, assert_equal
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     data=st.data(),
     shape=st.lists(st.integers(2, 5), min_size=2, max_size=3).map(tuple),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from single_node import SingleNode, assert_equal
@@ -46,7 +47,7 @@ def check(kind: str, operands: list[np.ndarray | None], attributes: dict[str, An
     assert_equal(node.by_us(), node.by_onnxruntime(), rtol=1e-4, atol=1e-5)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     kind=st.sampled_from(sorted(GATES)),
     direction=st.sampled_from(["forward", "reverse", "bidirectional"]),

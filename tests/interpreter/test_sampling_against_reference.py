@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from single_node import SingleNode, assert_equal
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     data=st.data(),
     mode=st.sampled_from(["linear", "nearest", "cubic"]),
@@ -26,7 +27,7 @@ def test_grid_sample(data: st.DataObject, mode: str, padding: str, aligned: bool
     assert_equal(node.by_us(), node.by_reference(), atol=1e-5)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(
     mode=st.sampled_from(["avg", "max"]),
     coordinates=st.sampled_from(["half_pixel", "output_half_pixel"]),
@@ -50,7 +51,7 @@ def test_roi_align(mode: str, coordinates: str, ratio: int, seed: int) -> None:
     assert_equal(node.by_us(), node.by_reference(), atol=1e-4)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     groups=st.sampled_from([1, 2]),
     offset_groups=st.sampled_from([1, 2]),

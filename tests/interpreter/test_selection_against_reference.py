@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from single_node import SingleNode
@@ -43,7 +44,7 @@ def test_unique(is_sorted: bool) -> None:
         assert_padded(found, array)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     seed=st.integers(0, 99),
     by_center=st.booleans(),

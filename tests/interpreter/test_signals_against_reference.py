@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from single_node import SingleNode, assert_equal
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data(), axes=st.integers(1, 3))
 def test_col2im(data: st.DataObject, axes: int) -> None:
     def each(low: int, high: int, count: int = axes) -> list[int]:
@@ -45,7 +46,7 @@ def test_tf_idf_vectorizer(mode: str) -> None:
     assert_equal(node.by_us(), node.by_reference())
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     rule=st.sampled_from(["linear", "gated", "delta", "gated_delta"]),
     group=st.integers(1, 2),

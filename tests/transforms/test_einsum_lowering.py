@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from breadth import examples
 from execute import Case, check, module_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ def operands(equation: str, hidden: Sequence[Sequence[int]] = (), dtype: str = "
     return arrays
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     data=st.data(),
     terms=st.lists(st.text("abcd", max_size=4), min_size=1, max_size=3),

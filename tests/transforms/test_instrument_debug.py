@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from breadth import examples
 from hypothesis import HealthCheck, given, settings
 from models import bert_encoder, random_inputs
 from random_graphs import Graph, graphs
@@ -25,7 +26,7 @@ CONTEXT = new_context()
 LOW = "assign-target,glow-high-to-glow-low,verify-low,shorten-lifetimes"
 
 
-@settings(max_examples=25, **SLOW)
+@settings(max_examples=examples(25), **SLOW)
 @given(graph=graphs())
 def test_outputs_stay_and_memory_is_valid(graph: Graph) -> None:
     expected = run_all(graph.module, graph.inputs)["main"]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from single_operator import Operands, lower_operator, run_operator, single_operator
@@ -142,7 +143,7 @@ def layer_operands(
 OPTIONAL = ("bias", "sequence_lens", "initial_h", "initial_c", "peepholes")
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     operator=st.sampled_from([LstmOp, GruOp, RnnOp]),
     direction=st.sampled_from(["forward", "reverse", "bidirectional"]),
@@ -199,7 +200,7 @@ def test_transposed_convolutions_become_few_operators(stride: int, kernel: int, 
     assert sum(1 for _ in module.walk()) < 120
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(data=st.data())
 def test_transposed_convolutions_keep_their_meaning(data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, 3))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from breadth import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from layout_steps import (
@@ -184,7 +185,7 @@ def test_every_pass_is_validated() -> None:
 
 
 @pytest.mark.parametrize("name", EXACT_HIGH)
-@settings(max_examples=15, **SLOW)
+@settings(max_examples=examples(15), **SLOW)
 @given(data=st.data())
 def test_pass_on_graphs_changes_no_bit(name: str, data: st.DataObject) -> None:
     favourites = FAVOURITES.get(name, ())
@@ -196,21 +197,21 @@ def test_pass_on_graphs_changes_no_bit(name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", ROUNDING_HIGH)
-@settings(max_examples=15, **SLOW)
+@settings(max_examples=examples(15), **SLOW)
 @given(data=st.data())
 def test_pass_on_graphs_changes_rounding_only(name: str, data: st.DataObject) -> None:
     graph = data.draw(graphs(FAVOURITES.get(name, ())))
     validate(graph.module, f"assign-target,{name},{name}", graph.inputs, context=CONTEXT, **ROUNDING)
 
 
-@settings(max_examples=25, **SLOW)
+@settings(max_examples=examples(25), **SLOW)
 @given(graph=st.one_of(graphs(), graphs(LAYOUT_STEPS)), data=st.data())
 def test_passes_on_graphs_in_any_order(graph: Graph, data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(EXACT_HIGH + ROUNDING_HIGH), min_size=2, max_size=6))
     validate(graph.module, ",".join(("assign-target", *names)), graph.inputs, context=CONTEXT, **ROUNDING)
 
 
-@settings(max_examples=40, **SLOW)
+@settings(max_examples=examples(40), **SLOW)
 @given(graph=graphs(), data=st.data())
 def test_passes_on_instructions_in_any_order(graph: Graph, data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(LOW), min_size=1, max_size=5))
@@ -221,7 +222,7 @@ def test_passes_on_instructions_in_any_order(graph: Graph, data: st.DataObject) 
     assert_text_round_trips(graph.module, CONTEXT)
 
 
-@settings(max_examples=25, **SLOW)
+@settings(max_examples=examples(25), **SLOW)
 @given(graph=graphs())
 def test_the_ladder_down_to_memory(graph: Graph) -> None:
     """Each pass of each stage, and the text of the last."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from breadth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from single_operator import lower_operator, run_operator, single_operator
@@ -27,7 +28,7 @@ def assert_preserved(x: np.ndarray, **properties: AttributeValue) -> None:
 SIZES = st.lists(st.integers(1, 6), min_size=3, max_size=3)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     before=SIZES,
     after=SIZES,

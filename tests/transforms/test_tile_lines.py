@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from breadth import examples
 from execute import compile_module
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -86,7 +87,7 @@ def chains(draw: Any) -> Graph:
     return finished(g)
 
 
-@settings(max_examples=60, **SLOW)
+@settings(max_examples=examples(60), **SLOW)
 @given(graph=chains())
 def test_chains_mean_the_same(graph: Graph) -> None:
     """Whatever the cache holds: one line a block, or nearly all."""
@@ -100,7 +101,7 @@ def test_chains_mean_the_same(graph: Graph) -> None:
         np.testing.assert_array_equal(limited[name], array)
 
 
-@settings(max_examples=30, **SLOW)
+@settings(max_examples=examples(30), **SLOW)
 @given(graph=chains(), cache=st.sampled_from([400, 1500, 6000]))
 def test_chains_as_machine_code(graph: Graph, cache: int) -> None:
     """The meaning, and the bits of the instructions on whole images."""
@@ -113,7 +114,7 @@ def test_chains_as_machine_code(graph: Graph, cache: int) -> None:
         np.testing.assert_allclose(array, meant[name], rtol=1e-4, atol=limit)
 
 
-@settings(max_examples=15, **SLOW)
+@settings(max_examples=examples(15), **SLOW)
 @given(graph=chains(), names=st.lists(st.sampled_from(AROUND), min_size=1, max_size=4))
 def test_passes_meet_loops(graph: Graph, names: list[str]) -> None:
     """Passes on instructions leave loops right, whatever runs around them."""
@@ -278,7 +279,7 @@ class Simulation:
             self.held[i][row] = line + self.schedule.buffers[i].top
 
 
-@settings(max_examples=300, **SLOW)
+@settings(max_examples=examples(300), **SLOW)
 @given(schedule=schedules())
 def test_schedules_make_each_line_once_and_in_time(schedule: Schedule) -> None:
     if not schedule.is_possible:
