@@ -2,19 +2,20 @@
 How broad a run of the tests is: all of it, or, with `--short`, what `make test` has time for.
 
 A short run leaves out tests that are marked `long`, and those marked `extra`, which need packages or programs that come
-with `make test-all`. Of the values of a swept parameter it takes one for each combination of the others, in turn, so
-that each value has its share of the cases, and hypothesis draws a part of its examples.
+with `make test-all`. Of a test with several `parametrize` it takes as many as have each value of each of them, instead
+of each combination, and one of those that differ in their target alone. Hypothesis draws a part of its examples.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-SWEPT = frozenset(["target"])
-"""Parameters that are swept wherever a test has them; the marker `sweep` names others."""
+TARGET = "target"
+"""The parameter of which any value will do, where a test has no other."""
 
 PART = 4
 """How many times fewer examples hypothesis draws in a short run."""
@@ -37,22 +38,47 @@ def examples(count: int) -> int:
 
 def in_short_run(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Those tests that a short run has, in their order."""
-    functions: dict[str, dict[object, list[pytest.Item]]] = {}
+    functions: dict[str, list[pytest.Item]] = {}
     for item in items:
         if not item.get_closest_marker("long") and not item.get_closest_marker("extra"):
-            combinations = functions.setdefault(item.nodeid.partition("[")[0], {})
-            combinations.setdefault(_combination(item), []).append(item)
-    chosen: set[pytest.Item] = set()
-    for function, combinations in functions.items():
-        first = zlib.crc32(function.encode())
-        chosen |= {group[place % len(group)] for place, group in enumerate(combinations.values(), first)}
+            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen = {item for name, group in functions.items() for item in _covering(name, group)}
     return [item for item in items if item in chosen]
 
 
-def _combination(item: pytest.Item) -> object:
-    """The parameters of a test that are not swept, or what tells it from all others."""
+def _covering(function: str, items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """
+    As many of the tests of a function as have each value of each `parametrize`, and all if there is but one.
+
+    Where an axis has more values than another, those of the other take turns.
+    """
+    values = [_values(item) for item in items]
+    axes = {axis for found in values for axis in found}
+    if axes == {TARGET}:
+        return [items[zlib.crc32(function.encode()) % len(items)]]
+    if len(axes) < 2:
+        return list(items)
+    missing = {pair for found in values for pair in found.items()}
+    used, chosen = Counter[tuple[str, object]](), list[pytest.Item]()
+
+    def worth(place: int) -> tuple[int, int]:
+        pairs = values[place].items()
+        return len(missing & pairs), -sum(used[pair] for pair in pairs)
+
+    while missing:
+        best = max(range(len(items)), key=worth)
+        missing -= values[best].items()
+        used.update(values[best].items())
+        chosen.append(items[best])
+    return chosen
+
+
+def _values(item: pytest.Item) -> Mapping[str, object]:
+    """The value of each `parametrize` of a test, by the names of its parameters."""
     found = getattr(item, "callspec", None)
+    if found is None:
+        return {}
+    names = [marker.args[0] for marker in item.iter_markers("parametrize")]
+    parts = [(part.split(",") if isinstance(part, str) else part) for part in names]
     # Values are told apart as objects, since most have no equality; tests that share a value share the object.
-    values: dict[str, int] = {name: id(value) for name, value in found.params.items()} if found is not None else {}
-    swept = SWEPT.union(*(marker.args for marker in item.iter_markers("sweep"))) & values.keys()
-    return frozenset(item for item in values.items() if item[0] not in swept) if swept else item.nodeid
+    return {",".join(part): tuple(id(found.params[name.strip()]) for name in part) for part in parts}
