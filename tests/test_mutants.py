@@ -11,17 +11,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from breadth import examples
 from mutants import all_texts, check_text, mutant
 
 FUZZ = Path(__file__).parent / "fuzz.py"
+COUNT = examples(30)
 
 
 def test_mutants_are_refused_or_right() -> None:
     """In child processes: the failure of one is a line of the report, a signal too."""
-    command = [sys.executable, str(FUZZ), "mutants", "--count", "30", "--workers", "1"]
+    command = [sys.executable, str(FUZZ), "mutants", "--count", str(COUNT), "--workers", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("30 seeds, 0 failed") == 9, done.stdout
+    assert done.stdout.count(f"{COUNT} seeds, 0 failed") == 9, done.stdout
 
 
 def test_programs_are_accepted() -> None:

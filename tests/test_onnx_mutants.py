@@ -11,17 +11,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from breadth import examples
 from onnx_mutants import check_source, models, mutant
 
 FUZZ = Path(__file__).parent / "fuzz.py"
+COUNT = examples(250)
 
 
 def test_mutants_are_refused_or_allowed() -> None:
     """In child processes: the failure of one is a line of the report, a signal too."""
-    command = [sys.executable, str(FUZZ), "onnx", "--count", "250", "--workers", "1"]
+    command = [sys.executable, str(FUZZ), "onnx", "--count", str(COUNT), "--workers", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout == "onnx: 250 seeds, 0 failed\n"
+    assert done.stdout == f"onnx: {COUNT} seeds, 0 failed\n"
 
 
 def test_models_are_accepted() -> None:

@@ -60,6 +60,7 @@ def test_edits(edited: Pipeline, expected: str) -> None:
 CPU = get_backend("cpu").pipeline()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted({spec.name for spec in CPU.specs} - ESSENTIAL))
 def test_each_pass_can_be_left_out(name: str) -> None:
     """Kernels execute what a network with convolutions, attention and data movement becomes without one pass."""

@@ -7,11 +7,12 @@ import time
 from dataclasses import replace
 
 import pytest
+from breadth import examples
 
 from glow_mlir.analysis.least_memory import least_memory_order
 from glow_mlir.analysis.program import Order, Program, Step, child_size_order, peak, topological_order
 
-GRAPHS = 200
+GRAPHS = examples(200)
 SMALL = 12
 LARGE = 50
 

@@ -23,6 +23,7 @@ def test_there_is_a_case_of_each_kernel() -> None:
     assert set(REFUSED) <= set(CASES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kernel", "ability"), CELLS)
 @mock.patch.object(tiled, "FEWEST_TILES", 2)
 def test_one_ability(kernel: str, ability: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from assembly import assembly_of
+from breadth import share
 from execute import Case, check_all, runnable_targets
 from machines import dot_product_targets
 from xdsl.ir import Attribute
@@ -59,7 +60,7 @@ def test_matrix_products_are_exact(target: str) -> None:
         cases += both(MatMulOp, integers((2, 5, 9), left), integers((9, 17), np.uint8))
     for kind in (np.int16, np.uint16, np.int32, np.int64, np.uint32):
         cases += both(MatMulOp, integers((2, 5, 19), kind), integers((19, 37), kind))
-    check_all(cases, target, 0.0)
+    check_all(share(cases, target), target, 0.0)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -79,7 +80,7 @@ def test_convolutions_are_exact(target: str) -> None:
         cases += both(ConvOp, integers((2, 19, 5), left), integers((3, 4, 5), np.int8))
         cases += both(ConvOp, integers((1, 4, 5, 6, 3), left), integers((7, 2, 2, 2, 3), np.int8))
         cases += both(ConvOp, integers((1, 9, 9, 70), left), integers((70, 3, 3, 1), np.int8), group=70, strides=[2, 1])
-    check_all(cases, target, 0.0)
+    check_all(share(cases, target), target, 0.0)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -91,7 +92,7 @@ def test_the_largest_products_fit_their_sums(target: str) -> None:
             for weight in (-128, 127):
                 x, w = np.full((7, 4100), end, left), np.full((4100, 70), weight, np.int8)
                 cases.append(Case(MatMulOp, x, w, constants=(1,)))
-    check_all(cases, target, 0.0)
+    check_all(share(cases, target), target, 0.0)
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def test_every_instruction_for_products_of_bytes_gives_the_same_sums(
         cases += both(MatMulOp, integers((2, 7, 6), left), integers((2, 9, 6), np.int8), transpose_right=True)
         cases += both(ConvOp, integers((1, 9, 9, 3), left), integers((20, 3, 3, 3), np.int8))
         cases += both(ConvOp, integers((1, 9, 9, 8), left), integers((6, 2, 2, 4), np.int8), group=2)
-    check_all(cases, runnable_targets()[-1], 0.0)
+    check_all(share(cases, found.name), runnable_targets()[-1], 0.0)
 
 
 def _halves(b: Builder, words: Value) -> tuple[Value, Value]:
@@ -190,7 +191,7 @@ def test_instructions_of_small_machines_give_the_same_sums(
         Case(ConvOp, integers((1, 3, 4, 3), np.int8), integers((5, 2, 3, 3), np.int8), constants=(1,)),
         Case(ConvOp, integers((1, 3, 4, 36), np.uint8), integers((6, 2, 2, 18), np.int8), group=2),
     ]
-    check_all(cases, target, 0.0)
+    check_all(share(cases, target), target, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from breadth import share
 from execute import Case, check, check_all, check_low, runnable_targets, sample
 
 from glow_mlir.constants.storage import scalar_attribute
@@ -62,7 +63,7 @@ def cases_of(name: str, dtypes: Sequence[str]) -> list[Case]:
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators(name: str):
-    check_all(cases_of(name, TYPES))
+    check_all(share(cases_of(name, TYPES), name))
 
 
 @pytest.mark.parametrize("target", runnable_targets())

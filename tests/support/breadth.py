@@ -11,8 +11,11 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import pytest
+
+T = TypeVar("T")
 
 TARGET = "target"
 """The parameter of which any value will do, where a test has no other."""
@@ -34,6 +37,11 @@ def begin(is_short: bool) -> None:
 def examples(count: int) -> int:
     """How many examples hypothesis is to draw of so many."""
     return max(count // PART, min(count, FEWEST)) if _breadth["is_short"] else count
+
+
+def share(items: Sequence[T], name: str) -> list[T]:
+    """A part of the items, at least one, and another part by another name."""
+    return list(items[zlib.crc32(name.encode()) % min(PART, len(items)) :: PART] if _breadth["is_short"] else items)
 
 
 def in_short_run(items: Sequence[pytest.Item]) -> list[pytest.Item]:
