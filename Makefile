@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test test-all lint pytest fuzz filecheck format mlir-tools emulators browser node-tests-on-targets docs pictures dist clean distclean
+.PHONY: help run test test-all lint types pytest pytest-all fuzz filecheck format mlir-tools emulators browser node-tests-on-targets docs pictures dist clean distclean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -28,6 +28,7 @@ endef
 HERE := .venv/.created-$(shell pwd -P | cksum | cut -d ' ' -f 1)
 FOR_RUN := .venv/.installed-for-run
 FOR_TEST := .venv/.installed-for-test
+FOR_ALL := .venv/.installed-for-test-all
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -35,23 +36,29 @@ help: ## Show this list
 run: $(FOR_RUN) ## Train, compile and run a small network (examples/digits.py)
 	$(BIN)/python examples/digits.py
 
-test: lint pytest ## Everything that has to pass: lint, then all tests
+test: lint pytest ## What has to pass before each commit: lint, then a short run of the tests
 
-test-all: test filecheck node-tests-on-targets fuzz ## That, FileCheck by lit, ONNX's tests on other processors, random cases: hours
+test-all: $(FOR_ALL) mlir-tools emulators browser lint types pytest-all filecheck node-tests-on-targets fuzz ## All that there is, with all extras: hours
 
-lint: $(FOR_TEST) ## Style, format, import order of the rooms, types
+lint: $(FOR_TEST) ## Style, format, import order of the rooms, types of the package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/basedpyright --pythonpath $(BIN)/python glow_mlir glow_mlir/dialects glow_mlir/tools
+
+types: $(FOR_ALL) ## Types of the tests, benchmarks and examples as well, which use all extras
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
-pytest: $(FOR_TEST) ## All tests, FileCheck files in process among them
-	$(BIN)/pytest -n 2
+pytest: $(FOR_TEST) ## A short run of the tests, FileCheck files in process among them, with small packages alone
+	$(BIN)/pytest -n 2 --short
+
+pytest-all: $(FOR_ALL) ## All tests, which fail where an extra is missing
+	$(BIN)/pytest -n 2 --extras
 
 fuzz: $(FOR_TEST) ## Random cases in child processes, 1000 of each kind; FUZZ='mutants --count 5000' says which
 	$(BIN)/python tests/fuzz.py $(FUZZ)
 
-node-tests-on-targets: $(FOR_TEST) ## All of ONNX's node tests on five other processors, by emulators: 20 minutes
+node-tests-on-targets: $(FOR_ALL) ## All of ONNX's node tests on five other processors, by emulators: 20 minutes
 	$(BIN)/pytest -n 2 tests/bundle/test_nodes_on_targets.py --all-node-tests
 
 filecheck: $(FOR_TEST) ## The FileCheck files with real lit, one process per tool: slower, same answer
@@ -70,10 +77,10 @@ emulators: ## Unpack Debian's QEMU and GCC for Cortex-M into .emulators, for the
 browser: ## Unpack Debian's Chromium into .browser, for the tests of pages
 	@.ci/browser
 
-docs: $(FOR_TEST) ## Build the site of the documentation into build/site, with warnings as errors
+docs: $(FOR_ALL) ## Build the site of the documentation into build/site, with warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-pictures: $(FOR_TEST) ## Draw the pictures of the documentation: charts, and the page in the browser of `make browser`
+pictures: $(FOR_ALL) ## Draw the pictures of the documentation: charts, and the page in the browser of `make browser`
 	$(BIN)/python benchmarks/draw.py
 	$(BIN)/python benchmarks/screenshots.py
 
@@ -101,4 +108,9 @@ $(FOR_RUN): pyproject.toml $(HERE)
 $(FOR_TEST): pyproject.toml $(HERE)
 	@echo "Installing what the tests need (again whenever pyproject.toml changes) ..."
 	@$(call INSTALL,test)
-	@touch $@ $(FOR_RUN)
+	@touch $@
+
+$(FOR_ALL): pyproject.toml $(HERE)
+	@echo "Installing what all tests need (again whenever pyproject.toml changes) ..."
+	@$(call INSTALL,test-all)
+	@touch $@ $(FOR_TEST) $(FOR_RUN)

@@ -17,7 +17,6 @@ import numpy as np
 import onnx
 from numpy.lib.stride_tricks import sliding_window_view
 from onnx import TensorProto, helper, numpy_helper
-from sklearn import datasets, model_selection
 
 CHANNELS = (16, 32)
 Parameters = dict[str, np.ndarray]
@@ -25,6 +24,8 @@ Parameters = dict[str, np.ndarray]
 
 def load() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Training images and labels, test images and labels; images are float32 [N, 1, 8, 8] in [0, 1]."""
+    from sklearn import datasets, model_selection
+
     data = cast(Any, datasets).load_digits()
     images = (np.asarray(data.images) / 16.0).astype(np.float32)[:, None]
     labels = np.asarray(data.target)

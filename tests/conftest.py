@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import breadth
@@ -33,6 +34,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = kept
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where all extras have to be there, a test that needs one is not skipped."""
+    report = yield
+    if report.skipped and item.get_closest_marker("extra") and item.config.getoption("--extras"):
+        report.outcome = "failed"
+    return report
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> FileCheckFile | None:
     """Collect the FileCheck tests."""
     if is_filecheck_test(file_path):
@@ -48,6 +58,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How broad the run is; for ONNX's backend suite: write down what it gives, run all of it on other processors."""
+    parser.addoption("--extras", action="store_true", help="fail, instead of skipping, where an extra is missing")
     parser.addoption("--short", action="store_true", help="leave out what is long or needs extras, as `make test` does")
     text = "write the outcomes of ONNX's backend suite as its expected failures"
     parser.addoption("--write-expected-failures", action="store_true", help=text)

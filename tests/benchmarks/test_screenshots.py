@@ -38,6 +38,7 @@ def test_pictures_of_the_page_are_there(page: str) -> None:
         assert size_of(picture) == (screenshots.WIDTH, screenshots.HEIGHT)
 
 
+@pytest.mark.extra
 @pytest.mark.skipif(browser_program() is None, reason=MISSING)
 def test_pictures_are_taken(tmp_path: Path) -> None:
     graph = Graph([Node(screenshots.CHOSEN, "attention", "x", ("n",), "2 f32", 16)])

@@ -39,6 +39,7 @@ def test_blocks_count_from_the_call_to_the_return() -> None:
     assert executed_instructions(LOG.splitlines()) == {"main": 3, "kernel": 4}
 
 
+@pytest.mark.extra
 def test_counts_by_a_trace_and_by_a_clock_are_the_same() -> None:
     board = MACHINES["cortex-m4"][0]
     assert isinstance(board, Qemu)
@@ -51,6 +52,7 @@ def test_counts_by_a_trace_and_by_a_clock_are_the_same() -> None:
     assert abs(by_clock - by_trace) <= board.instructions_per_tick
 
 
+@pytest.mark.extra
 def test_boards_count_alike_whatever_their_clock() -> None:
     artifact, inputs = compiled("encoder", "float", "cortex-m4").artifact, inputs_of("encoder")
     counts = [machine_for(target).run(artifact, inputs).instructions for target in ("cortex-m7", "cortex-m55")]

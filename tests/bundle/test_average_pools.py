@@ -16,6 +16,9 @@ from glow_mlir import InferenceSession
 from glow_mlir.api.bundles import bundle_of
 from glow_mlir.api.compile_options import CompileOptions
 
+pytestmark = pytest.mark.extra
+"""They run on processors that are emulated."""
+
 POOLS: Mapping[str, Mapping[str, Any]] = {
     "AveragePool": {"kernel_shape": [25, 5], "strides": [25, 5]},
     "GlobalAveragePool": {},

@@ -77,6 +77,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
+@pytest.mark.extra
 def test_c_calls_bundles_in_every_form(bundles: Path) -> None:
     source = Path(__file__).with_name("two_models.c")
     objects = [bundles / "pair.o", bundles / "cut.a", bundles / "seen.o", bundles / "free.o"]
@@ -84,6 +85,7 @@ def test_c_calls_bundles_in_every_form(bundles: Path) -> None:
     assert run(program, bundles / "pair.weights.bin") == ""
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("flags", [("-std=c99", "-xc"), ("-std=c++17", "-xc++")])
 def test_headers_are_strict_c_and_cpp(bundles: Path, flags: tuple[str, ...]) -> None:
     checked(bundles / "pair.h", *flags)

@@ -16,6 +16,9 @@ from in_process import run_tool
 
 from glow_mlir.tools import glow_compile, glow_profile
 
+pytestmark = pytest.mark.extra
+"""They are built by compilers of C."""
+
 EXAMPLES = ROOT / "examples"
 MODEL = str(EXAMPLES / "digits.onnx")
 GCC = "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard -ffreestanding"

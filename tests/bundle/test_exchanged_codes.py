@@ -85,6 +85,7 @@ int main(void) {
 """
 
 
+@pytest.mark.extra
 def test_c_makes_and_reads_codes_by_the_macros(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(PROGRAM)
     assert run(built(tmp_path / "program", [tmp_path / "main.c", "-lm"], f"-I{folder}")) == "93 -128 0.5\n"

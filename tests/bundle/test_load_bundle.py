@@ -144,6 +144,7 @@ def test_a_failed_compilation_leaves_nothing(arguments: list[str], said: str, tm
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.extra
 def test_a_bundle_is_a_shared_library(tmp_path: Path) -> None:
     if shutil.which("ld") is None and shutil.which("ld.lld") is None:
         pytest.skip("there is no linker: neither ld nor ld.lld is installed")

@@ -30,6 +30,7 @@ what these give, which may lie on either side of the middle between two; product
 """
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("target", MACHINES)
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", NETWORKS)
@@ -48,6 +49,7 @@ def test_network_gives_the_results_of_the_interpreter(name: str, precision: str,
             np.testing.assert_allclose(found, wanted, rtol=0, atol=BOUND * float(np.abs(wanted).max()))
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize(
     ("target", "other", "status"),
     [
@@ -69,6 +71,7 @@ def test_code_for_other_vectors_is_refused_or_right(target: str, other: Machine,
         assert right == (status == 0)
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("target", ["cortex-m4", "wasm32"])
 def test_files_that_glow_compile_writes_run_on_targets(target: str, tmp_path: Path) -> None:
     machine, model, image = machine_for(target), ROOT / "examples" / "digits.onnx", np.eye(8, dtype=np.float32)

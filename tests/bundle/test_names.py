@@ -99,6 +99,7 @@ def awkward(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("flags", [("-std=c99", "-xc"), ("-std=c++17", "-xc++")])
 def test_headers_compile_whatever_things_are_called(awkward: Path, flags: tuple[str, ...]) -> None:
     whole = awkward / "whole.h"

@@ -11,6 +11,9 @@ import pytest
 from emulated_backend import emulating, suite_on_targets
 from onnx_suite import expected_failures
 
+pytestmark = pytest.mark.extra
+"""They run on processors that are emulated."""
+
 TARGETS = ("neon", "rvv-128", "cortex-m4", "cortex-m55", "wasm32")
 
 SAMPLE = """

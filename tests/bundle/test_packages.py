@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from c_programs import c_compiler, run
 from checkout import ROOT
 from emulators import GCC, find_emulator, said_by_semihosting
@@ -111,7 +112,6 @@ def configured(folder: Path, bundle: Path, board: set[str]) -> tuple[str, Path]:
 
 
 def test_the_file_of_a_zephyr_module_has_what_zephyr_knows(tmp_path: Path) -> None:
-    yaml = pytest.importorskip("yaml", reason="pip install pyyaml")
     module = made(tmp_path, "--target", "cortex-m4", "--package", "zephyr")
     known = yaml.safe_load((module / "zephyr" / "module.yml").read_text())
     assert known == {"name": "glow_bundle_digits", "build": {"cmake": "zephyr", "kconfig": "zephyr/Kconfig"}}
@@ -120,6 +120,7 @@ def test_the_file_of_a_zephyr_module_has_what_zephyr_knows(tmp_path: Path) -> No
     assert "digits_constants" in (module / "digits.h").read_text()
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize(
     ("target", "board", "value"),
     [
@@ -141,6 +142,7 @@ def test_boards_of_zephyr_that_cannot_link_a_bundle_cannot_have_it(
     assert configured(tmp_path, tmp_path / "digits", board)[0] == value
 
 
+@pytest.mark.extra
 def test_an_application_of_zephyr_calls_the_module(tmp_path: Path) -> None:
     cmake = shutil.which("cmake") or shutil.which("cmake", path=str(Path(sys.executable).parent))
     if cmake is None or shutil.which("make") is None:
@@ -191,6 +193,7 @@ def sketch_object(library: Path) -> Path:
     return library.parent / "sketch.o"
 
 
+@pytest.mark.extra
 def test_the_example_of_an_arduino_library_prints_what_the_model_computes(tmp_path: Path) -> None:
     library = made(tmp_path, "--target", "cortex-m4", "--package", "arduino")
     sketch, gcc = sketch_object(library), find_emulator(GCC)
@@ -207,6 +210,7 @@ def test_the_example_of_an_arduino_library_prints_what_the_model_computes(tmp_pa
     np.testing.assert_allclose(printed, np.asarray(expected).ravel(), rtol=0, atol=2e-6)
 
 
+@pytest.mark.extra
 def test_examples_of_arduino_libraries_print_all_of_an_integer(tmp_path: Path) -> None:
     """`long` has 32 bits on the boards, and `Serial` of many has no overload for more."""
     kinds = {"a": "i64", "b": "ui64", "c": "ui32", "d": "i32"}
@@ -249,6 +253,7 @@ int main() {
 """
 
 
+@pytest.mark.extra
 def test_integers_of_64_bits_are_printed_to_the_digit(tmp_path: Path) -> None:
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
@@ -259,6 +264,7 @@ def test_integers_of_64_bits_are_printed_to_the_digit(tmp_path: Path) -> None:
     assert said == [str(-(1 << 63)), str((1 << 63) - 1), "-1", "0", str((1 << 64) - 1)]
 
 
+@pytest.mark.extra
 def test_examples_of_arduino_libraries_are_programs_whatever_a_model_has(tmp_path: Path) -> None:
     (tmp_path / "mixed.mlir").write_text(MIXED)
     done = compiled(tmp_path, "mixed.mlir", "--target", "cortex-m4", "--package", "arduino", "--instrument")

@@ -90,6 +90,7 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.extra
 def test_c_finds_inputs_and_outputs_in_the_activations(digits: Path) -> None:
     image = np.random.default_rng(0).random((1, 1, 8, 8), np.float32)
     (digits / "image").write_bytes(image.tobytes())

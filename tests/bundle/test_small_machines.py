@@ -28,6 +28,7 @@ def arena(target: str) -> int:
     return entry.activations
 
 
+@pytest.mark.extra
 def test_half_the_arena_is_enough() -> None:
     """Layers that need more are computed by lines, several together; the limit counts inputs and outputs too."""
     plain, bound = arena("cortex-m4,l2_bytes=0"), 110_656

@@ -46,6 +46,7 @@ TYPES = (
 )
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("target", ["cortex-m4", "cortex-m7", "cortex-m55"])
 def test_codes_are_those_of_the_interpreter(target: str) -> None:
     machine = machine_for(target)
@@ -61,6 +62,7 @@ def test_codes_are_those_of_the_interpreter(target: str) -> None:
         np.testing.assert_array_equal(found[name], codes, err_msg=str(kind))
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("left", [np.uint8, np.int8])
 def test_products_with_widened_panels_are_exact(left: type[np.generic]) -> None:
     """The deepest panels that are widened and a deeper one; rests of cells; few rows; windows; ends of the ranges."""

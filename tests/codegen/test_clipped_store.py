@@ -54,6 +54,7 @@ def test_nan_stays_nan() -> None:
     check_low(text(), inputs(), "scalar,costs.branched_operations=1")
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("target", ["cortex-m4", "cortex-m7"])
 def test_nan_stays_nan_on_microcontrollers(target: str) -> None:
     machine = machine_for(target)

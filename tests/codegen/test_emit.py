@@ -40,6 +40,7 @@ def through_llvm(text: str) -> list[str]:
     return [re.sub(r"[%!]\d+|[%!]v\d+|![0-9]+", "x", line) for line in lines]
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("source", ["llvm_dialect.mlir"])
 def test_same_as_mlir_translate(source: str):
     tool = find_mlir_tool("mlir-translate")

@@ -19,6 +19,7 @@ from glow_mlir.support.dtypes import named_dtype
 FLOATS = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
 
 
+@pytest.mark.extra
 def test_casts_keep_nan() -> None:
     machine = machine_for("cortex-m55")
     numbers = np.tile(np.array([np.nan, 1.5, -np.nan, -1e9], np.float32), 4)
@@ -31,6 +32,7 @@ def test_casts_keep_nan() -> None:
         assert float(found[1]) == 1.5
 
 
+@pytest.mark.extra
 def test_casts_to_powers_of_two_take_denormal_numbers() -> None:
     machine = machine_for("cortex-m55")
     numbers = np.array([0, 2.0**-129, 2.0**-128, 2.0**-127, 3 * 2.0**-128, 2.0**-126, -1, np.inf], np.float32)
@@ -67,6 +69,7 @@ glow_high.func @main(%x: tensor<1x3x1xi8>) -> tensor<1x4x1xf32> {
 """
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("text", [DEQUANTIZED, CONVOLVED])
 def test_integers_are_scaled_by_powers_of_two(text: str) -> None:
     machine = machine_for("cortex-m55")

@@ -61,12 +61,14 @@ def test_round_trip(generic: bool):
     assert once.is_structurally_equivalent(again)
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("generic", [False, True])
 def test_upstream_reads_what_we_print(generic: bool):
     text = EXAMPLES.read_text()
     assert upstream(print_module(parse(text), generic)) == upstream(text)
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("form", ["--mlir-print-local-scope", "--mlir-print-op-generic"])
 def test_we_read_what_upstream_prints(form: str):
     text = EXAMPLES.read_text()

@@ -12,6 +12,9 @@ from checkout import ROOT
 
 from glow_mlir.ir.universe import PASSES
 
+pytestmark = pytest.mark.extra
+"""MkDocs builds the site."""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -39,7 +39,8 @@ def test_a_session_takes_any_rank(backend: str) -> None:
     ]
 
 
-def test_a_later_session_finds_what_was_compiled(tmp_path: Path) -> None:
+def test_a_later_session_finds_what_was_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path / "cache"))
     path = tmp_path / "model.onnx"
     onnx.save(unranked(), path)
     for is_new in (True, False):

@@ -38,6 +38,7 @@ def test_bundles_are_what_the_session_is(seed: int) -> None:
     check_host(seed)
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("seed", range(3))
 def test_bundles_run_on_an_emulated_processor(seed: int) -> None:
     machine_for("neon")

@@ -82,6 +82,7 @@ def test_arena_is_near_its_lower_bound(stages: dict[str, tuple[str, ModuleOp]]) 
     assert size <= ARENA_RATIO * bound
 
 
+@pytest.mark.extra
 def test_mlir_accepts_the_llvm_stage(stages: dict[str, tuple[str, ModuleOp]], tmp_path: Path) -> None:
     """Upstream's `mlir-opt` parses and verifies the LLVM dialect, and `mlir-translate` turns it into LLVM IR."""
     opt, translate = mlir_tools.find_mlir_tool("mlir-opt"), mlir_tools.find_mlir_tool("mlir-translate")

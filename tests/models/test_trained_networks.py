@@ -9,6 +9,9 @@ from glow_mlir import Quantization
 from glow_mlir.options.quantization import SCHEMAS
 from glow_mlir.quantization.schemas import POWER_OF_TWO
 
+pytestmark = pytest.mark.extra
+"""The images are those of scikit-learn."""
+
 BOUNDS = {schema: 0.005 for schema in SCHEMAS} | {POWER_OF_TWO: 0.01}
 """Schema → the share of pictures by which codes of 8 bits may be worse than floats."""
 

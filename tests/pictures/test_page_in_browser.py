@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page as Tab
     from xdsl.dialects.builtin import ModuleOp
 
-pytestmark = pytest.mark.skipif(browser_program() is None, reason=MISSING)
+pytestmark = [pytest.mark.extra, pytest.mark.skipif(browser_program() is None, reason=MISSING)]
 
 MODELS = {
     "bert": lambda: bert_encoder(layers=1, length=8),

@@ -23,6 +23,9 @@ DIGITS = ROOT / "examples" / "digits.onnx"
 BOUNDS = {schema: 0.005 for schema in SCHEMAS} | {"symmetric-with-power2-scale": 0.01}
 """Schema → the share of images by which accuracy may be worse than that of floats."""
 
+pytestmark = pytest.mark.extra
+"""The images are those of scikit-learn."""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -70,8 +70,11 @@ class FileCheckFile(pytest.File):
     """One test file, which is one item: its RUN lines share `%t` and run in order."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yield the file's only item."""
-        yield FileCheckItem.from_parent(self, name="RUN")
+        """Yield the file's only item, which is `extra` where it REQUIRES a tool."""
+        item = FileCheckItem.from_parent(self, name="RUN")
+        if "REQUIRES:" in self.path.read_text(encoding="utf-8"):
+            item.add_marker("extra")
+        yield item
 
 
 class FileCheckItem(pytest.Item):

@@ -14,8 +14,8 @@ import pytest
 from checkout import ROOT
 from in_process import Finished, run_tool
 from onnx import TensorProto, helper, numpy_helper
-from train_digits import load
 
+from glow_mlir import InferenceSession
 from glow_mlir.api.precision_trials import Trials
 from glow_mlir.api.profiling import profiled
 from glow_mlir.quantization.search import Choice, Loss, Speed
@@ -34,13 +34,18 @@ def measured(trials: Trials, choice: Choice) -> Speed:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a profile, 60 images with labels, a cache of its own, and times that no machine decides."""
+    """
+    A folder with a profile, 60 images with labels, a cache of its own, and times that no machine decides.
+
+    Images are of no digits, and their labels what the model says.
+    """
     monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(Trials, "_measured", measured)
-    train, _, images, labels = load()
-    profiled(DIGITS, [{"image": train[:20]}], dimensions={"N": 20}, backend="interpreter").write(tmp_path / "p.json")
-    np.savez(tmp_path / "images.npz", image=images[:60])
-    np.save(tmp_path / "labels.npy", labels[:60])
+    images = np.random.default_rng(0).uniform(size=(60, 1, 8, 8)).astype(np.float32)
+    profiled(DIGITS, [{"image": images[:20]}], dimensions={"N": 20}, backend="interpreter").write(tmp_path / "p.json")
+    session = InferenceSession(DIGITS, dimensions={"N": 60}, backend="interpreter")
+    np.savez(tmp_path / "images.npz", image=images)
+    np.save(tmp_path / "labels.npy", session.run(None, {"image": images})[0].argmax(axis=1))
     return tmp_path
 
 
