@@ -5,6 +5,7 @@ pytest runs the same files in process, and `tests/support/run_lines.py` says wha
 """
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,9 @@ config.environment["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), 
 config.substitutions.extend(MACROS.items())
 # Which packages of operators the environment has is no matter of these tests.
 config.environment["GLOW_PACKAGES"] = ""
+
+# lit has a `diff` of its own, which knows few options; a path is what it leaves alone.
+config.substitutions.append((r"(?<![\w./-])diff(?![\w./-])", shutil.which("diff") or "diff"))
 
 for name, variable in MLIR_TOOLS.items():
     if path := find_mlir_tool(name):

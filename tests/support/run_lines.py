@@ -15,11 +15,19 @@ MACROS = {
     "GLOW_ROUNDTRIP": (
         "glow-opt %s --print-op-generic --split-input-file | glow-opt --split-input-file | filecheck %s"
     ),
+    "GLOW_UNCHANGED": (
+        "glow-opt %s --print-op-generic | glow-opt | "
+        "diff -wB -I '^ *//' -I '^builtin.module' -I '^ *}$' -I '^ *glow_high.return $' %s -"
+    ),
     "GLOW_GENERIC_ROUNDTRIP": (
         "glow-opt %s --print-op-generic --split-input-file | filecheck %s --check-prefix=CHECK-GENERIC"
     ),
 }
-"""Whole RUN lines by name. Generic form goes out, custom form comes back: one macro reads and prints both."""
+"""
+Whole RUN lines by name. Generic form goes out, custom form comes back: one macro reads and prints both.
+
+`GLOW_UNCHANGED` wants each line of the file to come back as it is, but for comments and the module around.
+"""
 
 _DIRECTIVE = re.compile(r"(?<![\w-])(?P<key>RUN|REQUIRES|UNSUPPORTED|XFAIL|DEFINE|REDEFINE):(?P<rest>.*)$")
 _SUBSTITUTION = re.compile(r"%%|%[sSt](?!\w)|%(?:\{[^}]*\}|\w+|[/:]\w)")

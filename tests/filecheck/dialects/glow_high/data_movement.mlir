@@ -1,48 +1,28 @@
 // Operators that move elements, printed and parsed back.
 
-// RUN: glow-opt %s | glow-opt | filecheck %s
-// RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
+// RUN: GLOW_UNCHANGED
 
-// CHECK-LABEL: glow_high.func @shape_and_order(
 glow_high.func @shape_and_order(%x: tensor<2x3x4xf32>, %i: tensor<1x3xi64>) {
-  // CHECK-NEXT: %reshape = glow_high.reshape %x {shape = [6, 4]} : tensor<6x4xf32>
   %reshape = glow_high.reshape %x {shape = [6, 4]} : tensor<6x4xf32>
-  // CHECK-NEXT: %scalar = glow_high.splat {value = true} : tensor<1x1xi1>
   %scalar = glow_high.splat {value = true} : tensor<1x1xi1>
-  // CHECK-NEXT: %to_scalar = glow_high.reshape %scalar {shape = []} : tensor<i1>
   %to_scalar = glow_high.reshape %scalar {shape = []} : tensor<i1>
-  // CHECK-NEXT: %transpose = glow_high.transpose %x {permutation = [2, 0, 1]} : tensor<4x2x3xf32>
   %transpose = glow_high.transpose %x {permutation = [2, 0, 1]} : tensor<4x2x3xf32>
-  // CHECK-NEXT: %transpose_1 = glow_high.transpose %i {permutation = [1, 0]} : tensor<3x1xi64>
   %transpose_1 = glow_high.transpose %i {permutation = [1, 0]} : tensor<3x1xi64>
-  // CHECK-NEXT: %expand = glow_high.expand %i {shape = [5, 2, 3]} : tensor<5x2x3xi64>
   %expand = glow_high.expand %i {shape = [5, 2, 3]} : tensor<5x2x3xi64>
-  // CHECK-NEXT: %tile = glow_high.tile %x {repeats = [1, 0, 3]} : tensor<2x0x12xf32>
   %tile = glow_high.tile %x {repeats = [1, 0, 3]} : tensor<2x0x12xf32>
 }
 
-// CHECK-LABEL: glow_high.func @parts(
 glow_high.func @parts(%x: tensor<2x3x4xf32>, %p: tensor<4xi1>) {
-  // CHECK-NEXT: %slice = glow_high.slice %x {starts = [0, 1, 0], ends = [2, 2, 0]} : tensor<2x1x0xf32>
   %slice = glow_high.slice %x {starts = [0, 1, 0], ends = [2, 2, 0]} : tensor<2x1x0xf32>
-  // CHECK-NEXT: %slice_1 = glow_high.slice %x {starts = [1, 0, 3], ends = [-1, 3, 0], steps = [-1, 2, -2]} : tensor<2x2x2xf32>
   %slice_1 = glow_high.slice %x {starts = [1, 0, 3], ends = [-1, 3, 0], steps = [-1, 2, -2]} : tensor<2x2x2xf32>
-  // CHECK-NEXT: %concat = glow_high.concat %x, %x {axis = -1} : tensor<2x3x8xf32>
   %concat = glow_high.concat %x, %x {axis = -1} : tensor<2x3x8xf32>
-  // CHECK-NEXT: %concat_1 = glow_high.concat %p {axis = 0} : tensor<4xi1>
   %concat_1 = glow_high.concat %p {axis = 0} : tensor<4xi1>
 }
 
-// CHECK-LABEL: glow_high.func @borders(
 glow_high.func @borders(%x: tensor<2x3x4xf32>, %v: tensor<f32>) {
-  // CHECK-NEXT: %pad = glow_high.pad %x {pads = [0, 1, 0, 0, 0, 2]} : tensor<2x4x6xf32>
   %pad = glow_high.pad %x {pads = [0, 1, 0, 0, 0, 2]} : tensor<2x4x6xf32>
-  // CHECK-NEXT: %pad_1 = glow_high.pad %x, %v {pads = [0, 1, 0, 0, 0, 2]} : tensor<2x4x6xf32>
   %pad_1 = glow_high.pad %x, %v {pads = [0, 1, 0, 0, 0, 2]} : tensor<2x4x6xf32>
-  // CHECK-NEXT: %pad_2 = glow_high.pad %x {pads = [1, 0, 0, 1, 0, 0], mode = "edge"} : tensor<4x3x4xf32>
   %pad_2 = glow_high.pad %x {pads = [1, 0, 0, 1, 0, 0], mode = "edge"} : tensor<4x3x4xf32>
-  // CHECK-NEXT: %pad_3 = glow_high.pad %x {pads = [0, 5, 0, 0, 0, 0], mode = "reflect"} : tensor<2x8x4xf32>
   %pad_3 = glow_high.pad %x {pads = [0, 5, 0, 0, 0, 0], mode = "reflect"} : tensor<2x8x4xf32>
-  // CHECK-NEXT: %pad_4 = glow_high.pad %x {pads = [0, 0, 0, 0, 7, 0], mode = "wrap"} : tensor<2x10x4xf32>
   %pad_4 = glow_high.pad %x {pads = [0, 0, 0, 0, 7, 0], mode = "wrap"} : tensor<2x10x4xf32>
 }

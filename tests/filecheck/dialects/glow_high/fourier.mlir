@@ -1,16 +1,10 @@
 // Fourier transforms, printed and parsed back.
 
-// RUN: glow-opt %s | glow-opt | filecheck %s
-// RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
+// RUN: GLOW_UNCHANGED
 
-// CHECK-LABEL: glow_high.func @dft(
 glow_high.func @dft(%real: tensor<2x10x3x1xf32>, %complex: tensor<2x10x3x2xf16>) {
-  // CHECK-NEXT: %dft = glow_high.dft %real {axis = 1, length = 10} : tensor<2x10x3x2xf32>
   %dft = glow_high.dft %real {axis = 1, length = 10} : tensor<2x10x3x2xf32>
-  // CHECK-NEXT: %dft_1 = glow_high.dft %real {axis = -2, length = 8, onesided = true} : tensor<2x10x5x2xf32>
   %dft_1 = glow_high.dft %real {axis = -2, length = 8, onesided = true} : tensor<2x10x5x2xf32>
-  // CHECK-NEXT: %dft_2 = glow_high.dft %complex {axis = 1, length = 9, inverse = true} : tensor<2x9x3x2xf16>
   %dft_2 = glow_high.dft %complex {axis = 1, length = 9, inverse = true} : tensor<2x9x3x2xf16>
-  // CHECK-NEXT: %dft_3 = glow_high.dft %complex {axis = 1, length = 18, inverse = true, onesided = true} : tensor<2x18x3x1xf16>
   %dft_3 = glow_high.dft %complex {axis = 1, length = 18, inverse = true, onesided = true} : tensor<2x18x3x1xf16>
 }

