@@ -18,8 +18,8 @@ os.environ["GLOW_PACKAGES"] = ""
 
 def pytest_configure(config: pytest.Config) -> None:
     """Two busy cores make deadlines a matter of luck; in CI the same commit has to give the same answer twice."""
-    breadth.begin(config.getoption("--short"))
-    count = breadth.examples(settings.default.max_examples)
+    breadth.begin(bool(config.getoption("--short")))
+    count = breadth.examples(settings.get_profile("default").max_examples)
     is_ci = bool(os.environ.get("CI"))
     settings.register_profile("ours", deadline=None, max_examples=count, derandomize=is_ci, print_blob=is_ci)
     settings.load_profile("ours")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import run_snippets
+from breadth import mostly_long
+from checkout import ROOT
 from run_snippets import PAGES
 
 COMMAND = [sys.executable, run_snippets.__file__]
@@ -22,8 +24,14 @@ def faults(page: Path) -> str:
     return finished.stderr
 
 
+FIRST_PAGES = [ROOT / "README.md", ROOT / "docs" / "get-started.md"]
+"""What a newcomer reads first."""
+
+
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if "```" in page.read_text(encoding="utf-8")], ids=lambda p: p.name
+    "page",
+    mostly_long([page for page in PAGES if "```" in page.read_text(encoding="utf-8")], FIRST_PAGES),
+    ids=lambda p: p.name,
 )
 def test_code_on_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path))
@@ -64,6 +72,7 @@ def test_wrong_page_is_caught(tmp_path: Path, case: str) -> None:
     assert reason in faults(page)
 
 
+@pytest.mark.extra
 def test_what_a_page_installs_and_exports_is_there(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(

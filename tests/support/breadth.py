@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import pytest
@@ -37,6 +37,11 @@ def begin(is_short: bool) -> None:
 def examples(count: int) -> int:
     """How many examples hypothesis is to draw of so many."""
     return max(count // PART, min(count, FEWEST)) if _breadth["is_short"] else count
+
+
+def mostly_long(values: Iterable[T], kept: Collection[T]) -> list[pytest.ParameterSet]:
+    """Values of a `parametrize` of which a short run has those alone that are `kept`."""
+    return [pytest.param(value, marks=() if value in kept else pytest.mark.long) for value in values]
 
 
 def share(items: Sequence[T], name: str) -> list[T]:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from execute import sample
 from operator_case import BATCH, OperatorCase
+from operator_cases import BESIDE, OPERATORS, row, whole
 from operator_cases import CASES as BY_OPERATOR
-from operator_cases import OPERATORS, row, whole
 
 
 def conv(image: tuple[int, ...], filters: tuple[int, ...], tolerance: float | None = None, **more: Any) -> OperatorCase:
@@ -46,7 +46,7 @@ CASES: dict[str, OperatorCase] = {
     "running": BY_OPERATOR["cum_sum"],
     "ngrams": BY_OPERATOR["tf_idf_vectorizer"],
     "stack": row("exp", sample((BATCH, 40))),
-    "fill": replace(BY_OPERATOR["splat"], properties=lambda batch: {"shape": (batch, 90), "value": 0.5}),
+    "fill": OperatorCase(OPERATORS["splat"], [], {}, lambda batch: {"shape": (batch, 90), "value": 0.5}, beside=BESIDE),
     "conv-depthwise": conv((6, 7, 8), (8, 3, 3, 1), group=8),
     "conv-winograd": conv((8, 8, 32), (32, 3, 3, 32), 2e-5),
     "conv-strassen": conv((9, 11, 256), (128, 1, 1, 256), 5e-5),

@@ -64,15 +64,29 @@ CODES = whole(BATCH, 11, bound=120, dtype="i1")
 TRUTHS, OTHER_TRUTHS = sample((BATCH, 11)) > 0, sample((BATCH, 11), seed=1) > 0
 WHOLE = sample((BATCH, 11), "i4"), sample((BATCH, 11), "i4", seed=1)
 BOTH = {0: 0, 1: 0}
-WINDOW = {"kernel_shape": (2, 3), "strides": (2, 1), "pads": (0, 1, 1, 1)}
-HEADS = {"q_num_heads": 2, "kv_num_heads": 2, "update_rule": "linear"}
+WINDOW: dict[str, Any] = {"kernel_shape": (2, 3), "strides": (2, 1), "pads": (0, 1, 1, 1)}
+HEADS: dict[str, Any] = {"q_num_heads": 2, "kv_num_heads": 2, "update_rule": "linear"}
 REGIONS = np.array([[0, 0, 5, 5], [1, 1, 3, 4], [2, 0, 6, 6]], np.float32)
 
 UNARY = (
-    "abs asin atan asinh ceil cos erf exp floor is_nan is_inf neg round sign sin sinh cosh tan tanh celu elu gelu "
-    "hard_sigmoid hard_swish leaky_relu mish relu selu shrink sigmoid softplus softsign swish thresholded_relu"
+    "abs asin atan asinh ceil cos erf exp floor is_nan neg round sign sin sinh cosh tan tanh hard_swish mish relu "
+    "sigmoid softplus softsign"
 ).split()
 """Operators on one number, whatever it is; an arc sine of more than 1 is no number."""
+
+WITH_PROPERTIES: dict[str, dict[str, Any]] = {
+    "celu": {"alpha": 0.5},
+    "elu": {"alpha": 0.5},
+    "gelu": {"approximate": "tanh"},
+    "hard_sigmoid": {"alpha": 0.25, "beta": 0.75},
+    "is_inf": {"negative": False},
+    "leaky_relu": {"alpha": 0.125},
+    "selu": {"alpha": 1.5, "gamma": 1.25},
+    "shrink": {"bias": 0.25, "lambd": 0.75},
+    "swish": {"alpha": 0.5},
+    "thresholded_relu": {"alpha": 0.25},
+}
+"""Others, with properties that are not those by default."""
 
 BINARY = "add sub div max min equal greater greater_or_equal less less_or_equal prelu".split()
 REDUCTIONS = "l1 l2 max mean min prod sum sum_square".split()
@@ -103,6 +117,7 @@ BESIDE = row("relu", sample((BATCH, 4)))
 
 ELEMENTWISE: list[OperatorCase] = [
     *(row(kind, LINE) for kind in UNARY),
+    *(row(kind, LINE, **properties) for kind, properties in WITH_PROPERTIES.items()),
     *(row(kind, LINE, sample((BATCH, 11), seed=1), batch=BOTH) for kind in BINARY),
     *(row(kind, within(0.2, 3, BATCH, 11)) for kind in ("log", "sqrt", "reciprocal")),
     *(row(kind, within(-0.9, 0.9, BATCH, 11)) for kind in ("acos", "atanh")),
@@ -173,10 +188,10 @@ SUMS: list[OperatorCase] = [
     row("cum_prod", CUBE, axis=1, reverse=True),
     row("top_k", CUBE, axis=2, k=3),
     *(row(kind, CUBE) for kind in ("softmax", "log_softmax", "hardmax")),
-    row("layer_normalization", CUBE, sample((9,)), sample((9,), seed=1)),
-    row("rms_normalization", CUBE, sample((9,))),
-    row("instance_normalization", IMAGE, *CHANNELS[:2]),
-    row("group_normalization", IMAGE, *CHANNELS[:2], groups=3),
+    row("layer_normalization", CUBE, sample((9,)), sample((9,), seed=1), epsilon=0.125),
+    row("rms_normalization", CUBE, sample((9,)), epsilon=0.125),
+    row("instance_normalization", IMAGE, *CHANNELS[:2], epsilon=0.125),
+    row("group_normalization", IMAGE, *CHANNELS[:2], groups=3, epsilon=0.125),
     row("batch_normalization", IMAGE, *CHANNELS, within(0.5, 2, 6), constants=(1, 2, 3, 4)),
     row("lrn", IMAGE, size=3),
     row("sparse_lengths_sum", sample((9, 20)), whole(16, bound=9), np.array([2, 0, 3], np.int32), batch={2: 0}),
