@@ -108,6 +108,8 @@ class KernelCosts(Costs):
     """Products that it is worth to read one element of the filters from memory."""
     winograd_fetched_products: int
     """The same where it is fetched ahead, which takes several tiles of rows."""
+    winograd_packed_products: int
+    """Products that it is worth to transform filters at run time, for each weight."""
     strassen_products: int
     """Products that the sums are worth, for each element of the left operand, and for each of the result."""
     strassen_read_products: int

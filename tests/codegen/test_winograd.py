@@ -18,17 +18,21 @@ from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.builder.types import f32, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.convolution import ConvShape
+from glow_mlir.codegen.kernels.pack_winograd import emit_pack_winograd
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import Blocking, WinogradShape, emit_winograd
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.constants.packing import pack_winograd, unpack_winograd
 from glow_mlir.constants.winograd import OUTPUTS, STRIDES, TAPS, TileForm, transforms
 from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_low.memory import AllocOp, buffer_type
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
@@ -265,9 +269,48 @@ def test_interpreter_runs_what_was_selected() -> None:
     np.testing.assert_allclose(found["out0"], expected["out0"], rtol=0, atol=1e-5)
 
 
-def test_filters_that_are_no_constants_are_not_transformed() -> None:
-    operands = (sample((1, 16, 16, 32)), sample((32, 3, 3, 32)))
-    assert kernels_of([Case(ConvOp, *operands)]) == ["conv"]
+def dense(shape: tuple[int, ...]) -> Any:
+    """The value of a dense buffer of f32."""
+    return AllocOp.of(buffer_type(shape, f32)).result
+
+
+@pytest.mark.parametrize(("filters", "channels"), [(64, 16), (80, 48), (16, 64)])
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("name", TARGETS)
+def test_filters_are_transformed_at_run_time(name: str, form: TileForm, filters: int, channels: int) -> None:
+    """Each panel by the part that it belongs to, as the compiler does it, up to rounding."""
+    target = PRESETS[name]
+    plain = aligned(he(np.random.default_rng(filters), filters, 3, 3, channels))
+    wanted = pack_winograd(plain, tile_for(target, f32).panel, form)
+
+    def body(b: Builder, arguments: list[Value]) -> None:
+        (*pointers, part), shapes = arguments, (wanted.shape, plain.shape)
+        packed, taps = (Operand(at, dense(shape)) for at, shape in zip(pointers, shapes, strict=True))
+        emit_pack_winograd(b, packed, taps, form, Partition(part, 3))
+
+    found = aligned(np.full(wanted.shape, np.nan, dtype=np.float32))
+    function = compiled(target, 2, 1, body)
+    for part in range(3):
+        function(found, plain, part)
+    columns = (np.moveaxis(array, 0, 2).reshape(*wanted.shape[1:3], -1)[..., :filters] for array in (found, wanted))
+    np.testing.assert_allclose(*columns, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_filters_that_are_no_constants(target: str) -> None:
+    """They are transformed in each call, where the image is large enough to make up for it."""
+    weights = he(np.random.default_rng(0), 80, 3, 3, 32)
+    cases = [
+        Case(ConvOp, sample((2, 19, 32, 32)), weights, sample((80,))),
+        Case(ConvOp, sample((2, 80, 88, 32)), weights, None, strides=[2, 2], pads=[1, 1, 1, 1]),
+    ]
+    assert kernels_of(cases, target) == ["conv-winograd"] * 2
+    check_all(cases, target, tolerance=2e-5)
+
+
+def test_narrow_filters_that_are_no_constants_are_not_transformed() -> None:
+    operands = (sample((1, 40, 40, 32)).astype(np.float16), sample((32, 3, 3, 32)).astype(np.float16))
+    assert kernels_of([Case(ConvOp, *operands, to=f32)]) == ["conv"]
 
 
 @pytest.mark.parametrize(
@@ -293,3 +336,17 @@ def test_filters_that_are_no_constants_are_not_transformed() -> None:
 def test_rule(sizes: tuple[Any, ...], expected: TileForm | None) -> None:
     """Larger tiles for larger images; the plain kernel for small ones, few channels, and parts of vectors."""
     assert WinogradShape(*sizes).forms(PRESETS["avx2"], f32)[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        (((56, 56), 16, 64, 64), TileForm(4, 4)),
+        (((14, 14), 1, 256, 256), TileForm(2, 2)),
+        (((7, 7), 1, 512, 512), None),
+        (((7, 7), 8, 512, 512), TileForm(4, 4)),
+    ],
+)
+def test_rule_for_filters_that_are_no_constants(sizes: tuple[Any, ...], expected: TileForm | None) -> None:
+    shape = WinogradShape(*sizes, is_packed=False)
+    assert shape.forms(PRESETS["avx2"], f32)[0] == expected

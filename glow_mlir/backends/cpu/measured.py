@@ -64,6 +64,7 @@ _MEASURED = KernelCosts(
     winograd_products=14,  # Measured as about 9; the rest is a margin, for loops around small products.
     winograd_read_products=4,
     winograd_fetched_products=1,
+    winograd_packed_products=16,  # AVX2: 64 to 512 channels at 7 to 28 pixels; 11 where all is in the cache.
     strassen_products=7,
     strassen_read_products=3,
     row_sums=1,

@@ -22,6 +22,7 @@ from glow_mlir.codegen.kernels.dot_products import CellProduct, DotProduct, dot_
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS, GemmOptions, product_choices, product_tiles
 from glow_mlir.codegen.kernels.pack_cells import Matrix, emit_pack_cells
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_transposed
+from glow_mlir.codegen.kernels.pack_winograd import emit_pack_winograd
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
@@ -33,7 +34,6 @@ from glow_mlir.codegen.kernels.tile_products import (
     tile_products_in_time_of_one,
     with_tile_products,
 )
-from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import WinogradShape, emit_winograd
 from glow_mlir.codegen.math.half import is_half
 from glow_mlir.codegen.selection.kernel import (
@@ -250,15 +250,15 @@ class WinogradConvKernel(Kernel):
     """
     3x3 filters that move by one pixel or by two, in one group: fewer products, with larger rounding errors.
 
-    It is used for constant filters, which are transformed at compile time, where `WinogradShape` finds it faster.
+    It is used where `WinogradShape` finds it faster: constant filters are transformed at compile time, others into
+    scratch.
     """
 
     name = "conv-winograd"
-    AXES = ("tiles", "transform", "columns")
+    AXES = ("pack", "tiles", "transform", "columns")
     SUMMING = ("height", "width")
     LEAN = False
     STRICT = False
-    ONLY_PACKED = True
     STRIDED_INNER = True
     EPILOGUE = True
     RUN_TIME_SIZES = True
@@ -268,18 +268,21 @@ class WinogradConvKernel(Kernel):
         return square and max(_dilations(op), default=1) == 1 and _stride_of(op) in STRIDES
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
-        constant = whole_constant(getattr(op, "filter"), storage) is not None
-        return _winograd_shape(op, target).candidates(target, f32) if constant else ()
+        is_packed = whole_constant(getattr(op, "filter"), storage) is not None
+        if not is_packed and element_of(getattr(op, "filter")) != f32:
+            return ()
+        return _winograd_shape(op, target, is_packed).candidates(target, f32)
 
     def is_profitable(self, op: Operation, storage: Storage, target: Target) -> bool:
-        return _winograd_shape(op, target).forms(target, f32)[0] is not None
+        is_packed = whole_constant(getattr(op, "filter"), storage) is not None
+        return _winograd_shape(op, target, is_packed).forms(target, f32)[0] is not None
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         whole = _winograd_shape(op, target)
         if not whole.suits(target, f32):
             return {}
-        form, panel = whole.blocking(target, f32, tiles_of(op)).form, tile_for(target, f32).panel
-        shape = (-(-whole.filters // panel), math.prod(form.weights), whole.channels, panel)
+        cut = whole.blocking(target, f32, tiles_of(op))
+        form, panel, shape = cut.form, cut.panel, cut.packed(whole.filters)
         found = PackedForm(
             *("winograd", filter_shape(op), shape, f32),
             lambda part: pack_winograd(part.astype(np.float32, copy=False), panel, form),
@@ -289,7 +292,9 @@ class WinogradConvKernel(Kernel):
         return {"filter": found}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        return [(shape, f32) for shape in _winograd_shape(op, target).blocking(target, f32, tiles_of(op)).scratch()]
+        cut, packed = _winograd_shape(op, target).blocking(target, f32, tiles_of(op)), "packing" in op.properties
+        shapes = cut.scratch() if packed else [*cut.scratch(), cut.packed(filter_shape(op)[0])]
+        return [(shape, f32) for shape in shapes]
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
         tiles, shape = tiles_of(op), _winograd_shape(op, target)
@@ -301,22 +306,34 @@ class WinogradConvKernel(Kernel):
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         cut = _winograd_shape(op, target).blocking(target, f32, tiles_of(op))
+        panels = -(-filter_shape(op)[0] // cut.panel)
+        pack = {} if "packing" in op.properties else {"pack": panels}
         if cut.block < cut.tiles:
-            return {"tiles": -(-cut.tiles // cut.block)}
-        return {"transform": cut.tiles, "columns": -(-filter_shape(op)[0] // cut.panel)}
+            return {**pack, "tiles": -(-cut.tiles // cut.block)}
+        return {**pack, "transform": cut.tiles, "columns": panels}
 
     def private(self, op: Instruction) -> Sequence[int]:
         # Inputs, products and patch; the panels of a block share its inputs.
         return (1, 2) if "columns" in partitions_of(op) else (0, 1, 2)
 
     def emit(self, call: KernelCall) -> None:
+        cut = _winograd_shape(call.op, call.target).blocking(call.target, f32, tiles_of(call.op))
+        packed, (*scratch, last) = call.one("filter"), call.many("scratch")
+        if "packing" in call.op.properties:
+            scratch.append(last)
+        else:
+            if call.runs("pack"):
+                emit_pack_winograd(call.b, last, packed, cut.form, call.share("pack"))
+            packed = last
+        if not call.runs(*self.AXES[1:]):
+            return
         emit_winograd(
             call.b,
-            ProductOperands.of(call, "input", call.one("filter").pointer),
+            ProductOperands.of(call, "input", packed.pointer),
             shape_of_call(call),
-            cut=_winograd_shape(call.op, call.target).blocking(call.target, f32, tiles_of(call.op)),
+            cut=cut,
             source=call.one("input").element,
-            scratch=[scratch.pointer for scratch in call.many("scratch")],
+            scratch=[buffer.pointer for buffer in scratch],
             tiles=call.share("tiles"),
             transform=call.share("transform") if call.runs("tiles", "transform") else None,
             columns=call.share("columns") if call.runs("tiles", "columns") else None,
@@ -334,15 +351,15 @@ def _stride_of(op: Operation) -> int | None:
     return strides.pop() if len(strides) == 1 else None
 
 
-def _winograd_shape(op: Operation, target: Target) -> WinogradShape:
-    """The sizes of a convolution that Winograd's algorithm can do."""
+def _winograd_shape(op: Operation, target: Target, is_packed: bool = True) -> WinogradShape:
+    """The sizes of a convolution that Winograd's algorithm can do, and whether its filters are packed before."""
     filters, *_, channels = filter_shape(op)
     batch, *extents, _ = largest_shape(getattr(op, "result"))
     stride = _stride_of(op)
     assert stride is not None
     product = _tile_product(op, target)
     direct = dot_of(op, target).group if product is None else tile_products_in_time_of_one(product, target)
-    return WinogradShape(extents, batch, channels, filters, stride, direct)
+    return WinogradShape(extents, batch, channels, filters, stride, direct, is_packed)
 
 
 @kernel("conv-strassen")

@@ -62,6 +62,8 @@ class WinogradShape:
     stride: int = 1
     direct: int = 1
     """How many products the plain kernel does in the time of one."""
+    is_packed: bool = True
+    """Whether the filters are transformed before the run."""
 
     def tiles(self, form: TileForm) -> int:
         """How many tiles cover the output images."""
@@ -85,6 +87,7 @@ class WinogradShape:
             return [None]
         costs, rows = kernel_costs(target), tile_for(target, element).rows
         fetching, transforming = costs.winograd_fetched_products, costs.winograd_products
+        packing = 0 if self.is_packed else costs.winograd_packed_products
         work = 1 + transforming / self.channels + transforming / self.filters
         plain = TAPS**2 * (self.batch * math.prod(self.extents) + fetching)
         found: dict[TileForm | None, float] = {None: plain / self.direct}
@@ -92,7 +95,7 @@ class WinogradShape:
             form = TileForm(height, width, self.stride)
             tiles = self.tiles(form)
             reading = fetching if tiles > rows else costs.winograd_read_products
-            found[form] = math.prod(form.inputs) * tiles * work + math.prod(form.weights) * reading
+            found[form] = math.prod(form.inputs) * tiles * work + math.prod(form.weights) * (reading + packing)
         return sorted(found, key=found.__getitem__)
 
     def candidates(self, target: Target, element: Attribute) -> list[dict[str, int]]:
@@ -181,6 +184,10 @@ class Blocking:
     def product_step(self) -> int:
         """Elements from one point to the next in the products."""
         return self.block * self.panel + self.padding
+
+    def packed(self, filters: int) -> tuple[int, ...]:
+        """The shape of so many filters as `pack_winograd` makes them."""
+        return -(-filters // self.panel), math.prod(self.form.weights), self.channels, self.panel
 
     def scratch(self) -> list[tuple[int, ...]]:
         """The shapes of the buffers that `emit_winograd` works in: inputs, products, and the patch."""

@@ -109,14 +109,21 @@ glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1
 
 // -----
 
-glow_high.constant @packed : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
-glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @out %features: memref<1x10x10x32xf32>) {
-  %filter = glow_low.weight @packed : memref<32x3x3x32xf32>
+// What is known at run time only is packed into scratch, of which there is a further buffer.
+
+glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @in %filter: memref<32x3x3x32xf32>, @out %features: memref<1x10x10x32xf32>) {
   %0 = glow_low.alloc : memref<36x304xf32>
   %1 = glow_low.alloc : memref<2x36x160xf32>
   %2 = glow_low.alloc : memref<2x36x32xf32>
-  // expected-error @below {{the kernel 'conv-winograd' needs its operands packed}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, partitions = {transform = 7, columns = 2}}
+  // expected-error @below {{@scratch of the kernel 'conv-winograd' has 36x304xf32, 2x36x160xf32, 2x36x32xf32, 2x36x32x16xf32, not 36x304xf32, 2x36x160xf32, 2x36x32xf32}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, partitions = {pack = 2, transform = 7, columns = 2}}
+}
+
+// -----
+
+glow_low.func @main(@in %x: memref<8x32xf32>, @in %w: memref<32x32xf32>, @out %y: memref<8x32xf32>) {
+  // expected-error @below {{the kernel 'matmul-strassen' needs its operands packed}}
+  glow_low.matmul @out %y, @in %x, @in %w {samples = 1, kernel = "matmul-strassen", tiles = {rows = 8, prefetch = 0, held = 0}}
 }
 
 // -----

@@ -1,0 +1,99 @@
+"""
+The transform of filters by Winograd's algorithm at run time, as `glow_mlir/constants/packing.py` does it for constants.
+
+    for each panel of filters {
+        its taps are moved to where the last of its weights belong, [tap][channel][filter of the panel]
+        for each vector of a tap: all weights of it
+    }
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.partition import ALL, Partition
+from glow_mlir.codegen.builder.shared_function import SharedFunction
+from glow_mlir.codegen.builder.types import f32, index_type, ptr, vector
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.copies import Box, copy_box
+from glow_mlir.codegen.kernels.gemm import emit_panels
+from glow_mlir.codegen.kernels.tiles import Columns, tile_for
+from glow_mlir.codegen.kernels.winograd_transforms import emit_product
+from glow_mlir.codegen.selection.kernel import Operand
+from glow_mlir.constants.winograd import TAPS, TileForm
+
+
+@dataclass(frozen=True)
+class FilterTransform(SharedFunction):
+    """
+    The function that makes the weights `[weight][step]` of a panel from its taps `[tap][step]`, which stand in place of
+    the last weights. Elements of a step lie side by side, some rows of so many.
+    """
+
+    lanes: int
+    row: int
+    form: TileForm
+
+    @property
+    def parameters(self) -> list[tuple[str, Attribute]]:
+        """Names and types of the function's parameters, in order."""
+        return [("weights", ptr), ("step", index_type)]
+
+    @property
+    def readable(self) -> str:
+        """What the function is called."""
+        return f"winograd.filter.{self.form.height}x{self.form.width}.{self.form.stride}"
+
+    def emit(self, b: Builder, given: dict[str, Value]) -> None:
+        lines, pixels = self.form.weights
+        found, columns = (b.stack(f32, count) for count in (lines * pixels * self.row, lines * TAPS * self.lanes))
+        with b.loop(0, given["step"], self.row) as place:
+            row = given["weights"].at(place, f32)
+            # The weights of a row take the places of taps of that row alone, which are read before.
+            taps = row.at(given["step"] * (lines * pixels - TAPS**2), f32)
+            with b.loop(0, self.row, self.lanes) as lane:
+                self._transform(b, taps.at(lane, f32), given["step"], found.at(lane, f32), columns)
+            # Places of one weight after another would meet in few lines of the cache.
+            with b.loop(0, lines * pixels) as weight, b.loop(0, self.row, self.lanes) as lane:
+                value = found.at(weight * self.row + lane, f32).load(vector(f32, self.lanes))
+                row.at(weight * given["step"] + lane, f32).store(value)
+
+    def _transform(self, b: Builder, taps: Value, step: Value, weights: Value, buffer: Value) -> None:
+        """Transform one vector of all taps: the columns into the buffer, then the lines of that."""
+        (lines, pixels), type_ = self.form.weights, vector(f32, self.lanes)
+        vertical, horizontal = self.form.axes
+        with b.loop(0, TAPS) as x:
+            column = taps.at(x * step, f32)
+            values = [column.at(step * (y * TAPS), f32).load(type_) for y in range(TAPS)]
+            for y, value in enumerate(emit_product(b, vertical.filter, values)):
+                buffer.at((x + y * TAPS) * self.lanes, f32).store(value)
+        with b.loop(0, lines) as y:
+            row = buffer.at(y * (TAPS * self.lanes), f32)
+            values = [row.at(x * self.lanes, f32).load(type_) for x in range(TAPS)]
+            target = weights.at(y * (pixels * self.row), f32)
+            for x, value in enumerate(emit_product(b, horizontal.filter, values)):
+                target.at(x * self.row, f32).store(value)
+
+
+def emit_pack_winograd(b: Builder, packed: Operand, filters: Operand, form: TileForm, share: Partition = ALL) -> None:
+    """
+    Emit the transform of filters `[O, 3, 3, C]` of f32 that are known at run time only, as `packing.pack_winograd` does
+    it.
+
+    Columns behind the last filter may be anything. A share is one of the panels.
+    """
+    tile, (count, *_, channels) = tile_for(b.target, f32), filters.shape
+    depth, size = TAPS**2 * channels, math.prod(form.weights) * channels
+
+    def panel(columns: Columns) -> None:
+        behind = (size - depth) * tile.panel
+        target = Box(packed, (1, tile.panel), columns.start * size + behind)
+        source = Box(filters, (depth, 1), columns.start * depth)
+        copy_box(b, (columns.count, depth), target, source)
+        FilterTransform(tile.lanes, tile.panel, form).call(b, weights=columns.weights, step=channels * tile.panel)
+
+    emit_panels(b, packed.pointer, count, size, tile, f32, panel, share)
