@@ -12,8 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import glow_mlir.constants.deferred
-from glow_mlir.constants.deferred import Blocks, Deferred, FileMap, Joined, Packed, Reshaped, Scaled, Stored, Transposed
-from glow_mlir.constants.packing import pack_depthwise, pack_filters, pack_panels, pack_strassen, pack_winograd
+from glow_mlir.constants.deferred import Deferred, FileMap, Joined, Packed, Reshaped, Scaled, Stored, Transposed
+from glow_mlir.constants.layouts import (
+    depthwise_filters,
+    filter_panels,
+    gate_blocks,
+    matrix_panels,
+    strassen_panels,
+    winograd_panels,
+)
+from glow_mlir.constants.packed_layout import PackedLayout
 from glow_mlir.constants.winograd import TileForm
 
 
@@ -100,27 +108,24 @@ def test_joined() -> None:
         check(Joined([Stored(part) for part in parts], axis), np.concatenate(parts, axis=axis))
 
 
-PACKINGS: dict[str, tuple[np.ndarray, Callable[[np.ndarray], np.ndarray], tuple[int, ...]]] = {
-    "filters": (random_array(21, 3, 3, 4), lambda f: pack_filters(f, 8), (0, 8, 1)),
-    "grouped": (random_array(20, 3, 3, 4), lambda f: pack_filters(f, 8, len(f) // 5), (0, 5, 0)),
-    "panels": (random_array(6, 21), lambda m: pack_panels(m, 8), (1, 8, 0)),
-    "winograd": (random_array(13, 3, 3, 4), lambda f: pack_winograd(f, 8, TileForm(4, 4)), (0, 8, 0)),
-    "depthwise": (random_array(13, 3, 3, 1), pack_depthwise, (0, 1, 2)),
-    "strassen": (random_array(6, 32), lambda m: pack_strassen(m, 4), (1, 4, 0, 2)),
+PACKINGS: dict[str, tuple[np.ndarray, Callable[[tuple[int, ...]], PackedLayout]]] = {
+    "filters": (random_array(21, 3, 3, 4), lambda shape: filter_panels(shape, 8)),
+    "grouped": (random_array(20, 3, 3, 4), lambda shape: filter_panels(shape, 4, groups=4)),
+    "panels": (random_array(6, 21), lambda shape: matrix_panels(shape, 8)),
+    "winograd": (random_array(13, 3, 3, 4), lambda shape: winograd_panels(shape, 8, TileForm(4, 4))),
+    "depthwise": (random_array(13, 3, 3, 1), depthwise_filters),
+    "gates": (random_array(13, 52), lambda shape: gate_blocks(shape, 2, 4)),
+    "strassen": (random_array(6, 32), lambda shape: strassen_panels(shape, 4)),
+    "strassen_transposed": (random_array(32, 6), lambda shape: strassen_panels(shape, 4, transposed=True)),
 }
 
 
 @pytest.mark.parametrize("name", PACKINGS)
 @pytest.mark.parametrize("kind", [Stored, Opaque])
 def test_packed(name: str, kind: type[Stored | Opaque]) -> None:
-    array, pack, (axis, unit, target, *sections) = PACKINGS[name]
-    few = {"grouped": 5, "strassen": 8}.get(name, 3)
-    for operand in (array, np.take(array, range(few), axis)):
-        expected = pack(operand)
-        check(
-            Packed(kind(operand), pack, Blocks(axis, unit, target, expected.shape, *sections), name, array.dtype),
-            expected,
-        )
+    array, layout_of = PACKINGS[name]
+    layout = layout_of(array.shape)
+    check(Packed(kind(array), layout, array.dtype), layout.pack(array, array.dtype))
 
 
 def test_digests_tell_what_differs() -> None:
@@ -139,8 +144,8 @@ def test_digests_tell_what_differs() -> None:
         Joined([source, source], 0),
         Joined([source, source], 1),
         Joined([source.transposed((1, 0)), source], 1),
-        Packed(source, lambda m: pack_panels(m, 4), Blocks(1, 4, 0, (2, 6, 4)), "panels 4", source.dtype),
-        Packed(source, lambda m: pack_panels(m, 2), Blocks(1, 2, 0, (3, 6, 2)), "panels 2", source.dtype),
+        Packed(source, matrix_panels(source.shape, 4), source.dtype),
+        Packed(source, matrix_panels(source.shape, 2), source.dtype),
     ]
     assert len({item.digest for item in made}) == len(made)
     assert Stored(array.copy()).digest == source.digest

@@ -21,7 +21,7 @@ from glow_mlir.dialects.target import Target, named_fields, with_fields
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline, memory_pipeline
 from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.ir.locations import place_of
-from glow_mlir.ir.registry import BACKENDS, Unpack, kernels_of, packed_forms_of
+from glow_mlir.ir.registry import BACKENDS, LayoutMaker, kernels_of, packed_forms_of
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.options.declaration import Range
 from glow_mlir.options.policy import MOST_THREADS, THREADS
@@ -96,9 +96,9 @@ class Backend(ABC):
         return {name: make() for name, make in makers.items()}
 
     @cached_property
-    def packed_forms(self) -> dict[str, Unpack]:
-        """Name of a form in which its kernels have constants → how to undo it."""
-        forms: dict[str, Unpack] = {}
+    def packed_forms(self) -> dict[str, LayoutMaker]:
+        """Name of a form in which its kernels have operands → its layout."""
+        forms: dict[str, LayoutMaker] = {}
         for table in self.TABLES or (self.name,):
             forms = {**packed_forms_of(table).all(), **forms}
         return forms

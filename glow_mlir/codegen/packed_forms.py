@@ -1,78 +1,70 @@
 """
-The forms in which kernels have constant operands, by the name that `packing` of an instruction says.
+The forms in which kernels have operands, by the name that `packing` of an instruction says.
 
 Those of Winograd and Strassen give their operand back up to rounding.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from functools import partial
 
 from glow_mlir.codegen.selection.tables import packed_form
-from glow_mlir.constants import codes, packing
+from glow_mlir.constants import layouts
+from glow_mlir.constants.layouts import CodeCells, Interleave
+from glow_mlir.constants.packed_layout import PackedLayout
 from glow_mlir.constants.winograd import TileForm
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.ir.registry import Numbers
 
 
-@packed_form("panels")
-def panels(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
-    """A matrix [K, N]."""
-    rows, columns = shape
-    return packing.unpack_panels(packed, rows, columns, packing.Interleave.of(numbers))
+def _panels(shape: Shape, numbers: Numbers, transposed: bool) -> PackedLayout:
+    """A matrix [K, N], or one that is stored as [N, K]."""
+    return layouts.matrix_panels(shape, numbers["panel"], Interleave.of(numbers), transposed=transposed)
 
 
-@packed_form("panels_transposed")
-def panels_transposed(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
-    """A matrix that is stored as [N, K]."""
-    columns, rows = shape
-    return np.ascontiguousarray(packing.unpack_panels(packed, rows, columns, packing.Interleave.of(numbers)).T)
+packed_form("panels")(partial(_panels, transposed=False))
+packed_form("panels_transposed")(partial(_panels, transposed=True))
 
 
-@packed_form("cells")
-def cells(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
-    """Codes in blocks, of weights [N, K], in the bytes that they lie side by side in."""
-    return codes.unpack_cells(packed, numbers["bits"], shape[0])
+def _filters(shape: Shape, numbers: Numbers, by_channel: bool) -> PackedLayout:
+    """Filters of a convolution, whose input may have its channels apart."""
+    panel, groups = numbers["panel"], numbers["groups"]
+    return layouts.filter_panels(shape, panel, groups, Interleave.of(numbers), by_channel=by_channel)
 
 
-@packed_form("filters")
-def filters(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
-    """Filters of a convolution."""
-    return packing.unpack_filters(packed, shape, packing.Interleave.of(numbers))
+packed_form("filters")(partial(_filters, by_channel=False))
+packed_form("filters_by_channel")(partial(_filters, by_channel=True))
 
 
-@packed_form("filters_by_channel")
-def filters_by_channel(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
-    """Filters of a convolution whose input has its channels apart."""
-    return packing.unpack_filters_by_channel(packed, shape, packing.Interleave.of(numbers))
+def _strassen(shape: Shape, numbers: Numbers, transposed: bool) -> PackedLayout:
+    """A matrix [K, N] of a product by Strassen's algorithm, or one that is stored as [N, K], as filters are."""
+    return layouts.strassen_panels(shape, numbers["panel"], transposed=transposed)
 
 
-@packed_form("depthwise")
-def depthwise(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
-    """Filters of a convolution with one for each channel."""
-    return packing.unpack_depthwise(packed, shape)
-
-
-@packed_form("gates")
-def gates(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
-    """Weights of a recurrence."""
-    return packing.unpack_gates(packed, shape)
+packed_form("strassen")(partial(_strassen, transposed=False))
+packed_form("strassen_transposed")(partial(_strassen, transposed=True))
 
 
 @packed_form("winograd")
-def winograd(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
+def winograd(shape: Shape, numbers: Numbers) -> PackedLayout:
     """Filters of a convolution by Winograd's algorithm."""
     tile = TileForm(numbers["height"], numbers["width"], numbers["stride"])
-    return packing.unpack_winograd(packed, shape, tile)
+    return layouts.winograd_panels(shape, numbers["panel"], tile)
 
 
-@packed_form("strassen")
-def strassen(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
-    """A matrix [K, N] of a product by Strassen's algorithm."""
-    return packing.unpack_strassen(packed)
+@packed_form("depthwise")
+def depthwise(shape: Shape, numbers: Numbers) -> PackedLayout:
+    """Filters of a convolution with one for each channel."""
+    return layouts.depthwise_filters(shape)
 
 
-@packed_form("strassen_transposed")
-def strassen_transposed(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
-    """The same for a matrix that is stored as [N, K], as filters of one element are."""
-    return np.ascontiguousarray(packing.unpack_strassen(packed).T).reshape(shape)
+@packed_form("gates")
+def gates(shape: Shape, numbers: Numbers) -> PackedLayout:
+    """Weights of a recurrence."""
+    return layouts.gate_blocks(shape, numbers["together"], numbers["units"])
+
+
+@packed_form("cells")
+def cells(shape: Shape, numbers: Numbers) -> PackedLayout:
+    """Codes in blocks, of weights [N, K], in the bytes that they lie side by side in."""
+    return CodeCells(shape, numbers["panel"], numbers["bits"])

@@ -13,13 +13,14 @@ import mmap
 import os
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+
+from glow_mlir.constants.packed_layout import PackedLayout
 
 BLOCK_BYTES = 1 << 19
 """Bytes of a part, where the choice is free: two parts and what is between them fit into a second-level cache."""
@@ -370,45 +371,16 @@ class Joined(Deferred):
         return all(part.separable(axis) for part in self.parts)
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """
-    How a packed form is made piece by piece.
-
-    Every `unit` indices along `axis` of the operand, or what is left of them at its end, become one index along
-    `target` of the packed form, which has `shape`, for themselves. The axis is made of equal `sections`, of each of
-    which that many indices, one section after the other, become one index.
-    """
-
-    axis: int
-    unit: int
-    target: int
-    shape: tuple[int, ...]
-    sections: int = 1
-
-
 class Packed(Deferred):
-    """
-    Another array in the form that `pack` gives it, made of pieces by `blocks`, of elements of the type `dtype`.
+    """Another array in a layout, made of pieces, of elements of the type `dtype`."""
 
-    `name` says what `pack` does, with all its parameters.
-    """
-
-    def __init__(
-        self,
-        source: Deferred,
-        pack: Callable[[np.ndarray], np.ndarray],
-        blocks: Blocks,
-        name: str,
-        dtype: np.dtype[Any],
-    ) -> None:
-        self.source, self.blocks, self.name = source, blocks, name
-        self._pack = pack
-        self.shape, self.dtype = blocks.shape, dtype
+    def __init__(self, source: Deferred, layout: PackedLayout, dtype: np.dtype[Any]) -> None:
+        self.source, self.layout, self.blocks = source, layout, layout.blocks
+        self.shape, self.dtype = layout.shape, dtype
 
     @property
     def recipe(self) -> str:
-        return f"{self.name} {self.source.shape} {self.source.digest}"
+        return f"{self.layout.recipe} {self.source.shape} {self.source.digest}"
 
     @property
     def sources(self) -> Sequence[Deferred]:
@@ -425,11 +397,11 @@ class Packed(Deferred):
         """What becomes of the operand from `begin` up to `end` in each section."""
         axis, sections = self.blocks.axis, self.blocks.sections
         if sections == 1:
-            return self._pack(source.part(axis, begin, end))
+            return self.layout.pack(source.part(axis, begin, end), self.dtype)
         size = source.shape[axis] // sections
         places = (section * size for section in range(sections))
         parts = [source.part(axis, place + begin, place + end) for place in places]
-        return self._pack(np.concatenate(parts, axis=axis))
+        return self.layout.pack(np.concatenate(parts, axis=axis), self.dtype)
 
     def separable(self, axis: int) -> bool:
         return axis == self.blocks.target and self.source.separable(self.blocks.axis)

@@ -142,7 +142,7 @@ def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
     form, shape = text(entry.data["form"]), ints(entry.data["shape"])
     backend = get_backend(function_of(op).target.backend)
     try:
-        plain = backend.packed_forms[form](array, shape, numbers)
+        plain = backend.packed_forms[form](shape, numbers).unpack(array)
     except (KeyError, ValueError, IndexError, ArithmeticError):
         plain = None
     if plain is None or plain.shape != shape:

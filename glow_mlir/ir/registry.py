@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Generic, TypeVar, cast
 
-import numpy as np
 from xdsl.ir import Operation
 
+from glow_mlir.constants.packed_layout import PackedLayout
 from glow_mlir.dialects.packages import load_part
 from glow_mlir.errors import PackageError
 
@@ -23,8 +23,8 @@ Entry = TypeVar("Entry", bound=Callable[..., Any])
 Numbers = Mapping[str, int]
 """The parameters of a packed form, as `packing` of an instruction has them."""
 
-Unpack = Callable[[np.ndarray, tuple[int, ...], Numbers], np.ndarray]
-"""Gives the operand of a shape back that was packed with those parameters."""
+LayoutMaker = Callable[[tuple[int, ...], Numbers], PackedLayout]
+"""Gives the layout of an operand of a shape with those parameters."""
 
 
 class Part(Generic[Entry]):
@@ -85,8 +85,8 @@ def kernels_of(backend: str) -> Part[Callable[..., Any]]:
 
 
 @cache
-def packed_forms_of(backend: str) -> Part[Unpack]:
-    """The table of packed forms of a backend's kernels: name of a form → how to undo it."""
+def packed_forms_of(backend: str) -> Part[LayoutMaker]:
+    """The table of packed forms of a backend's kernels: name of a form → its layout."""
     return Part("packed_forms", backend)
 
 
@@ -121,9 +121,9 @@ def kernel(name: str, *, backend: str) -> Callable[[Entry], Entry]:
 
 def packed_form(name: str, *, backend: str) -> Callable[[Entry], Entry]:
     """
-    Register how to undo a form in which kernels of a backend have constants: `(packed, shape, numbers) -> plain`.
+    Register a form in which kernels of a backend have operands: `(shape, numbers) -> layout`.
 
-    `shape` is that of the plain array, `numbers` are the parameters that `packing` of an instruction has.
+    `shape` is that of the plain operand, `numbers` are the parameters that `packing` of an instruction has.
     """
     return lambda function: packed_forms_of(backend).add(name, function)  # pyright: ignore[reportReturnType]
 

@@ -14,6 +14,8 @@ from glow_mlir import InferenceSession
 from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.codegen.kernels.conv import ConvKernel
+from glow_mlir.constants.layouts import depthwise_filters
+from glow_mlir.constants.packed_layout import PackedLayout
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import Pipeline
@@ -52,8 +54,8 @@ def start_with_empty_tables(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(table(name), "_entries", {})
 
 
-def undo(packed: np.ndarray, shape: Shape, numbers: Numbers) -> np.ndarray:
-    return packed.reshape(shape) / numbers["scale"]
+def by_channels(shape: Shape, numbers: Numbers) -> PackedLayout:
+    return depthwise_filters(shape)
 
 
 def test_kernel_of_another_backend_is_none_of_the_cpu() -> None:
@@ -83,8 +85,8 @@ def test_backend_that_extends_another_prefers_its_own_kernels() -> None:
 
 
 def test_packed_forms_are_open_to_other_packages() -> None:
-    packed_form("scaled", backend="extended")(undo)
-    assert Extended().packed_forms["scaled"] is undo
+    packed_form("scaled", backend="extended")(by_channels)
+    assert Extended().packed_forms["scaled"] is by_channels
     assert set(get_backend("cpu").packed_forms) == set(Extended().packed_forms) - {"scaled"}
 
 

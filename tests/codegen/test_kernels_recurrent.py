@@ -10,9 +10,10 @@ from breadth import examples
 from execute import check, runnable_targets, sample
 from hypothesis import given, settings
 from hypothesis.strategies import booleans, integers
+from packed import laid_out
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
-from glow_mlir.constants.packing import pack_gates, unpack_gates
+from glow_mlir.constants.layouts import gate_blocks
 from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, RnnRecurrenceOp
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp
 
@@ -101,9 +102,10 @@ def test_constant_weights(sizes: tuple[int, int, int], dtype: str):
 @pytest.mark.parametrize("hidden", [5, 8, 16])
 def test_packing_round_trip(gates: int, together: int, hidden: int):
     weights = half(hidden, gates * hidden)
-    packed = pack_gates(weights, gates, together, 8)
-    assert packed.shape == (-(-hidden // 8), gates // together, hidden, together * 8)
-    np.testing.assert_array_equal(unpack_gates(packed, weights.shape), weights)
+    layout = gate_blocks(weights.shape, together, 8)
+    found = laid_out(layout, weights)
+    assert found.shape == layout.shape == (-(-hidden // 8), gates // together, hidden, together * 8)
+    np.testing.assert_array_equal(layout.unpack(found), weights)
 
 
 @settings(max_examples=examples(12), deadline=None)

@@ -10,6 +10,7 @@ import pytest
 from dense_conv import conv_shape
 from emitted import GUARD, TARGETS, Array, aligned, compiled, convolution, guarded, sum_and_relu
 from machines import stray_symbols
+from packed import filters_in_panels, in_panels, laid_out
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block
 
@@ -31,7 +32,7 @@ from glow_mlir.codegen.kernels.tiles import balanced, tile_for
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.selection.kernel import Operand
-from glow_mlir.constants.packing import pack_depthwise, pack_filters, pack_panels, unpack_panels
+from glow_mlir.constants.layouts import depthwise_filters, matrix_panels
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 
 ELEMENTS = {np.float32: f32, np.float64: f64}
@@ -49,9 +50,10 @@ def check(result: Array, expected: Array, kind: Any) -> None:
 def test_packing_round_trip(shape: tuple[int, int, int]):
     rows, columns, panel = shape
     matrix = np.random.default_rng(0).standard_normal((rows, columns))
-    panels = pack_panels(matrix, panel)
-    assert panels.shape == (-(-columns // panel), rows, panel)
-    np.testing.assert_array_equal(unpack_panels(panels, rows, columns), matrix)
+    layout = matrix_panels(matrix.shape, panel)
+    panels = laid_out(layout, matrix)
+    assert panels.shape == layout.shape == (-(-columns // panel), rows, panel)
+    np.testing.assert_array_equal(layout.unpack(panels), matrix)
     assert not panels[-1, :, columns % panel or panel :].any()
 
 
@@ -89,7 +91,7 @@ def test_gemm(name: str, kind: Any, dynamic: bool):
             emit_gemm(b, ProductOperands(c, a, w, bias, multiply_adds(element)), m, n, k, k, n)
 
         result = guarded(m * n, kind)
-        packed = aligned(pack_panels(matrix, tile_for(target, element).panel))
+        packed = aligned(in_panels(matrix, tile_for(target, element).panel))
         (run or compiled(target, 4, 3, fixed))(result, a, packed, bias, m, n, k)
         check(result, a.astype(np.float64) @ matrix.astype(np.float64) + bias, kind)
 
@@ -107,7 +109,7 @@ def test_gemm_into_a_view_adding_up_with_prefetch_and_blocks():
         emit_gemm(b, ProductOperands(c, a, w), m, n, k, lda, ldc, accumulate=True, options=options)
 
     result = np.ones((m, ldc), dtype=np.float32)
-    packed = aligned(pack_panels(matrix, tile_for(target, f32).panel))
+    packed = aligned(in_panels(matrix, tile_for(target, f32).panel))
     compiled(target, 3, 0, body)(result, a, packed)
     np.testing.assert_allclose(result[:, :n], 1 + a[:, :k] @ matrix, rtol=1e-4, atol=1e-4)
     assert (result[:, n:] == 1).all()
@@ -130,7 +132,7 @@ def test_epilogue_of_gemm(name: str, steps: int):
         emit_gemm(b, operands, m, n, k, k, n)
 
     result, second = guarded(m * n, np.float32), guarded(m * n, np.float32)
-    packed = aligned(pack_panels(matrix, tile_for(target, f32).panel))
+    packed = aligned(in_panels(matrix, tile_for(target, f32).panel))
     compiled(target, 6, 0, body)(result, a, packed, second, residual, vector)
     total = a.astype(np.float64) @ matrix + residual[:, :n] + vector
     check(second, total, np.float32)
@@ -166,7 +168,11 @@ def test_epilogue_of_convolution(name: str, seed: int, depthwise: bool):
         (emit_depthwise if depthwise else emit_conv)(b, operands, shape)
 
     panel = tile_for(target, f32).panel
-    packed = pack_depthwise(weights) if depthwise else pack_filters(weights, panel, shape.groups)
+    packed = (
+        laid_out(depthwise_filters(weights.shape), weights)
+        if depthwise
+        else filters_in_panels(weights, panel, shape.groups)
+    )
     total = convolution(x, weights, shape) + residual[..., :filters] + pixels
     result, second = guarded(total.size, np.float32), guarded(total.size, np.float32)
     compiled(target, 6, 0, body)(result, x, aligned(packed), second, residual, pixels)
@@ -188,7 +194,7 @@ def test_packing_at_run_time(name: str):
             packed, source, columns, rows = arguments
             emit_pack_panels(b, packed, source, columns, rows, columns)
 
-        expected = pack_panels(matrix, tile.panel)
+        expected = in_panels(matrix, tile.panel)
         for body in (fixed, dynamic):
             result = guarded(expected.size, np.float32)
             compiled(target, 2, 2, body)(result, matrix, n, k)
@@ -214,7 +220,7 @@ def test_packing_of_transposed_matrices_at_run_time(name: str, channels: int):
             emit_pack_transposed(b, Box(packed, ()), Box(source, (pitch, 1)), n, k, channels=channels)
 
         ordered = matrix[:, :k].reshape(n, taps, channels).transpose(2, 1, 0).reshape(k, n)
-        expected = pack_panels(ordered, panel)
+        expected = in_panels(ordered, panel)
         result = guarded(expected.size, np.float32)
         compiled(target, 2, 0, body)(result, matrix)
         packed = result[: expected.size].reshape(expected.shape)
@@ -269,7 +275,11 @@ def test_convolution(name: str, seed: int, depthwise: bool):
         )
 
     panel = tile_for(target, element).panel
-    packed = pack_depthwise(weights) if depthwise else pack_filters(weights, panel, shape.groups)
+    packed = (
+        laid_out(depthwise_filters(weights.shape), weights)
+        if depthwise
+        else filters_in_panels(weights, panel, shape.groups)
+    )
     expected = convolution(x, weights, shape) + bias
     result = guarded(expected.size, kind)
     compiled(target, 4, 0, body)(result, x, aligned(packed), bias)
@@ -298,7 +308,7 @@ def test_convolution_between_views():
         emit_conv(b, operands, shape, options=GemmOptions(block_rows=64))
 
     result = np.full((size + 2, out_width, filters), GUARD, dtype=np.float32)
-    packed = aligned(pack_filters(weights, tile_for(target, f32).panel))
+    packed = aligned(filters_in_panels(weights, tile_for(target, f32).panel))
     compiled(target, 3, 0, body)(result, x, packed)
     expected = convolution(x[None, 1 : size + 3, : size + 2], weights, dense)[0]
     np.testing.assert_allclose(result[1:-1, 1:-1], expected, rtol=1e-4, atol=1e-4)

@@ -10,6 +10,7 @@ import pytest
 from emitted import TARGETS, aligned, compiled, sum_and_relu
 from execute import Case, check_all, compile_module, module_of, runnable_targets, sample
 from machines import stray_symbols, target_named
+from packed import laid_out, strassen
 from xdsl.dialects import arith
 from xdsl.ir import Block
 
@@ -25,7 +26,7 @@ from glow_mlir.codegen.kernels.strassen import Halves, Rows, Sizes, emit_strasse
 from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
-from glow_mlir.constants.packing import pack_strassen, unpack_strassen
+from glow_mlir.constants.layouts import strassen_panels
 from glow_mlir.constants.strassen import LEFT, RESULT, RIGHT
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
@@ -54,15 +55,18 @@ def test_tables_give_the_product() -> None:
 @pytest.mark.parametrize(("rows", "columns", "panel"), [(2, 8, 4), (6, 128, 64), (14, 96, 16)])
 def test_packing_round_trip(rows: int, columns: int, panel: int) -> None:
     matrix = sample((rows, columns))
-    packed = pack_strassen(matrix, panel)
-    assert packed.shape == (columns // 2 // panel, 7, rows // 2, panel)
-    np.testing.assert_allclose(unpack_strassen(packed), matrix, rtol=0, atol=1e-6)
+    layout = strassen_panels(matrix.shape, panel)
+    found = laid_out(layout, matrix)
+    assert found.shape == layout.shape == (columns // 2 // panel, 7, rows // 2, panel)
+    np.testing.assert_allclose(layout.unpack(found), matrix, rtol=0, atol=1e-6)
+    stored = strassen_panels((columns, rows), panel, transposed=True)
+    np.testing.assert_array_equal(laid_out(stored, np.ascontiguousarray(matrix.T)), found)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(3, 8), (2, 12)])
 def test_packing_refuses_what_has_no_halves(rows: int, columns: int) -> None:
     with pytest.raises(ValueError, match=r"quarters|halves"):
-        pack_strassen(sample((rows, columns)), 4)
+        strassen_panels((rows, columns), 4)
 
 
 SCALE = Block(arg_types=[f32, f32])
@@ -119,7 +123,7 @@ def test_product_between_views(name: str, seed: int) -> None:
         emit_strassen(b, operands, rows, columns, cut=cut, scratch=scratch, prologue=prologue)
 
     scratch = [aligned(np.full(size, np.nan, dtype=np.float32)) for size in cut.scratch()]
-    packed = aligned(pack_strassen(matrix, tile.panel))
+    packed = aligned(strassen(matrix, tile.panel))
     factors = sample((depth,)) if seed % 3 else np.ones(depth, dtype=np.float32)
     run = compiled(target, 9, 0, body, verify=seed == 0)
     run(result, x, packed, bias, second, pixels, factors, *scratch)
@@ -151,7 +155,7 @@ def test_error_against_f64(count: int, columns: int, depth: int) -> None:
     scratch = [aligned(np.zeros(size, dtype=np.float32)) for size in cut.scratch()]
     result = np.zeros((count, columns), dtype=np.float32)
     run = compiled(target, 3 + len(scratch), 0, body)
-    run(result, x, aligned(pack_strassen(matrix, panel)), *scratch)
+    run(result, x, aligned(strassen(matrix, panel)), *scratch)
     expected = product(x, matrix)
     limit = BOUND * math.sqrt(depth) * float(np.abs(expected).max())
     assert float(np.abs(result - expected).max()) <= limit

@@ -12,6 +12,7 @@ from dense_conv import conv_shape
 from emitted import TARGETS, aligned, compiled, convolution, sum_and_relu
 from execute import Case, check_all, module_of, runnable_targets, sample
 from machines import stray_symbols, target_named
+from packed import laid_out, winograd
 
 from glow_mlir.backends.cpu.targets import PRESETS
 from glow_mlir.codegen.bodies import Plane
@@ -29,7 +30,7 @@ from glow_mlir.codegen.kernels.winograd import Blocking, WinogradShape, emit_win
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.selection.kernel import Operand
-from glow_mlir.constants.packing import pack_winograd, unpack_winograd
+from glow_mlir.constants.layouts import winograd_panels
 from glow_mlir.constants.winograd import OUTPUTS, STRIDES, TAPS, TileForm, transforms
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_low.memory import AllocOp, buffer_type
@@ -86,16 +87,16 @@ def test_transforms_give_the_convolution(outputs: int, stride: int) -> None:
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_packing_round_trip(form: TileForm, count: int, channels: int, panel: int) -> None:
     filters = sample((count, 3, 3, channels))
-    packed = pack_winograd(filters, panel, form)
-    assert packed.shape == (-(-count // panel), math.prod(form.weights), channels, panel)
-    assert packed.dtype == np.float32
-    restored = unpack_winograd(packed, filters.shape, form)
-    np.testing.assert_allclose(restored, filters, rtol=1e-6, atol=1e-6)
+    layout = winograd_panels(filters.shape, panel, form)
+    found = laid_out(layout, filters)
+    assert found.shape == layout.shape == (-(-count // panel), math.prod(form.weights), channels, panel)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(layout.unpack(found), filters, rtol=1e-6, atol=1e-6)
 
 
 def test_filters_of_another_size_have_no_transform() -> None:
     with pytest.raises(ValueError, match="only those of 3x3"):
-        pack_winograd(sample((4, 5, 5, 4)), 16, TileForm(4, 4))
+        winograd_panels((4, 5, 5, 4), 16, TileForm(4, 4))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,7 +175,7 @@ def test_convolution_between_views(name: str, seed: int, form: TileForm) -> None
         operands = ProductOperands(out, inp, w, bias, epilogue=epilogue, planes=planes if epilogue else ())
         emit_winograd(b, operands, shape, cut=cut, source=f32, scratch=scratch)
 
-    packed = aligned(pack_winograd(weights, tile_for(target, f32).panel, form))
+    packed = aligned(winograd(weights, tile_for(target, f32).panel, form))
     scratch = [aligned(np.full(size, np.nan, dtype=np.float32)) for size in cut.scratch()]
     result, second = (np.full(layer.target, np.pi, dtype=np.float32) for _ in range(2))
     compiled(target, 10, 0, body, verify=seed == 0)(result, x, packed, bias, second, residual, pixels, *scratch)
@@ -208,7 +209,7 @@ def test_error_against_f64(form: TileForm, channels: int, extents: tuple[int, in
         emit_winograd(b, ProductOperands(out, inp, w), shape, cut=cut, source=f32, scratch=scratch)
 
     result = np.zeros((1, *extents, 64), dtype=np.float32)
-    packed = aligned(pack_winograd(weights, tile_for(target, f32).panel, form))
+    packed = aligned(winograd(weights, tile_for(target, f32).panel, form))
     compiled(target, 6, 0, body)(result, x, packed, *scratch)
     expected = convolution(x, weights, shape)
     assert float(np.abs(result - expected).max()) <= bound(form, channels) * float(np.abs(expected).max())
@@ -281,7 +282,7 @@ def test_filters_are_transformed_at_run_time(name: str, form: TileForm, filters:
     """Each panel by the part that it belongs to, as the compiler does it, up to rounding."""
     target = PRESETS[name]
     plain = aligned(he(np.random.default_rng(filters), filters, 3, 3, channels))
-    wanted = pack_winograd(plain, tile_for(target, f32).panel, form)
+    wanted = winograd(plain, tile_for(target, f32).panel, form)
 
     def body(b: Builder, arguments: list[Value]) -> None:
         (*pointers, part), shapes = arguments, (wanted.shape, plain.shape)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packed import in_panels, laid_out
 
-from glow_mlir.constants.packing import Interleave, pack_filters, pack_panels, unpack_filters, unpack_panels
+from glow_mlir.constants.layouts import Interleave, filter_panels, matrix_panels
 from glow_mlir.errors import ModelError
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
@@ -26,53 +27,53 @@ glow_low.func @main(@x, @packed, @y) attributes {target = #glow.target<backend =
 """
 
 
-def _run(text: str, packed: np.ndarray) -> np.ndarray:
+def _run(text: str, operand: np.ndarray) -> np.ndarray:
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
-    results = run_function(parse_module(text, new_context(), "given.mlir"), {"x": x, "packed": packed})
+    results = run_function(parse_module(text, new_context(), "given.mlir"), {"x": x, "packed": operand})
     return results["y"]
 
 
 def test_packed_operands_are_taken_apart() -> None:
     matrix = np.arange(12, dtype=np.float32).reshape(4, 3)
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
-    np.testing.assert_array_equal(_run(PRODUCT, pack_panels(matrix, 8)), x @ matrix)
+    np.testing.assert_array_equal(_run(PRODUCT, in_panels(matrix, 8)), x @ matrix)
 
 
 @pytest.mark.parametrize("interleave", [2, 4])
 def test_panels_may_be_interleaved_along_the_depth(interleave: int) -> None:
     matrix = np.arange(12, dtype=np.float32).reshape(4, 3)
-    packed = pack_panels(matrix, 8, Interleave(interleave))
-    assert packed.shape == (1, 4 // interleave, 8, interleave)
-    np.testing.assert_array_equal(packed[0, 0, :3], matrix[:interleave].T)
+    found = in_panels(matrix, 8, Interleave(interleave))
+    assert found.shape == (1, 4 // interleave, 8, interleave)
+    np.testing.assert_array_equal(found[0, 0, :3], matrix[:interleave].T)
     text = PRODUCT.replace("x4x8xf32", f"x{4 // interleave}x8x{interleave}xf32")
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
     np.testing.assert_array_equal(
-        _run(text.replace("panel = 8", f"panel = 8, interleave = {interleave}"), packed), x @ matrix
+        _run(text.replace("panel = 8", f"panel = 8, interleave = {interleave}"), found), x @ matrix
     )
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.sampled_from([1, 2, 4]), st.sampled_from([2, 8]))
 def test_interleaved_panels_are_packed_and_unpacked(rows: int, columns: int, count: int, panel: int) -> None:
     matrix = np.arange(rows * columns, dtype=np.int8).reshape(rows, columns)
-    packed = pack_panels(matrix, panel, Interleave(count))
-    np.testing.assert_array_equal(unpack_panels(packed, rows, columns, Interleave(count)), matrix)
+    layout = matrix_panels(matrix.shape, panel, Interleave(count))
+    np.testing.assert_array_equal(layout.unpack(laid_out(layout, matrix)), matrix)
     filters = np.arange(4 * rows * columns, dtype=np.int8).reshape(4, rows, columns)
-    packed = pack_filters(filters, panel, 2, Interleave(count))
-    np.testing.assert_array_equal(unpack_filters(packed, filters.shape, Interleave(count)), filters)
+    layout = filter_panels(filters.shape, panel, 2, Interleave(count))
+    np.testing.assert_array_equal(layout.unpack(laid_out(layout, filters)), filters)
 
 
 @given(st.integers(1, 4), st.integers(1, 9), st.integers(1, 9), st.sampled_from([0, 128]))
 def test_each_run_of_the_depth_fills_cells_of_its_own(runs: int, run: int, columns: int, factor: int) -> None:
     matrix = np.random.default_rng(runs).integers(-128, 128, (runs * run, columns), np.int8)
-    form = Interleave(4, run, factor)
-    packed = pack_panels(matrix, 8, form)
-    np.testing.assert_array_equal(unpack_panels(packed, runs * run, columns, form), matrix)
-    cells = packed[:, 1:] if factor else packed
+    layout = matrix_panels(matrix.shape, 8, Interleave(4, run, factor))
+    found = laid_out(layout, matrix)
+    np.testing.assert_array_equal(layout.unpack(found), matrix)
+    cells = found[:, 1:] if factor else found
     assert cells.shape == (-(-columns // 8), runs * -(-run // 4), 8, 4)
     sums = matrix.sum(axis=0, dtype=np.int32)
     np.testing.assert_array_equal(cells.sum(axis=(1, 3), dtype=np.int32).reshape(-1)[:columns], sums)
     if factor:
-        first = np.ascontiguousarray(packed[:, 0]).view(np.int32).reshape(-1)[:columns]
+        first = np.ascontiguousarray(found[:, 0]).view(np.int32).reshape(-1)[:columns]
         np.testing.assert_array_equal(first, factor * sums)
 
 

@@ -17,6 +17,7 @@ from glow_mlir.analysis.regions import Region, region_covers
 from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.selection.pack_operands import declare_weight, pack_operand
 from glow_mlir.codegen.selection.packed_form import PackedForm
+from glow_mlir.constants.layouts import matrix_panels
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import StorageOp
@@ -35,10 +36,10 @@ from glow_mlir.transforms.verify_low import VerifyLowPass
 
 PRODUCTS = """
 glow_high.constant @c : tensor<2x2xf32> {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>}
-glow_high.placeholder @"c.same_1_2x2" : tensor<2x2xf32> {input}
+glow_high.placeholder @"c.panels_1_2x2" : tensor<2x2xf32> {input}
 glow_high.placeholder @y : tensor<2x2xf32> {output}
-glow_low.func @main(@"c.same_1_2x2", @y) {
-  %x = glow_low.weight @"c.same_1_2x2" : memref<2x2xf32>
+glow_low.func @main(@"c.panels_1_2x2", @y) {
+  %x = glow_low.weight @"c.panels_1_2x2" : memref<2x2xf32>
   %y = glow_low.weight @y {mutable} : memref<2x2xf32>
   %c = glow_low.weight @c : memref<2x2xf32>
   %t = glow_low.view %c : memref<2x2xf32> to memref<2x2xf32, strided<[1, 2]>>
@@ -222,13 +223,13 @@ def test_only_whole_constants_are_packed_each_once() -> None:
     module = parse_module(PRODUCTS, new_context())
     storage = Storage(module)
     first, second, transposed, row = instructions(module)
-    form = PackedForm("same", (2, 2), (2, 2), f32, lambda m: m + 1, numbers={"p": 1})
+    form = PackedForm(matrix_panels((2, 2), 1), f32)
     assert pack_operand(first, "right", storage, form)
     assert pack_operand(second, "right", storage, form)
     assert first.operands[2] is second.operands[2]
     weight = first.operands[2].owner
     assert isinstance(weight, WeightOp)
-    assert weight.storage_name == "c.same_1_2x2_1"
+    assert weight.storage_name == "c.panels_1_2x2_1"
     assert not pack_operand(transposed, "right", storage, form)
     assert not pack_operand(row, "right", storage, form)
     assert not pack_operand(first, "left", storage, form)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from glow_mlir.codegen.builder.nests import Extents, Index, collapse, linear, nest
 from glow_mlir.codegen.builder.types import f32, i32
@@ -21,9 +21,8 @@ from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Tiles, kind_o
 from glow_mlir.codegen.selection.pack_operands import whole_constant
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.constants.codes import CELL_BYTES, pack_cells
-from glow_mlir.constants.deferred import Blocks
-from glow_mlir.constants.packing import pack_panels
+from glow_mlir.constants.codes import CELL_BYTES
+from glow_mlir.constants.layouts import CodeCells, matrix_panels
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import signless, ui8
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
@@ -63,19 +62,11 @@ class BlockwiseMatMulKernel(Kernel):
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         assert isinstance(op, DerivedInstruction)
         panel, bits = tile_for(target, f32).panel, _bits(op)
-        plain = columns, in_bytes = op.plain_shape("codes")
-        panels = -(-columns // panel)
-        shape = (panels, in_bytes // CELL_BYTES, panel, CELL_BYTES)
-        codes = PackedForm(
-            *("cells", plain, shape, ui8),
-            partial(pack_cells, bits=bits, panel=panel),
-            Blocks(axis=0, unit=panel, target=0, shape=shape),
-            {"panel": panel, "bits": bits},
-        )
-        found = {"codes": codes}
-        for name in ("scales", "zero_points"):
+        found = {"codes": PackedForm(CodeCells(op.plain_shape("codes"), panel, bits), ui8)}
+        for name in ("scales", "zero_points"):  # Of each block those of a panel side by side.
             if (value := getattr(op, name)) is not None:
-                found[name] = _by_panels(op.plain_shape(name), element_of(value), panel)
+                layout = matrix_panels(op.plain_shape(name), panel, transposed=True)
+                found[name] = PackedForm(layout, element_of(value))
         return found
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
@@ -95,17 +86,6 @@ class BlockwiseMatMulKernel(Kernel):
 def _bits(op: Operation) -> int:
     """Bits of a code."""
     return integer(op.properties["bits"])
-
-
-def _by_panels(plain: Shape, element: Attribute, panel: int) -> PackedForm:
-    """Scales or zero points [N, blocks], of each block those of a panel side by side."""
-    shape = (-(-plain[0] // panel), plain[1], panel)
-    return PackedForm(
-        *("panels_transposed", plain, shape, element),
-        lambda parameters: pack_panels(parameters.T, panel),
-        Blocks(axis=0, unit=panel, target=0, shape=shape),
-        {"panel": panel},
-    )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-import numpy as np
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
@@ -51,8 +50,7 @@ from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.panel_moves import depthwise_moves, panel_moves
 from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.constants.deferred import Blocks
-from glow_mlir.constants.packing import pack_depthwise, pack_filters, pack_filters_by_channel, pack_winograd
+from glow_mlir.constants.layouts import depthwise_filters, filter_panels, winograd_panels
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.winograd import OUTPUTS, STRIDES, TAPS, TileForm
 from glow_mlir.dialects.element_types import is_float, signless
@@ -188,10 +186,8 @@ class DepthwiseConvKernel(Kernel):
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         plain = channels, *taps, _ = filter_shape(op)
-        shape, element = (*taps, channels), dot_of(op, target).right
-        blocks = Blocks(axis=0, unit=1, target=len(taps), shape=shape)
         moves = partial(depthwise_moves, channels, tuple(taps))
-        return {"filter": PackedForm("depthwise", plain, shape, element, pack_depthwise, blocks, moves=moves)}
+        return {"filter": PackedForm(depthwise_filters(plain), dot_of(op, target).right, moves)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         if op.properties.get("packing") is not None:
@@ -282,14 +278,7 @@ class WinogradConvKernel(Kernel):
         if not whole.suits(target, f32):
             return {}
         cut = whole.blocking(target, f32, tiles_of(op))
-        form, panel, shape = cut.form, cut.panel, cut.packed(whole.filters)
-        found = PackedForm(
-            *("winograd", filter_shape(op), shape, f32),
-            lambda part: pack_winograd(part.astype(np.float32, copy=False), panel, form),
-            Blocks(axis=0, unit=panel, target=0, shape=shape),
-            {"panel": panel, **dataclasses.asdict(form)},
-        )
-        return {"filter": found}
+        return {"filter": PackedForm(winograd_panels(filter_shape(op), cut.panel, cut.form), f32)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         cut, packed = _winograd_shape(op, target).blocking(target, f32, tiles_of(op)), "packing" in op.properties
@@ -455,25 +444,13 @@ class ConvKernel(Kernel):
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         group, dot, run = group_of(op), dot_of(op, target), _run_of(op)
-        panel, interleave = dot.tile(target).panel, dot.interleave(run)
+        panel, by_channel = dot.tile(target).panel, reads_by_channel(op)
         plain = filters, *rest = filter_shape(op)
         taps, channels = math.prod(rest[:-1]), rest[-1]
-        form, pack, depth = "filters", pack_filters, [(taps * channels, 1)]
-        if reads_by_channel(op):
-            form, pack = "filters_by_channel", pack_filters_by_channel
-            depth = [(channels, 1), (taps, channels)]
-        # Panels of one group for themselves, or groups for themselves.
-        unit, target_axis = (panel, 1) if group == 1 else (filters // group, 0)
-        shape = (group, -(-filters // group // panel), *dot.panel_shape(math.prod(rest), run, panel))
+        depth = [(channels, 1), (taps, channels)] if by_channel else [(taps * channels, 1)]
         moves = partial(panel_moves, filters // group, taps * channels, depth, panel, group)
-        found = PackedForm(
-            *(form, plain, shape, dot.right),
-            lambda f: pack(f, panel, 1 if group == 1 else len(f) // unit, interleave),
-            Blocks(axis=0, unit=unit, target=target_axis, shape=shape),
-            {"panel": panel, "groups": group, **interleave.numbers},
-            moves if dot.group == 1 else None,
-        )
-        return {"filter": found}
+        layout = filter_panels(plain, panel, group, dot.interleave(run), by_channel=by_channel)
+        return {"filter": PackedForm(layout, dot.right, moves if dot.group == 1 else None)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         element = element_of(getattr(op, "filter"))

@@ -146,7 +146,7 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
     """
     Emit a convolution: `inp` of the operands points to the first element the first output reads.
 
-    The weights are filters, `[groups, ceil(filters / panel), depth, panel]` as `packing.pack_filters` makes them; the
+    The weights are filters, `[groups, ceil(filters / panel), depth, panel]` as `layouts.filter_panels` has them; the
     bias has one element per filter of all groups. Planes are over batch, spatial dimensions, and filters of all groups.
     """
     options, dot, planes = options or GemmOptions(), operands.dot, operands.planes

@@ -192,7 +192,7 @@ def emit_depthwise(
     """
     Emit a depthwise convolution: `shape` has one channel and one filter per group, and as many groups as channels.
 
-    The weights are `[*kernel, C]` as `packing.pack_depthwise` makes them, the bias has C elements. The rest is as for
+    The weights are `[*kernel, C]` as `layouts.depthwise_filters` has them, the bias has C elements. The rest is as for
     `emit_conv`. Shares are of the images, and of the first spatial axis of several. Raises `ValueError` for a shape of
     another kind.
     """

@@ -14,7 +14,7 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.tiles import Tile, tile_for
 from glow_mlir.codegen.math.half import is_half, loaded_as, to_sums
 from glow_mlir.constants.codes import CELL_BITS
-from glow_mlir.constants.packing import Interleave
+from glow_mlir.constants.layouts import Interleave
 from glow_mlir.dialects.element_types import bit_width, byte_width, is_float, is_integer, is_unsigned, signless
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.shapes import Shape, element_of

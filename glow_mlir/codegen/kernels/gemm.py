@@ -275,7 +275,7 @@ def emit_gemm(
     Emit `C = A * B + bias`, with the epilogue applied to each element; its planes are over `[m, n]`.
 
     A is `[m, k]` with rows `lda` elements apart, C `[m, n]` with rows `ldc` apart; the weights are
-    `[ceil(n / panel), k, panel]` as `packing.pack_panels` makes them. With `accumulate` the product is added to C, and
+    `[ceil(n / panel), k, panel]` as `layouts.matrix_panels` has them. With `accumulate` the product is added to C, and
     the bias is not read.
     """
     options, dot, planes = options or GemmOptions(), operands.dot, operands.planes

@@ -47,8 +47,7 @@ from glow_mlir.codegen.selection.pack_operands import whole_constant, whole_stor
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.panel_moves import panel_moves
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.constants.deferred import Blocks
-from glow_mlir.constants.packing import pack_panels
+from glow_mlir.constants.layouts import matrix_panels
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.linear import MatMulOp
@@ -205,16 +204,10 @@ class MatMulKernel(Kernel):
             return {}
         panel = dot.tile(target).panel
         columns, depth = plain if transposed else plain[::-1]
-        interleave, shape = dot.interleave(depth), (-(-columns // panel), *dot.panel_shape(depth, depth, panel))
         column_step, row_step = (depth, 1) if transposed else (1, columns)
-        found = PackedForm(
-            *("panels_transposed" if transposed else "panels", plain, shape, dot.right),
-            lambda m: pack_panels(m.T if transposed else m, panel, interleave),
-            Blocks(axis=0 if transposed else 1, unit=panel, target=0, shape=shape),
-            {"panel": panel, **interleave.numbers},
-            partial(panel_moves, columns, column_step, [(depth, row_step)], panel) if dot.group == 1 else None,
-        )
-        return {"right": found}
+        moves = partial(panel_moves, columns, column_step, [(depth, row_step)], panel) if dot.group == 1 else None
+        layout = matrix_panels(plain, panel, dot.interleave(depth), transposed=transposed)
+        return {"right": PackedForm(layout, dot.right, moves)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         if op.properties.get("packing") is not None:

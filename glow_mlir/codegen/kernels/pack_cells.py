@@ -1,4 +1,4 @@
-"""Packing of narrow elements in cells at run time, as `glow_mlir/constants/packing.py` does it for constants."""
+"""Packing of narrow elements in cells at run time, as `glow_mlir/constants/layouts.py` has them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def emit_pack_cells(
     b: Builder, packed: Value, matrix: Matrix, dot: CellProduct, tile: Tile, share: Partition = ALL
 ) -> None:
     """
-    Emit the packing of a matrix as `packing.pack_panels` does it in the form of `dot`.
+    Emit the packing of a matrix as `layouts.matrix_panels` has it in the form of `dot`.
 
     Columns behind the last may be anything. A share is one of the panels.
     """

@@ -1,4 +1,4 @@
-"""Packing of matrices in panels at run time, as `glow_mlir/constants/packing.py` does it for constants."""
+"""Packing of matrices in panels at run time, as `glow_mlir/constants/layouts.py` has them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def emit_pack_panels(
     share: Partition = ALL,
 ) -> None:
     """
-    Emit the packing of a matrix that is known only at run time, as `packing.pack_panels` does it.
+    Emit the packing of a matrix that is known only at run time, as `layouts.matrix_panels` has them.
 
     `matrix` points to `[k, n]`; its rows are `row_pitch` elements apart. `packed` has room for `ceil(n / panel) * k *
     panel` elements; of the last panel, vectors without a column are left alone. A share is one of the panels.

@@ -1,5 +1,5 @@
 """
-The transform of filters by Winograd's algorithm at run time, as `glow_mlir/constants/packing.py` does it for constants.
+The transform of filters by Winograd's algorithm at run time, as `glow_mlir/constants/layouts.py` has them.
 
     for each panel of filters {
         its taps are moved to where the last of its weights belong, [tap][channel][filter of the panel]
@@ -81,8 +81,8 @@ class FilterTransform(SharedFunction):
 
 def emit_pack_winograd(b: Builder, packed: Operand, filters: Operand, form: TileForm, share: Partition = ALL) -> None:
     """
-    Emit the transform of filters `[O, 3, 3, C]` of f32 that are known at run time only, as `packing.pack_winograd` does
-    it.
+    Emit the transform of filters `[O, 3, 3, C]` of f32 that are known at run time only, as `layouts.winograd_panels`
+    has them.
 
     Columns behind the last filter may be anything. A share is one of the panels.
     """

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-import numpy as np
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.access import computed, lanes_for, load, read_index, store
@@ -36,8 +35,7 @@ from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Opera
 from glow_mlir.codegen.selection.packed_form import Move, PackedForm
 from glow_mlir.codegen.selection.panel_moves import gate_moves
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.constants.packing import pack_gates
-from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.constants.layouts import gate_blocks
 from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, Recurrence, RnnRecurrenceOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -142,10 +140,6 @@ class Plan:
     def packed_shape(self) -> tuple[int, int, int, int]:
         """Blocks, panels, rows of the weights, and columns of a panel."""
         return -(-self.hidden // self.units), self.panels, self.hidden, self.tile.panel
-
-    def pack(self, weights: np.ndarray) -> np.ndarray:
-        """Constant weights in packed form."""
-        return pack_gates(weights.astype(numpy_dtype(self.element)), self.gates, self.together, self.units)
 
     def moves(self) -> Sequence[Move]:
         """What goes where in the packed form."""
@@ -347,11 +341,9 @@ class RecurrenceKernel(Kernel):
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         plan = self.plan(cast(Recurrence, op), target)
         plain = plan.hidden, plan.gates * plan.hidden
-        numbers = {"together": plan.together, "units": plan.units}
         # Weights of 16 bits are widened as they are packed.
         moves = plan.moves if element_of(getattr(op, "weights")) == plan.element else None
-        form = PackedForm("gates", plain, plan.packed_shape, plan.element, plan.pack, numbers=numbers, moves=moves)
-        return {"weights": form}
+        return {"weights": PackedForm(gate_blocks(plain, plan.together, plan.units), plan.element, moves)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         plan = self.plan(cast(Recurrence, op), target)
@@ -420,7 +412,7 @@ def _copy_rows(call: KernelCall, plan: Plan, source: Operand, target: Operand) -
 
 
 def _emit_packing(call: KernelCall, plan: Plan, packed: Value) -> None:
-    """Emit the packing of weights that are known only at run time, as `packing.pack_gates` does it."""
+    """Emit the packing of weights that are known only at run time, as `layouts.gate_blocks` has them."""
     b, weights = call.b, call.one("weights")
     _, panels, depth, width = plan.packed_shape
     lanes = lanes_for(call.target, plan.element, [weights.strides[-1]])

@@ -47,17 +47,10 @@ from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Tile, distinct, line_elements, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
-from glow_mlir.constants.deferred import Blocks
 from glow_mlir.constants.strassen import LEFT, PRODUCTS, RESULT
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.target import Target
-
-
-def strassen_blocks(matrix: Shape, panel: int, axis: int) -> Blocks:
-    """How `pack_strassen` packs a matrix `[K, N]` with its columns along `axis`: panels take columns of both halves."""
-    depth, columns = matrix
-    return Blocks(axis, panel, target=0, shape=(columns // 2 // panel, PRODUCTS, depth // 2, panel), sections=2)
 
 
 @dataclass(frozen=True)
@@ -321,7 +314,7 @@ def emit_strassen(
     """
     Emit the product of `rows`, twice `cut.depth` elements each, with a matrix of `columns`, plus the bias.
 
-    The weights are as `packing.pack_strassen` makes them. The prologue is applied to each element of the rows; its
+    The weights are as `layouts.strassen_panels` has them. The prologue is applied to each element of the rows; its
     planes, and those of the epilogue, are over images, lines, pixels and columns. `scratch` has buffers of the shapes
     that `cut` wants.
 

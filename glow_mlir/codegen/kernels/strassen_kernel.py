@@ -13,7 +13,6 @@ from glow_mlir.codegen.kernels.gemm import product_cut
 from glow_mlir.codegen.kernels.strassen import (
     Halves,
     Sizes,
-    strassen_blocks,
     strassen_is_faster,
     strassen_tiles,
     upper_rows,
@@ -22,7 +21,7 @@ from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.selection.kernel import YES_OR_NO, Buffer, Choice, Kernel, KernelCall, Tiles, tiles_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.partitions import partitions_of
-from glow_mlir.constants.packing import pack_strassen
+from glow_mlir.constants.layouts import strassen_panels
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import integer
@@ -85,14 +84,7 @@ class StrassenKernel(Kernel):
         panel, sizes = tile_for(target, f32).panel, self.sizes(op)
         if sizes.depth % 2 or sizes.columns % (2 * panel):
             return {}
-        blocks = strassen_blocks((sizes.depth, sizes.columns), panel, axis=0 if transposed else 1)
-        found = PackedForm(
-            *("strassen_transposed" if transposed else "strassen", plain, blocks.shape, f32),
-            lambda m: pack_strassen(m.reshape(len(m), -1).T if transposed else m, panel),
-            blocks,
-            {"panel": panel},
-        )
-        return {name: found}
+        return {name: PackedForm(strassen_panels(plain, panel, transposed=transposed), f32)}
 
     def halves(self, op: Operation, target: Target) -> Halves:
         """How the product is cut into blocks."""

@@ -186,7 +186,7 @@ class Blocking:
         return self.block * self.panel + self.padding
 
     def packed(self, filters: int) -> tuple[int, ...]:
-        """The shape of so many filters as `pack_winograd` makes them."""
+        """The shape of so many filters as `layouts.winograd_panels` has them."""
         return -(-filters // self.panel), math.prod(self.form.weights), self.channels, self.panel
 
     def scratch(self) -> list[tuple[int, ...]]:
@@ -360,7 +360,7 @@ def emit_winograd(
     Emit a convolution of two spatial dimensions in one group, with a 3x3 filter, the strides of
     `cut`, and dilations of one.
 
-    The weights are as `packing.pack_winograd` makes them; channels and filters are multiples of a vector; the image has
+    The weights are as `layouts.winograd_panels` has them; channels and filters are multiples of a vector; the image has
     elements of the type `source`. `scratch` has buffers of the shapes that `cut` wants. The rest is as for `emit_conv`.
 
     Shares are of the blocks of tiles; or, where there is one block, of its tiles as they are transformed (`None`: they

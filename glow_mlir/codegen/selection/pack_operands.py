@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.analysis.accesses import is_written
 from glow_mlir.codegen.selection.packed_form import Layout, PackedForm
-from glow_mlir.constants.deferred import Deferred, Packed, Stored
+from glow_mlir.constants.deferred import Packed
 from glow_mlir.constants.storage import Storage, deferred_constant, scalar_attribute
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import operand_groups
@@ -45,11 +44,12 @@ def pack_operand(op: DerivedInstruction, name: str, storage: Storage, form: Pack
     shape, function = shape_of(value), function_of(op)
     # State is packed by code for one machine.
     target = str(function.assigned) if isinstance(source, PlaceholderOp) else ""
-    key = (source.sym_name.data, form.name, shape, tuple(sorted(form.numbers.items())), target)
+    layout = form.layout
+    key = (source.sym_name.data, layout.form, shape, tuple(sorted(layout.numbers.items())), target)
     symbol = storage.packed.get(key)
     if symbol is None:
-        words = "_".join(str(number) for number in form.numbers.values())
-        wish = f"{source.sym_name.data}.{form.name}_{words}_{'x'.join(map(str, shape))}"
+        words = "_".join(str(number) for number in layout.numbers.values())
+        wish = f"{source.sym_name.data}.{layout.form}_{words}_{'x'.join(map(str, shape))}"
         make = _packed_constant if isinstance(source, ConstantOp) else _packed_state
         symbol = storage.packed[key] = make(op, source, shape, storage, form, wish)
     if isinstance(source, PlaceholderOp) and symbol not in function.binding_names:
@@ -78,12 +78,7 @@ def _packed_constant(
 ) -> str:
     """The name of a constant that is another one packed."""
     operand = deferred_constant(constant).reshaped(shape)
-    made: Deferred
-    made_by = f"{form.name} {dict(form.numbers)}"
-    if form.blocks is None:
-        made = Stored(np.ascontiguousarray(form.pack(operand.array())), f"{made_by} {operand.digest}")
-    else:
-        made = Packed(operand, form.pack, form.blocks, made_by, numpy_dtype(form.element))
+    made = Packed(operand, form.layout, numpy_dtype(form.element))
     return storage.add_constant(wish, made, constant.location).sym_name.data
 
 
@@ -97,7 +92,7 @@ def _packed_state(op: Operation, state: ContentOp, shape: Shape, storage: Storag
         function_of(op).assigned,
     )
     name = function.sym_name.data
-    packed = PlaceholderOp.packed(symbol, tensor(form.shape, form.element), name, state.location)
+    packed = PlaceholderOp.packed(symbol, tensor(form.layout.shape, form.element), name, state.location)
     storage.add(packed)
     source, target = WeightOp.of(state, state.location), WeightOp.of(packed, state.location)
     target.mutable = UnitAttr()

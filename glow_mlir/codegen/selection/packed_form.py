@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-import numpy as np
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Attribute
 
-from glow_mlir.constants.deferred import Blocks
+from glow_mlir.constants.packed_layout import PackedLayout
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.shapes import Shape
 
@@ -38,22 +37,17 @@ Moves = Callable[[], Sequence[Move]]
 @dataclass(frozen=True)
 class PackedForm:
     """
-    A form that `@packed_form` registers, with the numbers it was made by, of an operand of shape `plain`.
+    A layout of an operand, and the type of its elements there.
 
-    `pack` makes the packed operand, which has `shape` and `element`; with `blocks` it does so piece by piece, when its
-    bytes are needed. Where it only moves elements, `moves` says so for operands that are known at run time.
+    Where packing only moves elements, `moves` says so for operands that are known at run time.
     """
 
-    name: str
-    plain: Shape
-    shape: Shape
+    layout: PackedLayout
     element: Attribute
-    pack: Callable[[np.ndarray], np.ndarray]
-    blocks: Blocks | None = None
-    numbers: Mapping[str, int] = field(default_factory=dict[str, int])
     moves: Moves | None = None
 
     def described(self) -> DictionaryAttr:
         """What `packing` of an instruction says of the operand."""
-        numbers = {key: to_attribute(number) for key, number in self.numbers.items()}
-        return DictionaryAttr({"form": StringAttr(self.name), "shape": to_attribute(self.plain), **numbers})
+        layout = self.layout
+        numbers = {key: to_attribute(number) for key, number in layout.numbers.items()}
+        return DictionaryAttr({"form": StringAttr(layout.form), "shape": to_attribute(layout.plain), **numbers})

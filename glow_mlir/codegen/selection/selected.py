@@ -79,13 +79,14 @@ def _of_packing(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fau
 def _of_packed(name: str, value: SSAValue, entry: Attribute, form: PackedForm) -> Iterator[str]:
     """What is wrong with a packed operand."""
     given = _described(entry)
-    wanted = {"form": form.name, "shape": form.plain, **form.numbers}
+    layout = form.layout
+    wanted = {"form": layout.form, "shape": layout.plain, **layout.numbers}
     for key in {**wanted, **given} if given != wanted else ():
         found, right = given.get(key, "missing"), wanted.get(key, "missing")
         if found != right:
             yield f"'{key}' of the packed '{name}' is {found}, not {right}"
-    if (shape_of(value), element_of(value)) != (form.shape, form.element) or not is_contiguous(value):
-        yield f"the packed '{name}' is {value.type}, not {buffer_type(form.shape, form.element)}"
+    if (shape_of(value), element_of(value)) != (layout.shape, form.element) or not is_contiguous(value):
+        yield f"the packed '{name}' is {value.type}, not {buffer_type(layout.shape, form.element)}"
 
 
 def _described(entry: Attribute) -> dict[str, object]:

@@ -17,5 +17,5 @@ def kernel(name: str) -> Callable[[Entry], Entry]:
 
 
 def packed_form(name: str) -> Callable[[Entry], Entry]:
-    """Register how to undo a packed form: `(packed, shape, numbers) -> plain`."""
+    """Register a packed form: `(shape, numbers) -> layout`."""
     return registry.packed_form(name, backend=TABLES)

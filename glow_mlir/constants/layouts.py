@@ -1,0 +1,231 @@
+"""The layouts that kernels read, by the forms that `packing` of an instruction says, and their numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.constants.codes import CELL_BYTES, pack_cells, unpack_cells
+from glow_mlir.constants.packed_layout import Blocks, PackedLayout
+from glow_mlir.constants.strassen import PRODUCTS, restore_right, right_sums
+from glow_mlir.constants.tiled_layout import Cut, TiledLayout, Transform
+from glow_mlir.constants.winograd import TAPS, TileForm, restore_filters, transform_filters
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Interleave:
+    """
+    How the depth of panels is grouped, as dot products of narrow elements read it.
+
+    `count` neighbours of each `run` of the depth, by default all of it, lie together. The zeros of the last of them are
+    in front, so that it is multiplied with whole neighbours, some shared with the one before; or behind, where a run
+    has fewer elements in all. `sums` are those of `TiledLayout`.
+    """
+
+    count: int = 1
+    run: int = 0
+    sums: int = 0
+
+    @staticmethod
+    def of(numbers: Mapping[str, int]) -> Interleave:
+        """That of a packed form with these numbers."""
+        return Interleave(numbers.get("interleave", 1), numbers.get("run", 0), numbers.get("sums", 0))
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The numbers by which a packed form says it."""
+        found = {"interleave": self.count, "run": self.run, "sums": self.sums}
+        return {name: number for name, number in found.items() if number} if self.count > 1 else {}
+
+    def shared(self, run: int) -> int:
+        """How many zeros are in front of the last elements of a run."""
+        return Cut(self.count, is_shared=True).moved(run)
+
+    def runs(self, depth: int) -> dict[str, int]:
+        """The sizes of the axes that a depth is made of: runs, and the elements of one."""
+        run = self.run or depth
+        return {"r": depth // max(1, run), "k": run}
+
+    @property
+    def cuts(self) -> dict[str, Cut]:
+        """How the elements of a run are cut."""
+        return {"k": Cut(self.count, is_shared=True)} if self.count > 1 else {}
+
+
+PLAIN = Interleave()
+"""Panels whose neighbours along the depth lie in rows of their own."""
+
+
+def matrix_panels(plain: Shape, panel: int, interleave: Interleave = PLAIN, *, transposed: bool = False) -> TiledLayout:
+    """
+    The columns of a matrix `[K, N]`, or `[N, K]` where it is `transposed`, in panels: `[ceil(N / panel), K, panel]`.
+
+    Raises `ValueError` where it has not two dimensions.
+    """
+    if len(plain) != 2:
+        raise ValueError(f"a matrix has two dimensions, not {len(plain)}")
+    columns, depth = plain if transposed else plain[::-1]
+    return TiledLayout(
+        "panels_transposed" if transposed else "panels",
+        plain,
+        "n r k" if transposed else "r k n",
+        "n/ (r k/) n% k%" if interleave.cuts else "n/ (r k) n%",
+        {"n": columns, **interleave.runs(depth)},
+        {"n": Cut(panel), **interleave.cuts},
+        {"panel": panel, **interleave.numbers},
+        sums=interleave.sums,
+    )
+
+
+def filter_panels(
+    plain: Shape, panel: int, groups: int = 1, interleave: Interleave = PLAIN, *, by_channel: bool = False
+) -> TiledLayout:
+    """
+    Filters `[O, kernel…, I]` of a convolution in panels: `[groups, ceil(O / groups / panel), K, panel]`.
+
+    K runs over the kernel and the input channels of a group, the channels fastest; or, `by_channel`, over the channels,
+    then the kernel, for an input whose channels lie apart. Raises `ValueError` where the filters do not divide into the
+    groups.
+    """
+    count, *taps, channels = plain
+    if count % groups:
+        raise ValueError(f"{count} filters do not divide into {groups} groups")
+    rows = "r k/" if interleave.cuts else "r k"
+    depth = math.prod(taps) * (1 if by_channel else channels)
+    return TiledLayout(
+        "filters_by_channel" if by_channel else "filters",
+        plain,
+        "g n r k c" if by_channel else "g n r k",
+        f"g n/ ({'c ' if by_channel else ''}{rows}) n%{' k%' if interleave.cuts else ''}",
+        {"g": groups, "n": count // groups, "c": channels, **interleave.runs(depth)},
+        {"n": Cut(panel), **interleave.cuts},
+        {"panel": panel, "groups": groups, **interleave.numbers},
+        sums=interleave.sums,
+    )
+
+
+def depthwise_filters(plain: Shape) -> TiledLayout:
+    """Filters `[C, kernel…, 1]`, one a channel, with the channels last: `[kernel…, C]`."""
+    channels, *taps, _ = plain
+    sizes = {f"t{axis}": size for axis, size in enumerate(taps)}
+    kernel = " ".join(sizes)
+    return TiledLayout("depthwise", plain, f"n {kernel}", f"{kernel} n", {"n": channels, **sizes}, {})
+
+
+def gate_blocks(plain: Shape, together: int, units: int) -> TiledLayout:
+    """
+    The weights `[K, gates · hidden]` of a recurrence, K as many as hidden, in blocks of hidden units: `[blocks,
+    gates / together, K, together · units]`. A panel holds `together` gates of the units of its block.
+    """
+    depth, columns = plain
+    sizes = {"k": depth, "p": columns // depth // together, "t": together, "n": depth}
+    numbers = {"together": together, "units": units}
+    return TiledLayout("gates", plain, "k p t n", "n/ p k (t n%)", sizes, {"n": Cut(units)}, numbers)
+
+
+@dataclass(frozen=True)
+class WinogradTransform(Transform):
+    """Filters `n t c` as their weights in tiles of a form, in f64."""
+
+    tile: TileForm
+    axes = "w c n"
+
+    def apply(self, operand: np.ndarray) -> np.ndarray:
+        filters, _, channels = operand.shape
+        return transform_filters(operand.reshape(filters, TAPS, TAPS, channels), self.tile)
+
+    def undo(self, result: np.ndarray) -> np.ndarray:
+        return restore_filters(result, self.tile)
+
+
+def winograd_panels(plain: Shape, panel: int, tile: TileForm) -> TiledLayout:
+    """
+    Filters `[O, 3, 3, C]` of a convolution by Winograd's algorithm with tiles of that form: panels of their weights,
+    `[ceil(O / panel), w * w, C, panel]`. Raises `ValueError` for filters of another size.
+    """
+    filters, *taps, channels = plain
+    if taps != [TAPS, TAPS]:
+        raise ValueError(f"filters of {taps} have no transform, only those of 3x3")
+    sizes = {"n": filters, "t": TAPS * TAPS, "c": channels, "w": math.prod(tile.weights)}
+    numbers = {"panel": panel, "height": tile.height, "width": tile.width, "stride": tile.stride}
+    transform = WinogradTransform(tile)
+    return TiledLayout("winograd", plain, "n t c", "n/ w c n%", sizes, {"n": Cut(panel)}, numbers, transform)
+
+
+@dataclass(frozen=True)
+class StrassenTransform(Transform):
+    """The halves `a` of the rows and `b` of the columns of a matrix as the right operands of Strassen's products."""
+
+    transposed: bool
+    axes = "q k n"
+
+    def apply(self, operand: np.ndarray) -> np.ndarray:
+        halves = operand.transpose(2, 3, 0, 1) if self.transposed else operand
+        rows, depth, columns, count = halves.shape
+        found = np.empty((PRODUCTS, depth, count), operand.dtype)
+        right_sums([halves[a, :, b] for a in range(rows) for b in range(columns)], list(found))
+        return found
+
+    def undo(self, result: np.ndarray) -> np.ndarray:
+        matrix = restore_right(result)
+        return matrix.T if self.transposed else matrix
+
+
+def strassen_panels(plain: Shape, panel: int, *, transposed: bool = False) -> TiledLayout:
+    """
+    The right operands of Strassen's products in panels: a matrix `[K, N]`, or `[N, …, K]` where it is stored
+    `transposed`, becomes `[N / 2 / panel, 7, K / 2, panel]`.
+
+    Raises `ValueError` where half of the columns are no whole number of panels, or the rows have no halves.
+    """
+    columns, depth = (plain[0], math.prod(plain[1:])) if transposed else plain[::-1]
+    if columns % (2 * panel):
+        raise ValueError(f"{columns} columns are not two halves of whole panels of {panel}")
+    if depth % 2:
+        raise ValueError(f"a matrix of {depth}x{columns} has no quarters")
+    sizes = {"a": 2, "k": depth // 2, "b": 2, "n": columns // 2, "q": PRODUCTS}
+    return TiledLayout(
+        "strassen_transposed" if transposed else "strassen",
+        plain,
+        "b n a k" if transposed else "a k b n",
+        "n/ q k n%",
+        sizes,
+        {"n": Cut(panel)},
+        {"panel": panel},
+        StrassenTransform(transposed),
+    )
+
+
+@dataclass(frozen=True)
+class CodeCells(PackedLayout):
+    """Codes in blocks, of weights [N, K], in the bytes that they lie side by side in: see `codes.pack_cells`."""
+
+    plain: Shape
+    panel: int
+    bits: int
+    form = "cells"
+
+    @property
+    def numbers(self) -> Mapping[str, int]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return {"panel": self.panel, "bits": self.bits}
+
+    @property
+    def shape(self) -> Shape:
+        columns, in_bytes = self.plain
+        return -(-columns // self.panel), in_bytes // CELL_BYTES, self.panel, CELL_BYTES
+
+    @property
+    def blocks(self) -> Blocks:
+        return Blocks(axis=0, unit=self.panel, target=0)
+
+    def pack(self, operand: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+        return pack_cells(operand, self.bits, self.panel).astype(dtype, copy=False)
+
+    def unpack(self, packed: np.ndarray) -> np.ndarray:
+        return unpack_cells(packed, self.bits, self.plain[0])

@@ -1,0 +1,213 @@
+"""
+Layouts whose packed form has the axes of the operand in another order, some of them cut: `n / panel, k / interleave`.
+
+Axes are named by words of a line of text. The columns `n` of a matrix `k n` that are cut are two axes of the packed
+form, the panels `n/` and the columns of a panel `n%`: `n/ k n%`. Axes in parentheses, as in `n/ (r k/) n% k%`, are one
+of the packed form.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.constants.packed_layout import Blocks, PackedLayout
+
+COLUMNS = "n"
+"""The axis of whose parts the packed form is made."""
+
+DEPTH = "k"
+"""The axis whose neighbours lie together where a layout is interleaved, in runs."""
+
+
+class Transform(ABC):
+    """A computation on an operand before its elements find their places. Subclasses are frozen dataclasses."""
+
+    axes: str
+    """The names of the axes of the result."""
+
+    @abstractmethod
+    def apply(self, operand: np.ndarray) -> np.ndarray:
+        """The result, of an operand with the axes of its layout."""
+
+    @abstractmethod
+    def undo(self, result: np.ndarray) -> np.ndarray:
+        """The operand, up to rounding."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """
+    How an axis is cut into pieces of `unit` elements, the last filled up with zeros: behind its elements, or in front
+    of them where `is_shared` and there are whole pieces, so that what is read together with the elements in front of
+    it is whole.
+    """
+
+    unit: int
+    is_shared: bool = False
+
+    def boxes(self, size: int) -> list[tuple[slice, slice, slice]]:
+        """The elements of an axis, whole pieces and the rest: where they are, in which pieces, and where in these."""
+        whole, rest = divmod(size, self.unit)
+        moved = self.moved(size)
+        parts = [
+            (slice(whole * self.unit), slice(whole), slice(self.unit)),
+            (slice(whole * self.unit, size), slice(whole, whole + 1), slice(moved, moved + rest)),
+        ]
+        return [part for part, count in zip(parts, (whole, rest), strict=True) if count]
+
+    def moved(self, size: int) -> int:
+        """How many zeros are in front of the last elements."""
+        return -size % self.unit if self.is_shared and size > self.unit else 0
+
+
+@dataclass(frozen=True)
+class TiledLayout(PackedLayout):
+    """
+    A layout by a line of text: `axes` are those of the operand, with their `sizes`, and `order` those of the packed
+    form. Where a `transform` comes first, it has axes of its own, whose sizes are among the others.
+
+    With `sums` above 0, a row comes first that begins with i32: the sum of each column times that number.
+    """
+
+    form: str
+    plain: tuple[int, ...]
+    axes: str
+    order: str
+    sizes: Mapping[str, int]
+    cuts: Mapping[str, Cut]
+    numbers: Mapping[str, int] = field(default_factory=dict[str, int])
+    transform: Transform | None = None
+    sums: int = 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        digits = self._digits()
+        found = [math.prod(digits[word] for word in group) for group in _groups(self.order)]
+        if self.sums:
+            found[self._rows_axis] += 1
+        return tuple(found)
+
+    @property
+    def blocks(self) -> Blocks:
+        names, plain = self.axes.split(), [max(1, size) for size in self.plain]
+        before = math.prod(max(1, self.sizes[name]) for name in names[: names.index(COLUMNS)])
+        ends = [math.prod(plain[: axis + 1]) for axis in range(len(plain))]
+        axis = next(axis for axis, end in enumerate(ends) if end >= before * self.sizes[COLUMNS])
+        sections = before // math.prod(plain[:axis])
+        unit = self.cuts[COLUMNS].unit if COLUMNS in self.cuts else 1
+        return Blocks(axis, unit, self._axis_of(_first(COLUMNS, self.cuts)), sections)
+
+    def pack(self, operand: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+        blocks = self.blocks
+        part = self._of_columns(operand.shape[blocks.axis] // blocks.sections)
+        source = operand.reshape([part.sizes[name] for name in self.axes.split()])
+        is_filled = any(part.sizes[name] % cut.unit for name, cut in self.cuts.items())
+        packed = (np.zeros if is_filled or self.sums else np.empty)(part.shape, dtype)
+        if self.transform is None:
+            part._place(source, packed)
+            return packed
+        # Panel by panel, whose numbers stay in the cache.
+        columns, panels = self.axes.split().index(COLUMNS), self._axis_of(_first(COLUMNS, self.cuts))
+        for number, begin in enumerate(range(0, part.sizes[COLUMNS], blocks.unit)):
+            taken = source[(slice(None),) * columns + (slice(begin, begin + blocks.unit),)]
+            some = self._of_columns(taken.shape[columns])
+            some._place(self.transform.apply(taken), packed[(slice(None),) * panels + (slice(number, number + 1),)])
+        return packed
+
+    def unpack(self, packed: np.ndarray) -> np.ndarray:
+        if packed.shape != self.shape:
+            raise ValueError(f"{self.form} of {self.plain} have the shape {self.shape}, not {packed.shape}")
+        names = self._placed.split()
+        found = np.empty([self.sizes[name] for name in names], packed.dtype)
+        for elements, places in self._pairs(found, packed):
+            elements[...] = places
+        whole = found if self.transform is None else self.transform.undo(found)
+        return np.ascontiguousarray(whole).reshape(self.plain)
+
+    def _of_columns(self, count: int) -> TiledLayout:
+        """The layout of so many columns."""
+        return replace(self, sizes={**self.sizes, COLUMNS: count})
+
+    @property
+    def _placed(self) -> str:
+        """The axes of what finds its places."""
+        return self.axes if self.transform is None else self.transform.axes
+
+    def _digits(self) -> dict[str, int]:
+        """The sizes of the words of `order`."""
+        found: dict[str, int] = {}
+        for name in self._placed.split():
+            if name in self.cuts:
+                unit = self.cuts[name].unit
+                found |= {f"{name}/": -(-self.sizes[name] // unit), f"{name}%": unit}
+            else:
+                found[name] = self.sizes[name]
+        return found
+
+    def _axis_of(self, word: str) -> int:
+        """The axis of the packed form that a word is in."""
+        return next(axis for axis, group in enumerate(_groups(self.order)) if word in group)
+
+    @property
+    def _rows_axis(self) -> int:
+        """The axis of the packed form along which the row with the sums comes first."""
+        return self._axis_of(f"{DEPTH}/")
+
+    def _place(self, source: np.ndarray, packed: np.ndarray) -> None:
+        """Write the elements of an array with the axes of what is placed to their places in zeros."""
+        for elements, places in self._pairs(source, packed):
+            places[...] = elements
+        if self.sums:
+            self._write_sums(source, packed)
+
+    def _pairs(self, elements: np.ndarray, packed: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Views of elements, and of their places in the packed form, that have one shape."""
+        names, digits = self._placed.split(), self._digits()
+        cells = packed[(slice(None),) * self._rows_axis + (slice(1, None),)] if self.sums else packed
+        words = [word for group in _groups(self.order) for word in group]
+        apart = cells.reshape([digits[word] for word in words])
+        wanted = [word for name in names for word in ((f"{name}/", f"{name}%") if name in self.cuts else (name,))]
+        places = apart.transpose([words.index(word) for word in wanted])
+        choices = [
+            self.cuts[name].boxes(self.sizes[name]) if name in self.cuts else [(slice(None), slice(None), None)]
+            for name in names
+        ]
+        for boxes in product(*choices):
+            there = tuple(part for _, *pieces in boxes for part in pieces if part is not None)
+            target = places[there]
+            yield elements[tuple(here for here, *_ in boxes)].reshape(target.shape), target
+
+    def _write_sums(self, source: np.ndarray, packed: np.ndarray) -> None:
+        """Write the row of sums in front of the others."""
+        names = self._placed.split()
+        kept = [name for name in names if name in ("g", COLUMNS)]
+        totals = source.sum(axis=tuple(i for i, name in enumerate(names) if name not in kept), dtype=np.int32)
+        unit = self.cuts[COLUMNS].unit
+        first = np.moveaxis(packed, self._rows_axis, 0)[0]
+        row = np.zeros((*first.shape[:-2], unit), np.int32)
+        # What is in front of a row are groups and panels.
+        by_panels = row.reshape(*totals.shape[:-1], -1)
+        by_panels[..., : totals.shape[-1]] = totals * self.sums
+        bytes_ = np.zeros(first.shape, first.dtype)
+        bytes_.reshape(*first.shape[:-2], -1).view(np.int32)[..., :unit] = row
+        first[...] = bytes_
+
+
+def _first(name: str, cuts: Mapping[str, Cut]) -> str:
+    """The word of the pieces of an axis."""
+    return f"{name}/" if name in cuts else name
+
+
+@cache
+def _groups(order: str) -> tuple[tuple[str, ...], ...]:
+    """The words of a line of text, those in parentheses together."""
+    return tuple(tuple(group.strip("()").split()) for group in re.findall(r"\([^)]*\)|\S+", order))
