@@ -15,10 +15,8 @@ from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DenseArrayBase,
     DictionaryAttr,
     IntegerAttr,
-    IntegerType,
     StringAttr,
     TensorType,
 )
@@ -55,6 +53,7 @@ from glow_mlir.dialects.glow_high.interfaces import Workload
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, parse_operands, print_operands
 from glow_mlir.dialects.glow_low.body import Body, elements, verify_body, verify_targets
 from glow_mlir.dialects.glow_low.memory import buffer_type
+from glow_mlir.dialects.glow_low.packing import verify_form
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, sizes_of
 
@@ -346,21 +345,7 @@ def _verify_packing(op: DerivedInstruction, packing: DictionaryAttr) -> None:
     single = {name for name, declared in definitions if not is_variadic(declared) and getattr(op, name) is not None}
     for name, entry in packing.data.items():
         require(name in single, f"there is no operand '{name}' for 'packing'")
-        entries = dict(entry.data) if isinstance(entry, DictionaryAttr) else {}
-        require(isinstance(entries.pop("form", None), StringAttr), f"'packing' of '{name}' needs 'form', a name")
-        known = _is_shape(entries.pop("shape", None))
-        require(known, f"'packing' of '{name}' needs 'shape', a list of whole numbers from 0 on")
-        for key, number in entries.items():
-            numeral = isinstance(number, IntegerAttr) and number.value.data >= 0
-            require(numeral, f"'{key}' of the packed '{name}' is a whole number from 0 on, not {number}")
-
-
-def _is_shape(sizes: Attribute | None) -> bool:
-    """Whether an attribute is a list of whole numbers from 0 on."""
-    if not isinstance(sizes, DenseArrayBase):
-        return False
-    listed = cast(DenseArrayBase[Any], sizes)
-    return isinstance(listed.elt_type, IntegerType) and min(ints(listed), default=0) >= 0
+        verify_form(name, entry)
 
 
 def _verify_epilogue(epilogue: Body, result: SSAValue, inner: Attribute) -> None:

@@ -11,6 +11,7 @@ from glow_mlir.dialects.glow_low.control_flow import IfOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction, derive_instruction
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, FillOp, FuncOp, ViewOp, WeightOp
+from glow_mlir.dialects.glow_low.packing import PackOp
 from glow_mlir.dialects.glow_low.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 
@@ -23,7 +24,7 @@ GLOW_LOW = Dialect(
     "glow_low",
     [
         *(AllocOp, BindSymbolOp, CopyOp, DeallocOp, FillOp, FuncOp, IfOp, LoopOp, StackOp, ViewOp, WeightOp, WindowOp),
-        YieldOp,
+        *(PackOp, YieldOp),
         *INSTRUCTIONS.values(),
     ],
     [],

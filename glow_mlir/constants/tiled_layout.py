@@ -70,6 +70,36 @@ class Cut:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where the elements of a box are in memory: strides and offset, in elements."""
+
+    strides: tuple[int, ...]
+    offset: int
+
+    @staticmethod
+    def of(view: np.ndarray, whole: np.ndarray, axes: list[int]) -> Place:
+        """Some axes of a view of an array of bytes."""
+        address = view.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+        return Place(tuple(view.strides[axis] for axis in axes), address)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A box of a packed form: elements of the operand, or zeros."""
+
+    shape: tuple[int, ...]
+    target: Place
+    source: Place | None
+
+    @staticmethod
+    def of(places: np.ndarray, packed: np.ndarray, *source: np.ndarray) -> Move:
+        """Some places of a packed form; elements that come there, and the operand that they are of."""
+        axes = [axis for axis, size in enumerate(places.shape) if size > 1] or [0]
+        shape = tuple(places.shape[axis] for axis in axes)
+        return Move(shape, Place.of(places, packed, axes), Place.of(*source, axes) if source else None)
+
+
+@dataclass(frozen=True)
 class TiledLayout(PackedLayout):
     """
     A layout by a line of text: `axes` are those of the operand, with their `sizes`, and `order` those of the packed
@@ -133,6 +163,28 @@ class TiledLayout(PackedLayout):
         whole = found if self.transform is None else self.transform.undo(found)
         return np.ascontiguousarray(whole).reshape(self.plain)
 
+    @property
+    def strides(self) -> dict[str, int]:
+        """By how many elements each axis moves a dense operand."""
+        names = self.axes.split()
+        return {name: math.prod(self.sizes[other] for other in names[i + 1 :]) for i, name in enumerate(names)}
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The words of the rows of a panel, the fastest last."""
+        return next(group for group in _groups(self.order) if {DEPTH, f"{DEPTH}/"} & set(group))
+
+    def moves(self) -> Iterator[Move]:
+        """The boxes that a packed form without sums consists of, if nothing is computed."""
+        # Arrays of bytes that nothing reads or writes: what numpy knows of views is all that is asked for.
+        source = np.empty([self.sizes[name] for name in self.axes.split()], np.uint8)
+        packed = np.empty(self.shape, np.uint8)
+        for elements, places in self._pairs(source, packed):
+            yield Move.of(places, packed, elements, source)
+        if COLUMNS in self.cuts and (rest := self.sizes[COLUMNS] % self.cuts[COLUMNS].unit):
+            places = {f"{COLUMNS}/": slice(-1, None), f"{COLUMNS}%": slice(rest, None)}
+            yield Move.of(self._apart(packed)[tuple(places.get(word, slice(None)) for word in self._words)], packed)
+
     def _of_columns(self, count: int) -> TiledLayout:
         """The layout of so many columns."""
         return replace(self, sizes={**self.sizes, COLUMNS: count})
@@ -153,6 +205,16 @@ class TiledLayout(PackedLayout):
                 found[name] = self.sizes[name]
         return found
 
+    @property
+    def _words(self) -> list[str]:
+        """The words of `order`."""
+        return [word for group in _groups(self.order) for word in group]
+
+    def _apart(self, packed: np.ndarray) -> np.ndarray:
+        """A view of a packed form with an axis for each word."""
+        digits = self._digits()
+        return packed.reshape([digits[word] for word in self._words])
+
     def _axis_of(self, word: str) -> int:
         """The axis of the packed form that a word is in."""
         return next(axis for axis, group in enumerate(_groups(self.order)) if word in group)
@@ -171,12 +233,10 @@ class TiledLayout(PackedLayout):
 
     def _pairs(self, elements: np.ndarray, packed: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Views of elements, and of their places in the packed form, that have one shape."""
-        names, digits = self._placed.split(), self._digits()
+        names, words = self._placed.split(), self._words
         cells = packed[(slice(None),) * self._rows_axis + (slice(1, None),)] if self.sums else packed
-        words = [word for group in _groups(self.order) for word in group]
-        apart = cells.reshape([digits[word] for word in words])
         wanted = [word for name in names for word in ((f"{name}/", f"{name}%") if name in self.cuts else (name,))]
-        places = apart.transpose([words.index(word) for word in wanted])
+        places = self._apart(cells).transpose([words.index(word) for word in wanted])
         choices = [
             self.cuts[name].boxes(self.sizes[name]) if name in self.cuts else [(slice(None), slice(None), None)]
             for name in names

@@ -20,6 +20,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.traits import SymbolTable
 
 from glow_mlir.backends.interface import get_backend
+from glow_mlir.constants.packed_layout import PackedLayout
 from glow_mlir.constants.storage import constant_array
 from glow_mlir.dialects.attribute_syntax import properties_at
 from glow_mlir.dialects.element_types import numpy_dtype
@@ -33,9 +34,10 @@ from glow_mlir.dialects.glow_low.body import Body, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
 from glow_mlir.dialects.glow_low.loop import WindowOp
+from glow_mlir.dialects.glow_low.packing import PackOp, form_of
 from glow_mlir.dialects.glow_low.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.properties import integer, ints, number, text
+from glow_mlir.dialects.properties import ints, number
 from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
 from glow_mlir.dialects.shapes import element_of, has_static_shape, sizes_of, tensor
 from glow_mlir.dialects.sizes import SizesAttr, shape_at
@@ -138,17 +140,21 @@ def _unpacked(op: Any, name: str, array: np.ndarray) -> np.ndarray:
     entry = None if op.packing is None else op.packing.data.get(name)
     if not isinstance(entry, DictionaryAttr):
         return array
-    numbers = {key: integer(value) for key, value in entry.data.items() if key not in ("form", "shape")}
-    form, shape = text(entry.data["form"]), ints(entry.data["shape"])
-    backend = get_backend(function_of(op).target.backend)
+    form, shape, _ = form_of(entry)
     try:
-        plain = backend.packed_forms[form](shape, numbers).unpack(array)
+        plain = _layout(op, entry).unpack(array)
     except (KeyError, ValueError, IndexError, ArithmeticError):
         plain = None
     if plain is None or plain.shape != shape:
         place = place_of(op)
         raise ModelError(f"the packed '{name}' of {op.name} is no '{form}' of the shape {shape}", file=place)
     return plain
+
+
+def _layout(op: Operation, entry: DictionaryAttr) -> PackedLayout:
+    """The layout that an entry of `packing` of an instruction says; raises `KeyError` where there is none."""
+    form, shape, numbers = form_of(entry)
+    return get_backend(function_of(op).target.backend).packed_forms[form](shape, numbers)
 
 
 @register_impls
@@ -222,6 +228,12 @@ class GlowFunctions(InterpreterFunctions):
     def run_fill(self, interpreter: Interpreter, op: low.FillOp, args: PythonValues) -> PythonValues:
         for target in args:
             target.array[...] = target.array.dtype.type(number(op.value))
+        return ()
+
+    @impl(PackOp)
+    def run_pack(self, interpreter: Interpreter, op: PackOp, args: PythonValues) -> PythonValues:
+        target, source = args
+        target.array[...] = _layout(op, op.layout).pack(source.array, target.array.dtype)
         return ()
 
     @impl(StackOp)

@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.backends.cpu import backend as cpu
 from glow_mlir.backends.interface import get_backend
+from glow_mlir.codegen.kernels.pack import PackKernel
 from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel, tile_of
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.kernel import Kernel
@@ -51,11 +52,11 @@ ADDENDS = {body: f"{body}_addend" for body in BODIES}
 
 @cache
 def kernels() -> Mapping[str, Kernel]:
-    """The kernels of glow-mlir itself that are asked for whole instructions, by name."""
+    """The kernels of glow-mlir itself that are asked for whole instructions of operators, by name."""
     return {
         name: item
         for name, item in get_backend("cpu").kernels.items()
-        if not isinstance(item, TiledKernel) and type(item).__module__.startswith("glow_mlir.")
+        if not isinstance(item, TiledKernel | PackKernel) and type(item).__module__.startswith("glow_mlir.")
     }
 
 

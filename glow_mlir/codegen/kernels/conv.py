@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
@@ -45,9 +44,8 @@ from glow_mlir.codegen.selection.kernel import (
     kind_of,
     tiles_of,
 )
-from glow_mlir.codegen.selection.pack_operands import whole_constant
+from glow_mlir.codegen.selection.pack_operands import whole_constant, whole_storage
 from glow_mlir.codegen.selection.packed_form import PackedForm
-from glow_mlir.codegen.selection.panel_moves import depthwise_moves, panel_moves
 from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.layouts import depthwise_filters, filter_panels, winograd_panels
@@ -60,7 +58,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, is_empty, largest_shape, shape_of, size_along, sizes_of
-from glow_mlir.dialects.sizes import largest, smallest, static
+from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
 
@@ -185,9 +183,7 @@ class DepthwiseConvKernel(Kernel):
         return depth == 1 and filters == group_of(op) and math.prod(kernel_sizes) <= MOST_UNROLLED
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
-        plain = channels, *taps, _ = filter_shape(op)
-        moves = partial(depthwise_moves, channels, tuple(taps))
-        return {"filter": PackedForm(depthwise_filters(plain), dot_of(op, target).right, moves)}
+        return {"filter": PackedForm(depthwise_filters(filter_shape(op)), dot_of(op, target).right)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         if op.properties.get("packing") is not None:
@@ -235,7 +231,8 @@ def _is_square_in_one_group(op: Operation, taps: int) -> bool:
     """
     if not accepts_conv(op) or not has_unit_stride(getattr(op, "input")) or group_of(op) != 1:
         return False
-    static(sizes_of(getattr(op, "result"))[1:])
+    if not all(isinstance(size, int) for size in sizes_of(getattr(op, "result"))[1:]):
+        return False
     _, *kernel_sizes, _ = filter_shape(op)
     source = element_of(getattr(op, "input"))
     return kernel_sizes == [taps, taps] and (source == f32 or is_half(source))
@@ -246,8 +243,8 @@ class WinogradConvKernel(Kernel):
     """
     3x3 filters that move by one pixel or by two, in one group: fewer products, with larger rounding errors.
 
-    It is used where `WinogradShape` finds it faster: constant filters are transformed at compile time, others into
-    scratch.
+    It is used where `WinogradShape` finds it faster: constants are transformed at compile time, state where it
+    changes, and other filters into scratch.
     """
 
     name = "conv-winograd"
@@ -264,14 +261,13 @@ class WinogradConvKernel(Kernel):
         return square and max(_dilations(op), default=1) == 1 and _stride_of(op) in STRIDES
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
-        is_packed = whole_constant(getattr(op, "filter"), storage) is not None
+        is_packed = _packs_before(op, storage)
         if not is_packed and element_of(getattr(op, "filter")) != f32:
             return ()
         return _winograd_shape(op, target, is_packed).candidates(target, f32)
 
     def is_profitable(self, op: Operation, storage: Storage, target: Target) -> bool:
-        is_packed = whole_constant(getattr(op, "filter"), storage) is not None
-        return _winograd_shape(op, target, is_packed).forms(target, f32)[0] is not None
+        return _winograd_shape(op, target, _packs_before(op, storage)).forms(target, f32)[0] is not None
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         whole = _winograd_shape(op, target)
@@ -338,6 +334,13 @@ def _stride_of(op: Operation) -> int | None:
     """By how many pixels the filter moves along all axes; `None` where they differ."""
     strides = set(_strides_of(op) or (1,))
     return strides.pop() if len(strides) == 1 else None
+
+
+def _packs_before(op: Operation, storage: Storage) -> bool:
+    """Whether filters are transformed before the run: constants, and state of f32."""
+    filters = getattr(op, "filter")
+    find = whole_storage if element_of(filters) == f32 else whole_constant
+    return find(filters, storage) is not None
 
 
 def _winograd_shape(op: Operation, target: Target, is_packed: bool = True) -> WinogradShape:
@@ -445,12 +448,8 @@ class ConvKernel(Kernel):
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         group, dot, run = group_of(op), dot_of(op, target), _run_of(op)
         panel, by_channel = dot.tile(target).panel, reads_by_channel(op)
-        plain = filters, *rest = filter_shape(op)
-        taps, channels = math.prod(rest[:-1]), rest[-1]
-        depth = [(channels, 1), (taps, channels)] if by_channel else [(taps * channels, 1)]
-        moves = partial(panel_moves, filters // group, taps * channels, depth, panel, group)
-        layout = filter_panels(plain, panel, group, dot.interleave(run), by_channel=by_channel)
-        return {"filter": PackedForm(layout, dot.right, moves if dot.group == 1 else None)}
+        layout = filter_panels(filter_shape(op), panel, group, dot.interleave(run), by_channel=by_channel)
+        return {"filter": PackedForm(layout, dot.right)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         element = element_of(getattr(op, "filter"))

@@ -15,7 +15,7 @@ from glow_mlir.codegen.kernels.tiles import Tile, tile_for
 from glow_mlir.codegen.math.half import is_half, loaded_as, to_sums
 from glow_mlir.constants.codes import CELL_BITS
 from glow_mlir.constants.layouts import Interleave
-from glow_mlir.dialects.element_types import bit_width, byte_width, is_float, is_integer, is_unsigned, signless
+from glow_mlir.dialects.element_types import bit_width, byte_width, is_float, is_integer, is_unsigned, signless, ui8
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.shapes import Shape, element_of
 from glow_mlir.dialects.target import Target
@@ -430,6 +430,23 @@ def dot_product(left: SSAValue, right: SSAValue, target: Target) -> DotProduct:
     # One that needs no start, where there is one as fast.
     alike = [way for way in ways if type(way.instruction) is type(ways[0].instruction)]
     return min(alike, key=lambda way: way.start != 0, default=DotProduct(*types))
+
+
+def cell_product(right: Attribute, interleave: Interleave, target: Target) -> CellProduct:
+    """
+    Products that read right elements of a type in an interleaved form, with some left operand.
+
+    Raises `LookupError` where a machine has none.
+    """
+    lefts = (right, i8, ui8)
+    for instruction in DOT_INSTRUCTIONS:
+        for left in lefts if is_integer(right) else (right,):
+            signature = ProductSignature.of_elements(left, right)
+            if instruction.multiplies(signature.left, signature.right) and instruction.is_there(target):
+                found = CellProduct(signature.left, signature.right, signless(signature.accumulator), instruction)
+                if found.interleave(interleave.run) == interleave:
+                    return found
+    raise LookupError(f"{target.cpu} reads no {right} in the form {interleave}")
 
 
 def multiply_adds(element: Attribute) -> DotProduct:

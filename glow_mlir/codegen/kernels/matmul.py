@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 
 from xdsl.ir import Operation, SSAValue
 
@@ -45,7 +44,6 @@ from glow_mlir.codegen.selection.kernel import (
 )
 from glow_mlir.codegen.selection.pack_operands import whole_constant, whole_storage
 from glow_mlir.codegen.selection.packed_form import PackedForm
-from glow_mlir.codegen.selection.panel_moves import panel_moves
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.layouts import matrix_panels
 from glow_mlir.constants.storage import Storage
@@ -203,11 +201,8 @@ class MatMulKernel(Kernel):
         if len(plain) != 2:
             return {}
         panel = dot.tile(target).panel
-        columns, depth = plain if transposed else plain[::-1]
-        column_step, row_step = (depth, 1) if transposed else (1, columns)
-        moves = partial(panel_moves, columns, column_step, [(depth, row_step)], panel) if dot.group == 1 else None
-        layout = matrix_panels(plain, panel, dot.interleave(depth), transposed=transposed)
-        return {"right": PackedForm(layout, dot.right, moves)}
+        interleave = dot.interleave(plain[1 if transposed else 0])
+        return {"right": PackedForm(matrix_panels(plain, panel, interleave, transposed=transposed), dot.right)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         if op.properties.get("packing") is not None:

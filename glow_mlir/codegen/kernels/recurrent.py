@@ -32,8 +32,7 @@ from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.math.half import is_half, rounded
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
-from glow_mlir.codegen.selection.packed_form import Move, PackedForm
-from glow_mlir.codegen.selection.panel_moves import gate_moves
+from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.layouts import gate_blocks
 from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, Recurrence, RnnRecurrenceOp
@@ -140,10 +139,6 @@ class Plan:
     def packed_shape(self) -> tuple[int, int, int, int]:
         """Blocks, panels, rows of the weights, and columns of a panel."""
         return -(-self.hidden // self.units), self.panels, self.hidden, self.tile.panel
-
-    def moves(self) -> Sequence[Move]:
-        """What goes where in the packed form."""
-        return gate_moves(self.hidden, self.hidden, self.panels, self.together, self.units)
 
 
 @dataclass(frozen=True)
@@ -341,9 +336,7 @@ class RecurrenceKernel(Kernel):
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         plan = self.plan(cast(Recurrence, op), target)
         plain = plan.hidden, plan.gates * plan.hidden
-        # Weights of 16 bits are widened as they are packed.
-        moves = plan.moves if element_of(getattr(op, "weights")) == plan.element else None
-        return {"weights": PackedForm(gate_blocks(plain, plan.together, plan.units), plan.element, moves)}
+        return {"weights": PackedForm(gate_blocks(plain, plan.together, plan.units), plan.element)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         plan = self.plan(cast(Recurrence, op), target)

@@ -8,16 +8,14 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, SymbolRefAttr, Unit
 from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.analysis.accesses import is_written
-from glow_mlir.codegen.selection.packed_form import Layout, PackedForm
+from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.constants.deferred import Packed
-from glow_mlir.constants.storage import Storage, deferred_constant, scalar_attribute
-from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.constants.storage import Storage, deferred_constant
+from glow_mlir.dialects.element_types import numpy_dtype, signless
 from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.storage import ConstantOp, ContentOp, PlaceholderOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import (
-    CopyOp,
-    FillOp,
     FuncOp,
     ViewOp,
     WeightOp,
@@ -26,6 +24,7 @@ from glow_mlir.dialects.glow_low.memory import (
     offset_of,
     root_of,
 )
+from glow_mlir.dialects.glow_low.packing import PackOp
 from glow_mlir.dialects.shapes import Shape, element_of, has_static_shape, shape_of, size_of, tensor
 from glow_mlir.ir.traversal import function_of, own_operations
 
@@ -64,8 +63,11 @@ def pack_operand(op: DerivedInstruction, name: str, storage: Storage, form: Pack
 
 def packable(op: DerivedInstruction, name: str, storage: Storage, form: PackedForm) -> ContentOp | None:
     """The constant or state behind an operand that `pack_operand` packs; None where it leaves the operand as it is."""
-    source = whole_storage(_operand(op, name), storage)
-    return None if isinstance(source, PlaceholderOp) and form.moves is None else source
+    value = _operand(op, name)
+    source = whole_storage(value, storage)
+    # Code that packs converts nothing.
+    converts = signless(element_of(value)) != signless(form.element)
+    return None if isinstance(source, PlaceholderOp) and converts else source
 
 
 def _operand(op: DerivedInstruction, name: str) -> SSAValue:
@@ -98,27 +100,15 @@ def _packed_state(op: Operation, state: ContentOp, shape: Shape, storage: Storag
     target.mutable = UnitAttr()
     source.result.name_hint, target.result.name_hint = "plain", "packed"
     function.block.add_ops([source, target])
-    assert form.moves is not None
-    for move in form.moves():
-        views = [_view(function, target.result, move.shape, move.target)]
-        if move.source is None:
-            zero = {"value": scalar_attribute(0.0, form.element)}
-            function.block.add_op(FillOp.of(views, properties=zero, location=state.location))
-        else:
-            views.append(_view(function, source.result, move.shape, move.source))
-            function.block.add_op(CopyOp.of(*views, location=state.location))
+    plain = source.result
+    if shape_of(plain) != form.layout.plain:
+        view = ViewOp.of(plain, buffer_type(form.layout.plain, element_of(plain)), function.location)
+        function.block.add_op(view)
+        plain = view.result
+    layout = {"layout": form.described()}
+    function.block.add_op(PackOp.of(target.result, plain, properties=layout, location=state.location))
     storage.module.body.block.add_op(function)
     return symbol
-
-
-def _view(function: FuncOp, value: SSAValue, shape: Shape, layout: Layout) -> SSAValue:
-    """A view of some elements of storage."""
-    type_ = buffer_type(shape, element_of(value), layout.strides, layout.offset)
-    if type_ == value.type:
-        return value
-    view = ViewOp.of(value, type_, function.location)
-    function.block.add_op(view)
-    return view.result
 
 
 def whole_constant(value: SSAValue, storage: Storage) -> ConstantOp | None:

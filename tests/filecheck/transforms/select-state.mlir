@@ -44,16 +44,10 @@ glow_low.func @train(@x, @w, @y) {
   glow_low.fill @out %w {value = 0.0}
 }
 
-// Whole panels, the columns that are left, and zeros behind them.
+// One instruction packs.
 
 // CHECK-LABEL: glow_low.func @pack_w_panels_16_8x20(@w, @w.panels_16_8x20)
-// CHECK:         %0 = glow_low.view %packed : memref<2x8x16xf32> to memref<8x16xf32>
-// CHECK:         %1 = glow_low.view %plain : memref<8x20xf32> to memref<8x16xf32, strided<[20, 1]>>
-// CHECK:         glow_low.copy @out %0, @in %1 {kernel = "copy"}
-// CHECK:         %2 = glow_low.view %packed : memref<2x8x16xf32> to memref<8x4xf32, strided<[16, 1], offset: 128>>
-// CHECK:         %3 = glow_low.view %plain : memref<8x20xf32> to memref<8x4xf32, strided<[20, 1], offset: 16>>
-// CHECK:         glow_low.copy @out %2, @in %3 {kernel = "copy"}
-// CHECK:         %4 = glow_low.view %packed : memref<2x8x16xf32> to memref<8x12xf32, strided<[16, 1], offset: 132>>
-// CHECK:         glow_low.fill @out %4 {value = 0.0, kernel = "fill"}
+// CHECK:         glow_low.pack @out %packed, @in %plain {layout = {form = "panels", shape = [8, 20], panel = 16}, kernel = "pack"}
 
 // CHECK-LABEL: glow_low.func @pack_f_filters_16_1_8x3x3x4(
+// CHECK:         glow_low.pack @out %packed, @in %plain {layout = {form = "filters", shape = [8, 3, 3, 4], panel = 16, groups = 1}, kernel = "pack"}

@@ -226,3 +226,19 @@ glow_low.func @main(@in %x: memref<3x1x24xf32>, @in %h: memref<1x24xf32>, @out %
   // expected-error @below {{'packing' has 'input', the kernel 'rnn-recurrence' packs 'weights'}}
   glow_low.rnn_recurrence @out %s, @out %l, @in %x, @in %q, @in %h, @scratch %0, @scratch %1 {kernel = "rnn-recurrence", packing = {input = {form = "gates", shape = array<i64: 3, 1, 24>, together = 1, units = 24}}}
 }
+
+// -----
+
+// What is written in a layout has its shape.
+
+glow_low.func @main(@in %w: memref<32x32xf32>, @out %panels: memref<4x32x8xf32>) {
+  // expected-error @below {{the kernel 'pack' does not execute this glow_low.pack}}
+  glow_low.pack @out %panels, @in %w {layout = {form = "panels", shape = array<i64: 32, 32>, panel = 16}, kernel = "pack"}
+}
+
+// -----
+
+glow_low.func @main(@in %w: memref<32x32xf32>, @out %panels: memref<1x7x16x16xf32>) {
+  // expected-error @below {{the kernel 'pack' does not execute this glow_low.pack}}
+  glow_low.pack @out %panels, @in %w {layout = {form = "strassen", shape = array<i64: 32, 32>, panel = 16}, kernel = "pack"}
+}

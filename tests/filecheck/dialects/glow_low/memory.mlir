@@ -33,6 +33,7 @@ glow_high.placeholder @momentum.packed : tensor<3x2xf32> {packed_by = @pack_mome
 glow_low.func @pack_momentum(@momentum, @momentum.packed) {
   %plain = glow_low.weight @momentum {mutable} : memref<2x3xf32>
   %packed = glow_low.weight @momentum.packed {mutable} : memref<3x2xf32>
+  glow_low.pack @out %packed, @in %plain {layout = {form = "panels", shape = [2, 3], panel = 1}, kernel = "pack"}
   %columns = glow_low.view %plain : memref<2x3xf32> to memref<3x2xf32, strided<[1, 3]>>
   glow_low.copy @out %packed, @in %columns
 }

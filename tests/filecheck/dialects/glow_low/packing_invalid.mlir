@@ -151,3 +151,19 @@ glow_low.func @main(@in %x: memref<8x32xf32>, @out %y: memref<8x32xf32>) {
   // expected-error @below {{the operands' inner sizes differ: 32 and 99}}
   glow_low.matmul @out %y, @in %x, @in %w {kernel = "matmul", tiles = {rows = 8, prefetch = 0}, packing = {right = {form = "panels", shape = array<i64: 99, 99>, panel = 16}}}
 }
+
+// -----
+
+// An instruction that packs says of what.
+
+glow_low.func @main(@in %w: memref<32x32xf32>, @out %panels: memref<2x32x16xf32>) {
+  // expected-error @below {{'packing' of 'source' needs 'form', a name}}
+  glow_low.pack @out %panels, @in %w {layout = {shape = array<i64: 32, 32>, panel = 16}}
+}
+
+// -----
+
+glow_low.func @main(@in %w: memref<32x32xf32>, @out %panels: memref<2x32x16xf32>) {
+  // expected-error @below {{what is packed has the shape (32, 32), not (16, 64) as 'layout' says}}
+  glow_low.pack @out %panels, @in %w {layout = {form = "panels", shape = array<i64: 16, 64>, panel = 16}}
+}

@@ -1,0 +1,108 @@
+"""
+Packing in machine code: the instruction that writes an operand in the layout of a kernel.
+
+A layout that only moves elements is copies between boxes; one with cells, or with a transform, has code of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from xdsl.ir import Operation
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.partition import ALL, Partition
+from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box, raw_constant
+from glow_mlir.codegen.kernels.dot_products import cell_product
+from glow_mlir.codegen.kernels.pack_cells import Matrix, emit_pack_cells
+from glow_mlir.codegen.kernels.pack_winograd import emit_pack_winograd
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
+from glow_mlir.codegen.selection.tables import TABLES, kernel
+from glow_mlir.constants.layouts import Interleave, WinogradTransform
+from glow_mlir.constants.tiled_layout import COLUMNS, DEPTH, TiledLayout
+from glow_mlir.dialects.element_types import signless
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.memory import is_dense
+from glow_mlir.dialects.glow_low.packing import PackOp, form_of
+from glow_mlir.dialects.shapes import shape_of
+from glow_mlir.dialects.target import Target
+from glow_mlir.ir.registry import packed_forms_of
+
+
+@kernel("pack")
+class PackKernel(Kernel):
+    """An operand in the layout of another kernel."""
+
+    name = "pack"
+    AXES = ("lines", "panels")
+
+    def accepts(self, op: Operation) -> bool:
+        if not isinstance(op, PackOp) or not (is_dense(op.target) and is_dense(op.source)):
+            return False
+        layout = _layout_of(op)
+        computes = layout is not None and not isinstance(layout.transform, WinogradTransform | None)
+        return layout is not None and not computes and shape_of(op.target) == layout.shape
+
+    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+        layout = _known_layout(op)
+        if layout.transform is None and DEPTH not in layout.cuts:
+            return {"lines": box_steps(shape_of(op.outputs()[0]), target)}
+        return {"panels": -(-layout.sizes[COLUMNS] // layout.cuts[COLUMNS].unit)}
+
+    def emit(self, call: KernelCall) -> None:
+        layout = _known_layout(call.op)
+        share = call.share("lines") if call.axis == "lines" else call.share("panels")
+        emit_packing(call.b, layout, call.one("target"), call.one("source"), share)
+
+
+def _layout_of(op: PackOp) -> TiledLayout | None:
+    """The layout that an instruction writes; `None` where it is none of those that code knows."""
+    form, shape, numbers = form_of(op.layout)
+    makers = packed_forms_of(TABLES).all()
+    try:
+        layout = makers[form](shape, numbers)
+    except (KeyError, ValueError):
+        return None
+    return layout if isinstance(layout, TiledLayout) else None
+
+
+def _known_layout(op: Instruction) -> TiledLayout:
+    """The layout of an instruction that the kernel accepts."""
+    layout = _layout_of(op) if isinstance(op, PackOp) else None
+    assert layout is not None
+    return layout
+
+
+def emit_packing(b: Builder, layout: TiledLayout, packed: Operand, plain: Operand, share: Partition = ALL) -> None:
+    """
+    Emit the packing of a dense operand in a layout, or a share of it: of the panels, or of the lines where elements are
+    moved alone.
+
+    Columns behind the last may be anything where they are not moved alone.
+    """
+    if isinstance(layout.transform, WinogradTransform):
+        emit_pack_winograd(b, packed, plain, layout.transform.tile, share)
+    elif DEPTH in layout.cuts:
+        _emit_cells(b, layout, packed, plain, share)
+    else:
+        for move in layout.moves():
+            target = Box(packed, move.target.strides, move.target.offset)
+            if move.source is None:
+                fill_box(b, move.shape, target, raw_constant(b, 0.0, packed.element), share)
+            else:
+                copy_box(b, move.shape, target, Box(plain, move.source.strides, move.source.offset), share)
+
+
+def _emit_cells(b: Builder, layout: TiledLayout, packed: Operand, plain: Operand, share: Partition) -> None:
+    """Emit the packing of elements of which neighbours along the depth lie together."""
+    dot = cell_product(plain.element, Interleave.of(layout.numbers), b.target)
+    tile, element, strides = dot.tile(b.target), signless(plain.element), layout.strides
+    rows = [word.strip("/") for word in layout.rows]
+    axes = [(layout.sizes[name], strides[name]) for name in rows]
+    groups = layout.sizes.get("g", 1)
+    pitch = math.prod(packed.shape) // groups
+    with b.loop(0, groups) as group:
+        source = plain.pointer.at(group * strides.get("g", 0), element)
+        matrix = Matrix(source, layout.sizes[COLUMNS], strides[COLUMNS], axes)
+        emit_pack_cells(b, packed.pointer.at(group * pitch, element), matrix, dot, tile, share)
