@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.access import lanes_for, load_as, raw
+from glow_mlir.codegen.access import lanes_for, load, load_as, raw, store
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import (
     Extents,
@@ -110,6 +110,22 @@ def copy_box(b: Builder, shape: Extents, target: Box, source: Box, share: Partit
         target.operand.pointer.at(into, element).store(value)
 
     vector_nest(b, tuple(d.extent for d in dimensions), lanes, run, share)
+
+
+def move_box(b: Builder, shape: Extents, target: Box, source: Box, share: Partition = ALL) -> None:
+    """Copy elements as `copy_box` does; narrow floats become wide ones where the target has these."""
+    element = target.operand.element
+    if raw(source.operand.element) == raw(element):
+        copy_box(b, shape, target, source, share)
+        return
+    step = source.strides[-1]
+    lanes = lanes_for(b.target, element, (step,)) if target.strides[-1] == 1 else 1
+
+    def run(outer: list[Index], i: Index, width: int) -> None:
+        value = load(b, source.operand, source.offset_of([*outer, i]), step, width)
+        store(b, target.operand, target.offset_of([*outer, i]), value)
+
+    vector_nest(b, shape, lanes, run, share)
 
 
 def _repeats_elements(dimensions: Sequence[_Dimension], most: int) -> bool:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from glow_mlir.constants.packed_layout import Blocks, PackedLayout
 
@@ -92,11 +93,11 @@ class Move:
     source: Place | None
 
     @staticmethod
-    def of(places: np.ndarray, packed: np.ndarray, *source: np.ndarray) -> Move:
-        """Some places of a packed form; elements that come there, and the operand that they are of."""
+    def of(places: np.ndarray, packed: np.ndarray, source: tuple[np.ndarray, np.ndarray] | None = None) -> Move:
+        """Some places of a packed form, and the elements that come there, with the operand that they are of."""
         axes = [axis for axis, size in enumerate(places.shape) if size > 1] or [0]
         shape = tuple(places.shape[axis] for axis in axes)
-        return Move(shape, Place.of(places, packed, axes), Place.of(*source, axes) if source else None)
+        return Move(shape, Place.of(places, packed, axes), None if source is None else Place.of(*source, axes))
 
 
 @dataclass(frozen=True)
@@ -163,24 +164,31 @@ class TiledLayout(PackedLayout):
         whole = found if self.transform is None else self.transform.undo(found)
         return np.ascontiguousarray(whole).reshape(self.plain)
 
-    @property
-    def strides(self) -> dict[str, int]:
-        """By how many elements each axis moves a dense operand."""
-        names = self.axes.split()
-        return {name: math.prod(self.sizes[other] for other in names[i + 1 :]) for i, name in enumerate(names)}
+    def strides(self, plain: Sequence[int]) -> dict[str, int]:
+        """By how many elements each axis moves an operand, where those of its shape move by `plain`."""
+        names, found = self.axes.split(), dict[str, int]()
+        inner = [math.prod(self.plain[axis + 1 :]) for axis in range(len(self.plain))]
+        for number, name in enumerate(names):
+            steps = math.prod(self.sizes[other] for other in names[number + 1 :])
+            axis = next(axis for axis, size in enumerate(inner) if size <= steps)
+            found[name] = plain[axis] * (steps // inner[axis])
+        return found
 
     @property
     def rows(self) -> tuple[str, ...]:
         """The words of the rows of a panel, the fastest last."""
         return next(group for group in _groups(self.order) if {DEPTH, f"{DEPTH}/"} & set(group))
 
-    def moves(self) -> Iterator[Move]:
-        """The boxes that a packed form without sums consists of, if nothing is computed."""
+    def moves(self, plain: Sequence[int]) -> Iterator[Move]:
+        """
+        The boxes that a packed form without sums consists of, if nothing is computed, of an operand with those strides.
+        """
         # Arrays of bytes that nothing reads or writes: what numpy knows of views is all that is asked for.
-        source = np.empty([self.sizes[name] for name in self.axes.split()], np.uint8)
+        sizes = [self.sizes[name] for name in self.axes.split()]
+        source = as_strided(np.empty(1, np.uint8), sizes, list(self.strides(plain).values()))
         packed = np.empty(self.shape, np.uint8)
         for elements, places in self._pairs(source, packed):
-            yield Move.of(places, packed, elements, source)
+            yield Move.of(places, packed, (elements, source))
         if COLUMNS in self.cuts and (rest := self.sizes[COLUMNS] % self.cuts[COLUMNS].unit):
             places = {f"{COLUMNS}/": slice(-1, None), f"{COLUMNS}%": slice(rest, None)}
             yield Move.of(self._apart(packed)[tuple(places.get(word, slice(None)) for word in self._words)], packed)

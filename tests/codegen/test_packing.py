@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from emitted import TARGETS, aligned, compiled
@@ -14,6 +16,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.builder.types import f32, f64
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.kernels.dot_products import cell_product
 from glow_mlir.codegen.kernels.pack import emit_packing
 from glow_mlir.codegen.kernels.tiles import tile_for
@@ -46,7 +49,7 @@ def packed_by_code(name: str, layout: TiledLayout, plain: np.ndarray, element: A
         *pointers, part = arguments
         buffers = [AllocOp.of(buffer_type(shape, element)).result for shape in shapes]
         packed, source = (Operand(*pair) for pair in zip(pointers, buffers, strict=True))
-        emit_packing(b, layout, packed, source, Partition(part, PARTS))
+        emit_packing(b, layout, packed, Box.all_of(source), Partition(part, PARTS))
 
     found = np.ones(layout.shape, plain.dtype)
     found.view(np.uint8)[...] = 1
@@ -113,12 +116,13 @@ def test_cells(name: str, depth: int, columns: int) -> None:
     """Columns that there are, of matrices and of filters, whose runs are lines of the kernel."""
     plain, filters = numbers(depth, columns, element=i8), numbers(2 * columns, 2, 3, depth, element=i8)
     panel = cell_product(i8, interleave_of(name, 1) or Interleave(), PRESETS[name]).tile(PRESETS[name]).panel
-    for operand, run, make in [
+    cases: list[tuple[np.ndarray, int, Callable[[Interleave], TiledLayout]]] = [
         (plain, depth, lambda of: matrix_panels(plain.shape, panel, of)),
         (np.ascontiguousarray(plain.T), depth, lambda of: matrix_panels((columns, depth), panel, of, transposed=True)),
         (filters, 3 * depth, lambda of: filter_panels(filters.shape, panel, 2, of)),
         (filters, 3, lambda of: filter_panels(filters.shape, panel, 1, of, by_channel=True)),
-    ]:
+    ]
+    for operand, run, make in cases:
         interleave = interleave_of(name, run)
         assert interleave is not None
         layout = make(interleave)

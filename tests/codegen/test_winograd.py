@@ -22,6 +22,7 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.builder.types import f32, ptr
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.kernels.pack_winograd import emit_pack_winograd
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
@@ -37,6 +38,7 @@ from glow_mlir.dialects.glow_low.memory import AllocOp, buffer_type
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.interpreter.machine import run_function
+from glow_mlir.support.dtypes import named_dtype
 
 BOUNDS = {2: 8e-8, 4: 4e-7}
 """
@@ -287,7 +289,7 @@ def test_filters_are_transformed_at_run_time(name: str, form: TileForm, filters:
     def body(b: Builder, arguments: list[Value]) -> None:
         (*pointers, part), shapes = arguments, (wanted.shape, plain.shape)
         packed, taps = (Operand(at, dense(shape)) for at, shape in zip(pointers, shapes, strict=True))
-        emit_pack_winograd(b, packed, taps, form, Partition(part, 3))
+        emit_pack_winograd(b, packed, Box.all_of(taps), form, Partition(part, 3))
 
     found = aligned(np.full(wanted.shape, np.nan, dtype=np.float32))
     function = compiled(target, 2, 1, body)
@@ -309,9 +311,14 @@ def test_filters_that_are_no_constants(target: str) -> None:
     check_all(cases, target, tolerance=2e-5)
 
 
-def test_narrow_filters_that_are_no_constants_are_not_transformed() -> None:
-    operands = (sample((1, 40, 40, 32)).astype(np.float16), sample((32, 3, 3, 32)).astype(np.float16))
-    assert kernels_of([Case(ConvOp, *operands, to=f32)]) == ["conv"]
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_narrow_filters_that_are_no_constants(dtype: str) -> None:
+    """They are widened on their way to the transform."""
+    weights = he(np.random.default_rng(0), 32, 3, 3, 32)
+    operands = (operand.astype(named_dtype(dtype)) for operand in (sample((1, 40, 40, 32)), weights))
+    case = Case(ConvOp, *operands, to=f32)
+    assert kernels_of([case]) == ["conv-winograd"]
+    check_all([case], "host", tolerance=2e-5)
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,12 @@ from xdsl.ir import Operation
 from glow_mlir.codegen.bodies import Plane, prologue_of
 from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.copies import Box
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.convolution import ConvShape, conv_cut, conv_strips, emit_conv
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
-from glow_mlir.codegen.kernels.dot_products import CellProduct, DotProduct, dot_product, multiplies
+from glow_mlir.codegen.kernels.dot_products import DotProduct, dot_product, multiplies
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS, GemmOptions, product_choices, product_tiles
-from glow_mlir.codegen.kernels.pack_cells import Matrix, emit_pack_cells
-from glow_mlir.codegen.kernels.pack_panels import emit_pack_transposed
-from glow_mlir.codegen.kernels.pack_winograd import emit_pack_winograd
+from glow_mlir.codegen.kernels.packed_operand import PACK, packed_operand, packing_cuts, packing_scratch
 from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
@@ -51,7 +48,7 @@ from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.layouts import depthwise_filters, filter_panels, winograd_panels
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.winograd import OUTPUTS, STRIDES, TAPS, TileForm
-from glow_mlir.dialects.element_types import is_float, signless
+from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -171,7 +168,7 @@ class DepthwiseConvKernel(Kernel):
     """One filter a channel: vectors run over the channels."""
 
     name = "conv-depthwise"
-    AXES = ("pack", "images", "lines")
+    AXES = (PACK, "images", "lines")
     RUN_TIME_SIZES = True
     EPILOGUE = True
     ROW_TILING = True
@@ -186,13 +183,10 @@ class DepthwiseConvKernel(Kernel):
         return {"filter": PackedForm(depthwise_filters(filter_shape(op)), dot_of(op, target).right)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        if op.properties.get("packing") is not None:
-            return ()
-        channels, *taps, _ = filter_shape(op)
-        return [((math.prod(taps), channels), element_of(getattr(op, "filter")))]
+        return packing_scratch(op, self.packed(op, target))
 
     def emit(self, call: KernelCall) -> None:
-        packed = self._packed(call)
+        packed = _packed_filter(call, self)
         if call.runs("images", "lines"):
             operands = ProductOperands.of(call, "input", packed, dot_of(call.op, call.target).singly)
             emit_depthwise(
@@ -200,7 +194,7 @@ class DepthwiseConvKernel(Kernel):
             )
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        pack = {"pack": 1} if op.properties.get("packing") is None else {}
+        pack = packing_cuts(op, self.packed(op, target), target)
         batch, *outputs, _ = map(smallest, sizes_of(getattr(op, "result")))
         by_images = (
             batch >= kernel_costs(target).parts_per_thread * target.policy.threads
@@ -209,19 +203,11 @@ class DepthwiseConvKernel(Kernel):
         )
         return {**pack, "images": batch} if by_images else {**pack, "lines": outputs[0]}
 
-    def _packed(self, call: KernelCall) -> Value:
-        """The filter with the channels last, brought into that order at run time where it is no constant."""
-        filter_ = call.one("filter")
-        if call.op.properties.get("packing") is not None:
-            return filter_.pointer
-        scratch, b = call.many("scratch")[0], call.b
-        if not call.runs("pack"):
-            return scratch.pointer
-        (taps, channels), element = scratch.shape, signless(scratch.element)
-        with b.loop(0, taps, 1) as tap, b.loop(0, channels, 1) as channel:
-            value = filter_.pointer.at(channel * taps + tap, element).load(element)
-            scratch.pointer.at(tap * channels + channel, element).store(value)
-        return scratch.pointer
+
+def _packed_filter(call: KernelCall, by: Kernel, at: int = 0) -> Value:
+    """The filter in the layout of a kernel, whose scratch number `at` it is packed into where it is not packed."""
+    scratch = call.many("scratch")[at:] or [call.one("filter")]
+    return packed_operand(call, "filter", by.packed(call.op, call.target)["filter"], scratch[0])
 
 
 def _is_square_in_one_group(op: Operation, taps: int) -> bool:
@@ -248,7 +234,7 @@ class WinogradConvKernel(Kernel):
     """
 
     name = "conv-winograd"
-    AXES = ("pack", "tiles", "transform", "columns")
+    AXES = (PACK, "tiles", "transform", "columns")
     SUMMING = ("height", "width")
     LEAN = False
     STRICT = False
@@ -261,10 +247,7 @@ class WinogradConvKernel(Kernel):
         return square and max(_dilations(op), default=1) == 1 and _stride_of(op) in STRIDES
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
-        is_packed = _packs_before(op, storage)
-        if not is_packed and element_of(getattr(op, "filter")) != f32:
-            return ()
-        return _winograd_shape(op, target, is_packed).candidates(target, f32)
+        return _winograd_shape(op, target, _packs_before(op, storage)).candidates(target, f32)
 
     def is_profitable(self, op: Operation, storage: Storage, target: Target) -> bool:
         return _winograd_shape(op, target, _packs_before(op, storage)).forms(target, f32)[0] is not None
@@ -277,9 +260,8 @@ class WinogradConvKernel(Kernel):
         return {"filter": PackedForm(winograd_panels(filter_shape(op), cut.panel, cut.form), f32)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        cut, packed = _winograd_shape(op, target).blocking(target, f32, tiles_of(op)), "packing" in op.properties
-        shapes = cut.scratch() if packed else [*cut.scratch(), cut.packed(filter_shape(op)[0])]
-        return [(shape, f32) for shape in shapes]
+        cut = _winograd_shape(op, target).blocking(target, f32, tiles_of(op))
+        return [*((shape, f32) for shape in cut.scratch()), *packing_scratch(op, self.packed(op, target))]
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
         tiles, shape = tiles_of(op), _winograd_shape(op, target)
@@ -292,7 +274,7 @@ class WinogradConvKernel(Kernel):
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         cut = _winograd_shape(op, target).blocking(target, f32, tiles_of(op))
         panels = -(-filter_shape(op)[0] // cut.panel)
-        pack = {} if "packing" in op.properties else {"pack": panels}
+        pack = packing_cuts(op, self.packed(op, target), target)
         if cut.block < cut.tiles:
             return {**pack, "tiles": -(-cut.tiles // cut.block)}
         return {**pack, "transform": cut.tiles, "columns": panels}
@@ -303,22 +285,16 @@ class WinogradConvKernel(Kernel):
 
     def emit(self, call: KernelCall) -> None:
         cut = _winograd_shape(call.op, call.target).blocking(call.target, f32, tiles_of(call.op))
-        packed, (*scratch, last) = call.one("filter"), call.many("scratch")
-        if "packing" in call.op.properties:
-            scratch.append(last)
-        else:
-            if call.runs("pack"):
-                emit_pack_winograd(call.b, last, packed, cut.form, call.share("pack"))
-            packed = last
+        packed, scratch = _packed_filter(call, self, at=len(cut.scratch())), call.many("scratch")
         if not call.runs(*self.AXES[1:]):
             return
         emit_winograd(
             call.b,
-            ProductOperands.of(call, "input", packed.pointer),
+            ProductOperands.of(call, "input", packed),
             shape_of_call(call),
             cut=cut,
             source=call.one("input").element,
-            scratch=[buffer.pointer for buffer in scratch],
+            scratch=[buffer.pointer for buffer in scratch[: len(cut.scratch())]],
             tiles=call.share("tiles"),
             transform=call.share("transform") if call.runs("tiles", "transform") else None,
             columns=call.share("columns") if call.runs("tiles", "columns") else None,
@@ -337,10 +313,8 @@ def _stride_of(op: Operation) -> int | None:
 
 
 def _packs_before(op: Operation, storage: Storage) -> bool:
-    """Whether filters are transformed before the run: constants, and state of f32."""
-    filters = getattr(op, "filter")
-    find = whole_storage if element_of(filters) == f32 else whole_constant
-    return find(filters, storage) is not None
+    """Whether filters are transformed before the run: constants, and state that the function leaves as it is."""
+    return whole_storage(getattr(op, "filter"), storage) is not None
 
 
 def _winograd_shape(op: Operation, target: Target, is_packed: bool = True) -> WinogradShape:
@@ -407,7 +381,7 @@ class ConvKernel(Kernel):
     """
 
     name = "conv"
-    AXES = ("pack", "images", "rows", "columns", "blocks")
+    AXES = (PACK, "images", "rows", "columns", "blocks")
     SUMMING = (TILE_PRODUCTS,)
     STRIDED_INNER = True
     EPILOGUE = True
@@ -452,16 +426,9 @@ class ConvKernel(Kernel):
         return {"filter": PackedForm(layout, dot.right)}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        element = element_of(getattr(op, "filter"))
-        found: list[Buffer] = []
-        if op.properties.get("packing") is None:
-            group, dot = group_of(op), dot_of(op, target)
-            panel = dot.tile(target).panel
-            filters, *rest = filter_shape(op)
-            inner = dot.panel_shape(math.prod(rest), _run_of(op), panel)
-            found.append(((group, -(-filters // group // panel), *inner), element))
+        found = packing_scratch(op, self.packed(op, target))
         if has_prologue(op):
-            outputs = outputs_of(op)
+            outputs, element = outputs_of(op), element_of(getattr(op, "filter"))
             found.append(((block_lines(outputs, target), *outputs[1:], filter_shape(op)[-1]), element))
         return found
 
@@ -469,7 +436,7 @@ class ConvKernel(Kernel):
         return product_choices(_tile_product(op, target) is not None)
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        pack = {"pack": 1} if op.properties.get("packing") is None else {}
+        pack = packing_cuts(op, self.packed(op, target), target)
         if has_prologue(op):
             outputs = outputs_of(op)
             return {**pack, "blocks": -(-outputs[0] // block_lines(outputs, target))}
@@ -483,7 +450,7 @@ class ConvKernel(Kernel):
         return (int(op.properties.get("packing") is None),) if has_prologue(op) else ()
 
     def emit(self, call: KernelCall) -> None:
-        packed, prologue = self._packed(call), prologue_of(call)
+        packed, prologue = _packed_filter(call, self), prologue_of(call)
         if not call.runs(*self.AXES[1:]):
             return
         operands = ProductOperands.of(call, "input", packed, dot_of(call.op, call.target))
@@ -505,32 +472,6 @@ class ConvKernel(Kernel):
             share=call.share("blocks"),
             options=GemmOptions.of(tiles_of(call.op)),
         ).emit()
-
-    def _packed(self, call: KernelCall) -> Value:
-        filter_ = call.one("filter")
-        if call.op.properties.get("packing") is not None:
-            return filter_.pointer
-        scratch = call.many("scratch")[0]
-        if not call.runs("pack"):
-            return scratch.pointer
-        groups, panels, *inner = scratch.shape
-        filters, *taps, channels = filter_.shape
-        per_group, depth = filters // groups, math.prod(taps) * channels
-        dot, by_channel = dot_of(call.op, call.target), reads_by_channel(call.op)
-        tile = dot.tile(call.target)
-        with call.b.loop(0, groups) as group:
-            begin, target = group * (per_group * depth), group * (panels * math.prod(inner))
-            if isinstance(dot, CellProduct):
-                run = _run_of(call.op)
-                planes = [(channels, 1), (math.prod(taps) // run, run * channels), (run, channels)]
-                axes = planes if by_channel else [(depth // run, run), (run, 1)]
-                matrix = Matrix(filter_.pointer.at(begin, dot.memory), per_group, depth, axes)
-                emit_pack_cells(call.b, scratch.pointer.at(target, dot.memory), matrix, dot, tile)
-            else:
-                boxes = Box(scratch, (), target), Box(filter_, (depth, 1), begin)
-                together = channels if by_channel else 1
-                emit_pack_transposed(call.b, *boxes, per_group, depth, channels=together, tile=tile)
-        return scratch.pointer
 
 
 def _tile_product(op: Operation, target: Target) -> TileProduct | None:

@@ -24,7 +24,7 @@ from glow_mlir.codegen.kernels.gemm import (
     product_cut,
     product_tiles,
 )
-from glow_mlir.codegen.kernels.pack_cells import Matrix, emit_pack_cells
+from glow_mlir.codegen.kernels.pack import emit_packing
 from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_transposed
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
@@ -310,10 +310,11 @@ class MatMulKernel(Kernel):
         dot, element = _dot(call.op, call.target), signless(right.element)
         tile = dot.tile(call.target)
         if isinstance(dot, CellProduct):
-            column_step, row_step = (pitch, 1) if _flag(call.op, "transpose_right") else (1, pitch)
             columns, depth = numbers((columns, depth))
-            matrix = Matrix(right.pointer.at(offset, element), columns, column_step, [(depth, row_step)])
-            emit_pack_cells(call.b, scratch.pointer, matrix, dot, tile, share)
+            transposed = _flag(call.op, "transpose_right")
+            plain = (columns, depth) if transposed else (depth, columns)
+            layout = matrix_panels(plain, tile.panel, dot.interleave(depth), transposed=transposed)
+            emit_packing(call.b, layout, scratch, Box(right, right.strides[-2:], offset), share)
             return
         if _flag(call.op, "transpose_right"):
             matrix = Box(right, (pitch, 1), offset)

@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.partition import ALL, Partition
-from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box, raw_constant
+from glow_mlir.codegen.copies import Box, box_steps, fill_box, move_box, raw_constant
 from glow_mlir.codegen.kernels.dot_products import cell_product
 from glow_mlir.codegen.kernels.pack_cells import Matrix, emit_pack_cells
 from glow_mlir.codegen.kernels.pack_winograd import emit_pack_winograd
@@ -35,25 +35,22 @@ class PackKernel(Kernel):
     """An operand in the layout of another kernel."""
 
     name = "pack"
-    AXES = ("lines", "panels")
+    AXES = ("steps",)
 
     def accepts(self, op: Operation) -> bool:
-        if not isinstance(op, PackOp) or not (is_dense(op.target) and is_dense(op.source)):
+        if not isinstance(op, PackOp) or not is_dense(op.target):
             return False
         layout = _layout_of(op)
         computes = layout is not None and not isinstance(layout.transform, WinogradTransform | None)
         return layout is not None and not computes and shape_of(op.target) == layout.shape
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        layout = _known_layout(op)
-        if layout.transform is None and DEPTH not in layout.cuts:
-            return {"lines": box_steps(shape_of(op.outputs()[0]), target)}
-        return {"panels": -(-layout.sizes[COLUMNS] // layout.cuts[COLUMNS].unit)}
+        return {"steps": packing_steps(_known_layout(op), target)}
 
     def emit(self, call: KernelCall) -> None:
-        layout = _known_layout(call.op)
-        share = call.share("lines") if call.axis == "lines" else call.share("panels")
-        emit_packing(call.b, layout, call.one("target"), call.one("source"), share)
+        emit_packing(
+            call.b, _known_layout(call.op), call.one("target"), Box.all_of(call.one("source")), call.share("steps")
+        )
 
 
 def _layout_of(op: PackOp) -> TiledLayout | None:
@@ -74,10 +71,17 @@ def _known_layout(op: Instruction) -> TiledLayout:
     return layout
 
 
-def emit_packing(b: Builder, layout: TiledLayout, packed: Operand, plain: Operand, share: Partition = ALL) -> None:
+def packing_steps(layout: TiledLayout, target: Target) -> int:
+    """Into how many parts packing may be cut, about."""
+    if layout.transform is None and DEPTH not in layout.cuts:
+        return box_steps(layout.shape, target)
+    return -(-layout.sizes[COLUMNS] // layout.cuts[COLUMNS].unit)
+
+
+def emit_packing(b: Builder, layout: TiledLayout, packed: Operand, plain: Box, share: Partition = ALL) -> None:
     """
-    Emit the packing of a dense operand in a layout, or a share of it: of the panels, or of the lines where elements are
-    moved alone.
+    Emit the packing of an operand, a box with the axes of `layout.plain`, or a share of it: of the panels, or of the
+    lines where elements are moved alone. Narrow floats are widened where `packed` has wide ones.
 
     Columns behind the last may be anything where they are not moved alone.
     """
@@ -86,23 +90,25 @@ def emit_packing(b: Builder, layout: TiledLayout, packed: Operand, plain: Operan
     elif DEPTH in layout.cuts:
         _emit_cells(b, layout, packed, plain, share)
     else:
-        for move in layout.moves():
+        for move in layout.moves(plain.strides):
             target = Box(packed, move.target.strides, move.target.offset)
             if move.source is None:
                 fill_box(b, move.shape, target, raw_constant(b, 0.0, packed.element), share)
             else:
-                copy_box(b, move.shape, target, Box(plain, move.source.strides, move.source.offset), share)
+                source = Box(plain.operand, move.source.strides, plain.offset + move.source.offset)
+                move_box(b, move.shape, target, source, share)
 
 
-def _emit_cells(b: Builder, layout: TiledLayout, packed: Operand, plain: Operand, share: Partition) -> None:
+def _emit_cells(b: Builder, layout: TiledLayout, packed: Operand, plain: Box, share: Partition) -> None:
     """Emit the packing of elements of which neighbours along the depth lie together."""
-    dot = cell_product(plain.element, Interleave.of(layout.numbers), b.target)
-    tile, element, strides = dot.tile(b.target), signless(plain.element), layout.strides
+    operand = plain.operand
+    dot = cell_product(operand.element, Interleave.of(layout.numbers), b.target)
+    tile, element, strides = dot.tile(b.target), signless(operand.element), layout.strides(plain.strides)
     rows = [word.strip("/") for word in layout.rows]
     axes = [(layout.sizes[name], strides[name]) for name in rows]
     groups = layout.sizes.get("g", 1)
     pitch = math.prod(packed.shape) // groups
     with b.loop(0, groups) as group:
-        source = plain.pointer.at(group * strides.get("g", 0), element)
+        source = operand.pointer.at(group * strides.get("g", 0) + plain.offset, element)
         matrix = Matrix(source, layout.sizes[COLUMNS], strides[COLUMNS], axes)
         emit_pack_cells(b, packed.pointer.at(group * pitch, element), matrix, dot, tile, share)

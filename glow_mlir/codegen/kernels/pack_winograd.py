@@ -19,7 +19,7 @@ from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import f32, index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.copies import Box, copy_box
+from glow_mlir.codegen.copies import Box, move_box
 from glow_mlir.codegen.kernels.gemm import emit_panels
 from glow_mlir.codegen.kernels.tiles import Columns, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
@@ -79,21 +79,21 @@ class FilterTransform(SharedFunction):
                 target.at(x * self.row, f32).store(value)
 
 
-def emit_pack_winograd(b: Builder, packed: Operand, filters: Operand, form: TileForm, share: Partition = ALL) -> None:
+def emit_pack_winograd(b: Builder, packed: Operand, filters: Box, form: TileForm, share: Partition = ALL) -> None:
     """
-    Emit the transform of filters `[O, 3, 3, C]` of f32 that are known at run time only, as `layouts.winograd_panels`
+    Emit the transform of filters `[O, 3, 3, C]` that are known at run time only, as `layouts.winograd_panels`
     has them.
 
     Columns behind the last filter may be anything. A share is one of the panels.
     """
-    tile, (count, *_, channels) = tile_for(b.target, f32), filters.shape
+    tile, (count, *_, channels) = tile_for(b.target, f32), filters.operand.shape
     depth, size = TAPS**2 * channels, math.prod(form.weights) * channels
 
     def panel(columns: Columns) -> None:
         behind = (size - depth) * tile.panel
         target = Box(packed, (1, tile.panel), columns.start * size + behind)
-        source = Box(filters, (depth, 1), columns.start * depth)
-        copy_box(b, (columns.count, depth), target, source)
+        source = Box(filters.operand, (depth, 1), columns.start * depth + filters.offset)
+        move_box(b, (columns.count, depth), target, source)
         FilterTransform(tile.lanes, tile.panel, form).call(b, weights=columns.weights, step=channels * tile.panel)
 
     emit_panels(b, packed.pointer, count, size, tile, f32, panel, share)

@@ -19,13 +19,13 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.access import computed, lanes_for, load, read_index, store
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
-from glow_mlir.codegen.builder.types import vector
+from glow_mlir.codegen.builder.nests import Index, linear, vector_loop
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.dot_products import multiply_adds
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
+from glow_mlir.codegen.kernels.packed_operand import PACK, packed_operand, packing_cuts, packing_scratch
 from glow_mlir.codegen.kernels.row_product import RowProduct
 from glow_mlir.codegen.kernels.tiles import Tile, tile_for
 from glow_mlir.codegen.lines import moved_by
@@ -302,7 +302,7 @@ class RecurrenceKernel(Kernel):
     """
 
     OPERATOR: ClassVar[type[Recurrence]]
-    AXES = ("begin", "units", "gates", "candidate", "end")
+    AXES = (PACK, "begin", "units", "gates", "candidate", "end")
     RUN_TIME_SIZES = True
 
     def accepts(self, op: Operation) -> bool:
@@ -341,15 +341,15 @@ class RecurrenceKernel(Kernel):
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         plan = self.plan(cast(Recurrence, op), target)
         shapes = self.scratch_shapes(cast(Recurrence, op), plan, largest_shape(op.inputs()[0])[1])
-        packed = [] if op.properties.get("packing") is not None else [plan.packed_shape]
-        return [(shape, plan.element) for shape in (*shapes, *packed)]
+        return [*((shape, plan.element) for shape in shapes), *packing_scratch(op, self.packed(op, target))]
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         blocks = self.plan(cast(Recurrence, op), target).packed_shape[0]
-        return {"begin": 1, **dict.fromkeys(self.step_axes(cast(Recurrence, op)), blocks), "end": 1}
+        pack = packing_cuts(op, self.packed(op, target), target)
+        return {**pack, "begin": 1, **dict.fromkeys(self.step_axes(cast(Recurrence, op)), blocks), "end": 1}
 
     def rounds(self, op: Instruction, axis: str) -> Size:
-        return 1 if axis in ("begin", "end") else sizes_of(op.inputs()[0])[0]
+        return 1 if axis in (PACK, "begin", "end") else sizes_of(op.inputs()[0])[0]
 
     def private(self, op: Instruction) -> Sequence[int]:
         return (SUMS,)
@@ -362,8 +362,8 @@ class RecurrenceKernel(Kernel):
         op, b = cast(Recurrence, call.op), call.b
         steps, batch, _ = call.one("input").extents
         plan, functions = self.plan(op, call.target), self.functions(op)
-        is_packed = call.op.properties.get("packing") is not None
-        packed = call.one("weights").pointer if is_packed else call.many("scratch")[-1].pointer
+        form = self.packed(call.op, call.target)["weights"]
+        packed = packed_operand(call, "weights", form, call.many("scratch")[-1])
         states = call.many("scratch")[STATES]
 
         def one(number: Value) -> None:
@@ -371,8 +371,6 @@ class RecurrenceKernel(Kernel):
             self.step(Step(call, plan, functions, batch, time, number, packed))
 
         if call.runs("begin"):
-            if not is_packed:
-                _emit_packing(call, plan, packed)
             _copy_rows(call, plan, call.one("initial_h"), states)
             if call.maybe("initial_c") is not None:
                 _copy_rows(call, plan, call.one("initial_c"), call.one("last_c"))
@@ -402,39 +400,6 @@ def _copy_rows(call: KernelCall, plan: Plan, source: Operand, target: Operand) -
 
     with call.b.loop(0, batch) as n:
         vector_loop(call.b, plan.hidden, lanes, lambda j, lanes: copy(n, j, lanes))
-
-
-def _emit_packing(call: KernelCall, plan: Plan, packed: Value) -> None:
-    """Emit the packing of weights that are known only at run time, as `layouts.gate_blocks` has them."""
-    b, weights = call.b, call.one("weights")
-    _, panels, depth, width = plan.packed_shape
-    lanes = lanes_for(call.target, plan.element, [weights.strides[-1]])
-
-    def block(number: Index, units: int) -> None:
-        def line(place: Sequence[Index]) -> None:
-            panel, k, gate = place
-            column = panel * (plan.together * plan.hidden) + gate * plan.hidden + number * plan.units
-            source = Row.of(weights, k)
-            target = ((number * panels + panel) * depth + k) * width + gate * plan.units
-
-            def copy(j: Index, lanes: int) -> None:
-                packed.at(target + j, plan.element).store(source.load(b, column + j, lanes))
-
-            def clear(j: Index, lanes: int) -> None:
-                zero = b.constant(0.0, vector(plan.element, lanes))
-                packed.at(target + (j + units), plan.element).store(zero)
-
-            vector_loop(b, units, lanes, copy)
-            vector_loop(b, plan.units - units, lanes, clear)
-
-        nest(b, (panels, depth, plan.together), line)
-
-    whole, rest = divmod(plan.hidden, plan.units)
-    if whole:
-        with b.loop(0, whole) as number:
-            block(number, plan.units)
-    if rest:
-        block(whole, rest)
 
 
 @kernel("lstm-recurrence")

@@ -185,10 +185,6 @@ class Blocking:
         """Elements from one point to the next in the products."""
         return self.block * self.panel + self.padding
 
-    def packed(self, filters: int) -> tuple[int, ...]:
-        """The shape of so many filters as `layouts.winograd_panels` has them."""
-        return -(-filters // self.panel), math.prod(self.form.weights), self.channels, self.panel
-
     def scratch(self) -> list[tuple[int, ...]]:
         """The shapes of the buffers that `emit_winograd` works in: inputs, products, and the patch."""
         inputs = (self.points, self.input_step)

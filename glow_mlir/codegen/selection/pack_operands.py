@@ -11,7 +11,7 @@ from glow_mlir.analysis.accesses import is_written
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.constants.deferred import Packed
 from glow_mlir.constants.storage import Storage, deferred_constant
-from glow_mlir.dialects.element_types import numpy_dtype, signless
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.storage import ConstantOp, ContentOp, PlaceholderOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
@@ -63,11 +63,7 @@ def pack_operand(op: DerivedInstruction, name: str, storage: Storage, form: Pack
 
 def packable(op: DerivedInstruction, name: str, storage: Storage, form: PackedForm) -> ContentOp | None:
     """The constant or state behind an operand that `pack_operand` packs; None where it leaves the operand as it is."""
-    value = _operand(op, name)
-    source = whole_storage(value, storage)
-    # Code that packs converts nothing.
-    converts = signless(element_of(value)) != signless(form.element)
-    return None if isinstance(source, PlaceholderOp) and converts else source
+    return whole_storage(_operand(op, name), storage)
 
 
 def _operand(op: DerivedInstruction, name: str) -> SSAValue:
