@@ -103,6 +103,12 @@ BUILTIN = OperatorPackage(
     backends=_modules("glow_mlir.backends", "cpu.backend interpreter.backend"),
     loaders={"cpu": "glow_mlir.runtime.machine_code"},
 )
+"""
+What the compiler has itself.
+
+Modules are named one by one, since the folders have others besides, which are imported only where they are needed; and
+kernels are preferred in the order in which their modules stand.
+"""
 
 
 def _installed() -> list[EntryPoint]:

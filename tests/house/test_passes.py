@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from checkout import ROOT
 from filecheck_runner import filecheck_tests
 
 from glow_mlir.ir.universe import OWN_PASSES
@@ -26,3 +29,10 @@ def test_file_of_a_pass_has_its_name(name: str) -> None:
 @pytest.mark.parametrize("name", PASSES)
 def test_pass_has_a_filecheck_test_of_its_name(name: str) -> None:
     assert {name, name.replace("-", "_")} & TESTS, f"tests/filecheck/**/{name}.mlir is missing"
+
+
+def test_every_pass_is_registered() -> None:
+    rooms = [ROOT / "glow_mlir" / room for room in ("transforms", "conversion", "codegen")]
+    sources = [path for room in rooms for path in room.glob("*.py")]
+    found = {path.stem for path in sources if re.search(r"^class \w+Pass\(", path.read_text("utf-8"), re.MULTILINE)}
+    assert found == {name.replace("-", "_") for name in PASSES}
