@@ -180,7 +180,7 @@ def execution(operator: type[HighOp], examples: Sequence[HighOp], kernels: Seque
         return "a view"
     if operator in WITHOUT_KERNEL:
         return "copies"
-    chosen = [name for op in examples for name in [k.name for k in kernels if k.accepts(op)] or [""]]
+    chosen = [name for op in examples for name in [k.name for k in kernels if k.is_for(op) and k.accepts(op)] or [""]]
     names = [f"`{kernel.name}`" for kernel in kernels if kernel.name in chosen]
     if (not names or "" in chosen) and operator in LOWERINGS.all():
         names.append("lowered")

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import f32, f64
-from xdsl.ir import Operation
 
 from glow_extra_operators.operators import PairwiseDotProductOp
 from glow_mlir.codegen.access import lanes_for, load_as
 from glow_mlir.codegen.builder.nests import Index, chunks
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.shapes import element_of
 
 
 @kernel("pairwise-dot-product")
-class PairwiseDotProductKernel(Kernel):
+class PairwiseDotProductKernel(Kernel[PairwiseDotProductOp]):
     """One dot product after the other, in vectors along the rows and shorter ones for what remains of them."""
 
     name = "pairwise-dot-product"
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is PairwiseDotProductOp and element_of(getattr(op, "input")) in (f32, f64)
+    def accepts(self, op: PairwiseDotProductOp) -> bool:
+        return element_of(op.input) in (f32, f64)
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[PairwiseDotProductOp]) -> None:
         b, source, result = call.b, call.one("input"), call.result
         batch, rows, _ = source.shape
         batch_step, row_step, _ = source.strides

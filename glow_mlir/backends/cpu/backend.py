@@ -19,7 +19,7 @@ from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
 from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel, is_worth_parts, tile_of, tiled, tiles_for
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.candidate import Candidate
-from glow_mlir.codegen.selection.kernel import Kernel
+from glow_mlir.codegen.selection.kernel import Kernel, kind_of
 from glow_mlir.codegen.selection.selected import fault_of
 from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.codegen.tile import Tile
@@ -114,7 +114,7 @@ class CpuBackend(Backend):
 
     def supports(self, op: Operation) -> bool:
         # Kernels that pack their operands need constants, which an operator need not have.
-        general = (kernel for kernel in self._whole if not kernel.ONLY_PACKED)
+        general = (kernel for kernel in self._kernels_for(op) if not kernel.ONLY_PACKED)
         return isinstance(op, WITHOUT_KERNEL) or any(kernel.accepts(op) for kernel in general)
 
     def can_select(self, op: Operation, storage: Storage, target: Target) -> bool:
@@ -195,7 +195,7 @@ class CpuBackend(Backend):
         rest: list[Candidate] = []
         by_lines = by_lines or "image_lines" in op.properties
         is_decided = False
-        allowed = [kernel for kernel in self._whole if is_allowed(kernel, target, by_lines)]
+        allowed = [kernel for kernel in self._kernels_for(op) if is_allowed(kernel, target, by_lines)]
         for kernel in allowed:
             if not executes(kernel, op):
                 continue
@@ -230,10 +230,18 @@ class CpuBackend(Backend):
         whole = super().kernels
         return {**whole, **{by_tiles.name: by_tiles for by_tiles in map(tiled, whole.values())}}
 
+    def _kernels_for(self, op: Operation) -> Sequence[Kernel]:
+        """The kernels that are asked about an operator, or a whole instruction."""
+        kind = kind_of(op)
+        if kind not in self._by_kind:
+            whole = [kernel for kernel in self.kernels.values() if not isinstance(kernel, TiledKernel)]
+            self._by_kind[kind] = [kernel for kernel in whole if kernel.is_for(op)]
+        return self._by_kind[kind]
+
     @cached_property
-    def _whole(self) -> Sequence[Kernel]:
-        """The kernels that are asked for whole instructions."""
-        return [kernel for kernel in self.kernels.values() if not isinstance(kernel, TiledKernel)]
+    def _by_kind(self) -> dict[type[Operation], Sequence[Kernel]]:
+        """Operator → the kernels that are asked about it."""
+        return {}
 
     def _guess(self, op: Operation, storage: Storage, target: Target) -> Kernel | None:
         """The kernel that an instruction gets, as it is now, where nothing is measured."""

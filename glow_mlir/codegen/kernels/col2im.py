@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.pooling import rounded_up
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, kind_of
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.convolution import Col2ImOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, largest_shape, shape_of
@@ -25,7 +23,7 @@ from glow_mlir.dialects.target import Target
 
 
 @kernel("col2im")
-class Col2ImKernel(Kernel):
+class Col2ImKernel(Kernel[Col2ImOp]):
     """
     One channel of an image at a time: each element of all its windows is added to the plane, row by row.
 
@@ -36,21 +34,18 @@ class Col2ImKernel(Kernel):
     AXES = ("planes",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is Col2ImOp
-
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+    def scratch(self, op: Col2ImOp, target: Target) -> Sequence[Buffer]:
         result = op.outputs()[0]
         return [((max(1, math.prod(largest_shape(result)[2:])),), computed(element_of(result)))]
 
-    def private(self, op: Instruction) -> Sequence[int]:
+    def private(self, op: Col2ImOp) -> Sequence[int]:
         return (0,)
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: Col2ImOp, target: Target) -> Mapping[str, int]:
         return {"planes": math.prod(shape_of(op.outputs()[0])[:2])}
 
-    def emit(self, call: KernelCall) -> None:
-        planes = _Planes(call, cast(Col2ImOp, call.op), computed(call.result.element))
+    def emit(self, call: KernelCall[Col2ImOp]) -> None:
+        planes = _Planes(call, computed(call.result.element))
         nest(call.b, call.result.extents[:2], planes.plane, call.share("planes"))
 
 
@@ -58,17 +53,16 @@ class Col2ImKernel(Kernel):
 class _Planes:
     """The code of one instruction."""
 
-    call: KernelCall
-    op: Col2ImOp
+    call: KernelCall[Col2ImOp]
     type: Attribute
 
     def plane(self, place: list[Index]) -> None:
         """One channel of one image."""
         b, result = self.call.b, self.call.result
-        sizes = ints(self.op.image_shape)
+        sizes = ints(self.call.op.image_shape)
         lanes = lanes_for(self.call.target, self.type, (1,))
         vector_loop(b, math.prod(sizes), lanes, lambda i, n: self._at(i).store(b.constant(0, vector(self.type, n))))
-        elements = self.op.window().kernel
+        elements = self.call.op.window().kernel
         row = b.index(place[1]) * math.prod(elements)
         steps = contiguous_strides(elements)
 
@@ -94,7 +88,7 @@ class _Planes:
     def _add(self, image: Index, row: Value, element: Sequence[Index]) -> None:
         """Add one element of all windows, which are a row of the operand."""
         b, source = self.call.b, self.call.one("input")
-        window, windows, sizes = self.op.window(), self.op.windows(), ints(self.op.image_shape)
+        window, windows, sizes = self.call.op.window(), self.call.op.windows(), ints(self.call.op.image_shape)
         start = linear([image, row], source.strides[:2])
         origins = [b.index(e) * window.dilations[axis] - window.pads[axis] for axis, e in enumerate(element)]
         into, out_of = contiguous_strides(sizes), contiguous_strides(windows)

@@ -6,31 +6,30 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import raw
 from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest
 from glow_mlir.codegen.copies import Box, box_steps, broadcast_strides, copy_box, fill_box
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high import data_movement as ops
-from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.properties import integer, ints, text
 from glow_mlir.dialects.shapes import normalize_axis, shape_of, sizes_of
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.dialects.target import Target
 
 
-def cuts_of_box(self: Kernel, op: Instruction, target: Target) -> Mapping[str, int]:
+def cuts_of_box(self: Kernel, op: HighOp, target: Target) -> Mapping[str, int]:
     """`Kernel.cuts` of copies to a result."""
     return {"lines": box_steps(shape_of(op.outputs()[0]), target)}
 
 
 @kernel("slice")
-class SliceKernel(Kernel):
+class SliceKernel(Kernel[ops.SliceOp]):
     """A copy out of a strided part of the source; strides may be negative."""
 
     name = "slice"
@@ -38,19 +37,16 @@ class SliceKernel(Kernel):
     RUN_TIME_SIZES = True
     cuts = cuts_of_box
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.SliceOp
-
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ops.SliceOp]) -> None:
         source, result = call.one("input"), call.result
-        starts, _, steps = zip(*cast(ops.SliceOp, call.op).bounds(), strict=True)
+        starts, _, steps = zip(*call.op.bounds(), strict=True)
         strides = tuple(step * stride for step, stride in zip(steps, source.strides, strict=True))
         offset = linear(call.extents(starts), source.strides)
         copy_box(call.b, result.extents, Box.all_of(result), Box(source, strides, offset), call.share("lines"))
 
 
 @kernel("concat")
-class ConcatKernel(Kernel):
+class ConcatKernel(Kernel[ops.ConcatOp]):
     """
     A copy of each part behind the others, where it is known at run time only how long they are.
 
@@ -62,12 +58,9 @@ class ConcatKernel(Kernel):
     RUN_TIME_SIZES = True
     cuts = cuts_of_box
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.ConcatOp
-
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ops.ConcatOp]) -> None:
         result = call.result
-        axis = normalize_axis(integer(cast(ops.ConcatOp, call.op).axis), len(result.sizes))
+        axis = normalize_axis(integer(call.op.axis), len(result.sizes))
         start: Index = 0
         for number, part in enumerate(call.many("parts")):
             into = Box(result, result.strides, start * result.strides[axis])
@@ -80,7 +73,7 @@ class ConcatKernel(Kernel):
 
 
 @kernel("expand")
-class ExpandKernel(Kernel):
+class ExpandKernel(Kernel[ops.ExpandOp]):
     """A copy of a source that does not move along the axes where it is repeated."""
 
     name = "expand"
@@ -88,17 +81,14 @@ class ExpandKernel(Kernel):
     RUN_TIME_SIZES = True
     cuts = cuts_of_box
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.ExpandOp
-
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ops.ExpandOp]) -> None:
         source, result = call.one("input"), call.result
         strides = broadcast_strides(source, len(result.sizes))
         copy_box(call.b, result.extents, Box.all_of(result), Box(source, strides), call.share("lines"))
 
 
 @kernel("tile")
-class TileKernel(Kernel):
+class TileKernel(Kernel[ops.TileOp]):
     """A copy over twice as many axes: the repetitions, in which the source does not move, and its own."""
 
     name = "tile"
@@ -106,16 +96,13 @@ class TileKernel(Kernel):
     RUN_TIME_SIZES = True
     cuts = cuts_of_box
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.TileOp
-
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ops.TileOp]) -> None:
         source, result = call.one("input"), call.result
         shape: list[Index] = []
         into: list[int] = []
         out_of: list[int] = []
         apart: list[tuple[int, Index, int]] = []
-        repeats = ints(cast(ops.TileOp, call.op).repeats)
+        repeats = ints(call.op.repeats)
         for count, size, target, step in zip(repeats, source.extents, result.strides, source.strides, strict=True):
             if isinstance(size, int):
                 shape += [count, size]
@@ -162,7 +149,7 @@ def runs(places: Sequence[int]) -> list[Run]:
 
 
 @kernel("pad")
-class PadKernel(Kernel):
+class PadKernel(Kernel[ops.PadOp]):
     """
     A copy of the interior, and fills or copies of the border, one for each of its boxes.
 
@@ -174,18 +161,15 @@ class PadKernel(Kernel):
     RUN_TIME_SIZES = True
     cuts = cuts_of_box
 
-    def accepts(self, op: Operation) -> bool:
-        if kind_of(op) is not ops.PadOp:
-            return False
-        pad = cast(ops.PadOp, op)
-        needed = {"constant": 0, "edge": 0, "reflect": 1, "wrap": 0}[text(pad.mode)]
-        is_near = text(pad.mode) in ("constant", "edge")
-        axes = zip(sizes_of(pad.input), pad.widths(), strict=True)
+    def accepts(self, op: ops.PadOp) -> bool:
+        needed = {"constant": 0, "edge": 0, "reflect": 1, "wrap": 0}[text(op.mode)]
+        is_near = text(op.mode) in ("constant", "edge")
+        axes = zip(sizes_of(op.input), op.widths(), strict=True)
         # A border that is wider than the source repeats what it repeats, as often as only numbers tell.
         return all(isinstance(size, int) or is_near or max(width) + needed <= smallest(size) for size, width in axes)
 
-    def emit(self, call: KernelCall) -> None:
-        op = cast(ops.PadOp, call.op)
+    def emit(self, call: KernelCall[ops.PadOp]) -> None:
+        op = call.op
         source, result = call.one("input"), call.result
         widths = op.widths()
         mode = text(op.mode)

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation
-
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.math.wide import Parts, Wide, wide_numbers
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, kind_of
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.linear import DetOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.shapes import element_of, size_along, sizes_of
 from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.target import Target
 
 
 @kernel("determinant")
-class DeterminantKernel(Kernel):
+class DeterminantKernel(Kernel[DetOp]):
     """
     Gaussian elimination with row pivots on a copy of each matrix in wide numbers: f32 loses digits to cancellation.
 
@@ -32,18 +29,15 @@ class DeterminantKernel(Kernel):
     name = "determinant"
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        if kind_of(op) is not DetOp:
-            return False
-        static(sizes_of(getattr(op, "input"))[-2:])  # Rows and columns are numbers, as those of the copy.
+    def accepts(self, op: DetOp) -> bool:
+        static(sizes_of(op.input)[-2:])  # Rows and columns are numbers, as those of the copy.
         return True
 
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        source = getattr(op, "input")
-        rows, numbers = max(1, size_along(source, -1)), wide_numbers(target, element_of(source))
+    def scratch(self, op: DetOp, target: Target) -> Sequence[Buffer]:
+        rows, numbers = max(1, size_along(op.input, -1)), wide_numbers(target, element_of(op.input))
         return [((numbers.parts * rows, rows), numbers.element)]
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[DetOp]) -> None:
         b, source, result = call.b, call.one("input"), call.result
         numbers = wide_numbers(call.target, source.element)
         matrix = _Matrix(call, call.one("scratch").pointer, size_along(source.value, -1), numbers)

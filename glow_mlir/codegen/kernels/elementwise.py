@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import lanes_for, load_as
 from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest_steps, vector_nest
@@ -17,12 +17,11 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.math.narrow import in_memory
 from glow_mlir.codegen.rounded_codes import stores_bytes
 from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, has_angles, widest
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import SplatOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.body import yielded
 from glow_mlir.dialects.glow_low.memory import CopyOp, FillOp
 from glow_mlir.dialects.glow_low.stack import StackOp
@@ -50,18 +49,16 @@ _ACCEPTED: dict[object, bool] = {}
 
 
 @kernel("stack")
-class StackKernel(Kernel):
+class StackKernel(Kernel[StackOp | Elementwise]):
     """One vectorised loop nest for a whole stack; the vectors of a chain stay in registers."""
 
     name = "stack"
     AXES = ("lines",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
+    def accepts(self, op: StackOp | Elementwise) -> bool:
         if isinstance(op, StackOp):
             return all(can_emit(inner) for inner in op.block.ops if inner.results)
-        if not issubclass(kind_of(op), Elementwise):
-            return False
         types = (*op.operand_types, *op.result_types)
         key = type(op), types, tuple(op.properties.items())
         if key not in _ACCEPTED:
@@ -71,7 +68,7 @@ class StackKernel(Kernel):
             _ACCEPTED[key] = all(can_emit(inner) for inner in block.ops)
         return _ACCEPTED[key]
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[StackOp | Elementwise]) -> None:
         op = call.op
         assert isinstance(op, StackOp)
         b = call.b
@@ -103,7 +100,7 @@ class StackKernel(Kernel):
         else:
             vector_nest(b, extents, lanes * vectors, body, share, rest=lanes)
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: StackOp | Elementwise, target: Target) -> Mapping[str, int]:
         assert isinstance(op, StackOp)
         extents, strides = collapse(op.extents(), op.steps())
         return {"lines": nest_steps(extents, math.prod(self._lanes(op, strides, target)))}
@@ -125,7 +122,7 @@ class StackKernel(Kernel):
 
 
 @kernel("copy")
-class CopyKernel(Kernel):
+class CopyKernel(Kernel[CopyOp]):
     """A copy between two buffers of one shape, with any strides."""
 
     name = "copy"
@@ -133,32 +130,26 @@ class CopyKernel(Kernel):
     STRIDED_INNER = True
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return isinstance(op, CopyOp)
-
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[CopyOp]) -> None:
         target, source = call.one("target"), call.one("source")
         copy_box(call.b, target.extents, Box.all_of(target), Box.all_of(source), call.share("lines"))
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: CopyOp, target: Target) -> Mapping[str, int]:
         return {"lines": box_steps(shape_of(op.outputs()[0]), target)}
 
 
 @kernel("fill")
-class FillKernel(Kernel):
+class FillKernel(Kernel[FillOp | SplatOp]):
     """Stores of one value to one buffer or several."""
 
     name = "fill"
     AXES = ("lines",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) in (FillOp, SplatOp)
-
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[FillOp | SplatOp]) -> None:
         for target in (operand for group in call.operands.values() for operand in group):
             value = raw_constant(call.b, number(call.op.properties["value"]), target.element)
             fill_box(call.b, target.extents, Box.all_of(target), value, call.share("lines"))
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: FillOp | SplatOp, target: Target) -> Mapping[str, int]:
         return {"lines": max(box_steps(shape_of(value), target) for value in op.outputs())}

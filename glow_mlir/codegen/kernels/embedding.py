@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import computed, lanes_for, load, read_index, store
 from glow_mlir.codegen.builder.nests import Index, vector_loop
@@ -15,10 +14,9 @@ from glow_mlir.codegen.builder.types import i8, i32, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.indexing import checked
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.embedding import SparseLengthsSumOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import flag, text
 from glow_mlir.dialects.shapes import shape_of, sizes_of
 from glow_mlir.dialects.sizes import static
@@ -29,7 +27,7 @@ _PART_BYTES = 4
 
 
 @kernel("sparse-lengths-sum")
-class SparseLengthsSumKernel(Kernel):
+class SparseLengthsSumKernel(Kernel[SparseLengthsSumOp]):
     """
     One segment after the other: some columns of the sum are in registers while its rows go by.
 
@@ -40,14 +38,14 @@ class SparseLengthsSumKernel(Kernel):
     AXES = ("segments",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is SparseLengthsSumOp and isinstance(sizes_of(getattr(op, "result"))[1], int)
+    def accepts(self, op: SparseLengthsSumOp) -> bool:
+        return isinstance(sizes_of(op.result)[1], int)
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: SparseLengthsSumOp, target: Target) -> Mapping[str, int]:
         return {"segments": shape_of(op.outputs()[0])[0]}
 
-    def emit(self, call: KernelCall) -> None:
-        b, segments = call.b, _Segments(call, cast(SparseLengthsSumOp, call.op))
+    def emit(self, call: KernelCall[SparseLengthsSumOp]) -> None:
+        b, segments = call.b, _Segments(call)
         begin, end = call.share("segments").of(call.result.extents[0])
         with b.loop(begin, end, carried=[segments.first(begin)]) as loop:
             start, stop = segments.bounds_of(loop.index, loop.values[0])
@@ -59,8 +57,7 @@ class SparseLengthsSumKernel(Kernel):
 class _Segments:
     """The code of one instruction."""
 
-    call: KernelCall
-    op: SparseLengthsSumOp
+    call: KernelCall[SparseLengthsSumOp]
 
     def _bound(self, number: Index) -> Value:
         segments = self.call.one("segments")
@@ -69,7 +66,7 @@ class _Segments:
     def first(self, begin: Index) -> Value:
         """Where the segment number `begin` starts, as far as lengths say so."""
         b = self.call.b
-        if text(self.op.bounds) != "lengths":
+        if text(self.call.op.bounds) != "lengths":
             return b.index(0)
         with b.loop(0, begin, carried=[b.index(0)]) as loop:
             loop.set(loop.values[0] + self._bound(loop.index))
@@ -78,7 +75,7 @@ class _Segments:
     def bounds_of(self, number: Value, reached: Value) -> tuple[Value, Value]:
         """Where a segment starts and stops; with one out of range the instruction fails, and it is empty."""
         call, b, count = self.call, self.call.b, self.call.one("indices").extents[0]
-        if text(self.op.bounds) == "lengths":
+        if text(self.call.op.bounds) == "lengths":
             start, stop = reached, reached + self._bound(number)
         else:
             last = call.one("segments").extents[0] - 1
@@ -130,7 +127,7 @@ class _Segments:
         data, scales, offsets = self.call.one("data"), self.call.maybe("scales"), self.call.maybe("offsets")
         if scales is not None and offsets is not None:
             return [self._number(operand, row, type_) for operand in (scales, offsets)]
-        if not flag(self.op.fused):
+        if not flag(self.call.op.fused):
             return None
         start = data.pointer.at(row * data.strides[0] + static(self.call.result.sizes[1:])[0] * data.strides[1], i8)
         return [start.at(part * _PART_BYTES, i8).load(f32, align=1) for part in range(2)]

@@ -10,9 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
-
-from xdsl.ir import Operation
+from typing import TypeVar
 
 from glow_mlir.codegen.access import computed, lanes_for, load, load_raw, read_index, store
 from glow_mlir.codegen.bodies import Sink
@@ -22,10 +20,9 @@ from glow_mlir.codegen.builder.types import integer_of_width
 from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.codegen.copies import Box, copy_box
 from glow_mlir.codegen.kernels.reductions import Choose, add, is_computed_as_stored, largest_of, multiply, smallest_of
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high import indexing as ops
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import integer, text
 from glow_mlir.dialects.shapes import Shape, normalize_axis, shape_of, size_along
 from glow_mlir.dialects.target import Target
@@ -57,19 +54,19 @@ def checked(call: KernelCall, index: Value, size: Index, wraps: bool = True) -> 
 
 
 @kernel("gather")
-class GatherKernel(Kernel):
+class GatherKernel(Kernel[ops.GatherOp]):
     """One copy of a slice for each index, or one pass through the epilogue."""
 
     name = "gather"
     EPILOGUE = True
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.GatherOp and (not op.regions or is_computed_as_stored(op))
+    def accepts(self, op: ops.GatherOp) -> bool:
+        return not op.regions or is_computed_as_stored(op)
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ops.GatherOp]) -> None:
         b, source, indices = call.b, call.one("input"), call.one("indices")
-        axis = normalize_axis(integer(cast(ops.GatherOp, call.op).axis), len(source.sizes))
+        axis = normalize_axis(integer(call.op.axis), len(source.sizes))
         before, slices = source.extents[:axis], Slice.of(call, axis + 1)
 
         def take(place: list[Index]) -> None:
@@ -118,18 +115,15 @@ class Slice:
 
 
 @kernel("gather-elements")
-class GatherElementsKernel(Kernel):
+class GatherElementsKernel(Kernel[ops.GatherElementsOp]):
     """One element after the other."""
 
     name = "gather-elements"
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.GatherElementsOp
-
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ops.GatherElementsOp]) -> None:
         b, source, indices, result = call.b, call.one("input"), call.one("indices"), call.result
-        axis = normalize_axis(integer(cast(ops.GatherElementsOp, call.op).axis), len(source.sizes))
+        axis = normalize_axis(integer(call.op.axis), len(source.sizes))
 
         def take(place: list[Index]) -> None:
             index = checked(call, read_index(b, indices, linear(place, indices.strides)), source.extents[axis])
@@ -153,19 +147,19 @@ def read_row(b: Builder, indices: Operand, place: Sequence[Index]) -> list[Value
 
 
 @kernel("gather-nd")
-class GatherNDKernel(Kernel):
+class GatherNDKernel(Kernel[ops.GatherNDOp]):
     """One copy of a slice for each tuple of indices, or one pass through the epilogue."""
 
     name = "gather-nd"
     EPILOGUE = True
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.GatherNDOp and (not op.regions or is_computed_as_stored(op))
+    def accepts(self, op: ops.GatherNDOp) -> bool:
+        return not op.regions or is_computed_as_stored(op)
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ops.GatherNDOp]) -> None:
         b, source, indices = call.b, call.one("input"), call.one("indices")
-        batch = integer(cast(ops.GatherNDOp, call.op).batch_dims)
+        batch = integer(call.op.batch_dims)
         rank = batch + depth_of(indices)
         slices = Slice.of(call, rank)
 
@@ -233,10 +227,10 @@ FEWEST_MOVED = 64
 """Elements that an index moves at least where each part of a scatter reads all indices."""
 
 
-def update_element(call: KernelCall, into: Index, out_of: Index) -> None:
+def update_element(call: KernelCall[ops.Scatter], into: Index, out_of: Index) -> None:
     """Let one update meet one element of the result."""
     b, result, updates = call.b, call.result, call.one("updates")
-    combine = combination(text(cast(ops.Scatter, call.op).reduction), result)
+    combine = combination(text(call.op.reduction), result)
     if combine is None:
         value = load_raw(b, updates, out_of, 1, 1)
         result.pointer.at(into, value.type).store(value)
@@ -263,19 +257,16 @@ def if_inside(call: KernelCall, indices: Sequence[Value], sizes: Extents, update
 
 
 @kernel("scatter-elements")
-class ScatterElementsKernel(Kernel):
+class ScatterElementsKernel(Kernel[ops.ScatterElementsOp]):
     """A copy of the input, then one update after the other; parts have slices along the first axis, but of indices."""
 
     name = "scatter-elements"
     AXES = ("slices",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.ScatterElementsOp
-
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ops.ScatterElementsOp]) -> None:
         b, result, indices = call.b, call.result, call.one("indices")
-        axis = normalize_axis(integer(cast(ops.ScatterElementsOp, call.op).axis), len(result.sizes))
+        axis = normalize_axis(integer(call.op.axis), len(result.sizes))
         slices = Slices.of(call)
         slices.start_from_input()
         if slices.are_all:
@@ -284,12 +275,12 @@ class ScatterElementsKernel(Kernel):
         with b.loop(slices.begin, b.min(b.index(slices.end), indices.extents[0])) as first:
             nest(b, indices.extents[1:], lambda place: self._update(call, axis, [first, *place]))
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: ops.ScatterElementsOp, target: Target) -> Mapping[str, int]:
         shape = shape_of(op.outputs()[0])
-        axis = normalize_axis(integer(cast(ops.ScatterElementsOp, op).axis), len(shape))
+        axis = normalize_axis(integer(op.axis), len(shape))
         return {"slices": shape[0]} if axis else {}
 
-    def _update(self, call: KernelCall, axis: int, place: Sequence[Index]) -> None:
+    def _update(self, call: KernelCall[ops.ScatterElementsOp], axis: int, place: Sequence[Index]) -> None:
         """Apply the update at a place of the indices."""
         b, result, indices = call.b, call.result, call.one("indices")
         size = result.extents[axis]
@@ -300,7 +291,7 @@ class ScatterElementsKernel(Kernel):
 
 
 @kernel("scatter-nd")
-class ScatterNDKernel(Kernel):
+class ScatterNDKernel(Kernel[ops.ScatterNDOp]):
     """
     A copy of the input, then one slice after the other.
 
@@ -312,19 +303,16 @@ class ScatterNDKernel(Kernel):
     AXES = ("slices",)
     RUN_TIME_SIZES = True
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        shape, depth = shape_of(op.outputs()[0]), size_along(getattr(op, "indices"), -1)
+    def cuts(self, op: ops.ScatterNDOp, target: Target) -> Mapping[str, int]:
+        shape, depth = shape_of(op.outputs()[0]), size_along(op.indices, -1)
         is_much = depth > 0 and math.prod(shape[depth:]) >= FEWEST_MOVED
         return {"slices": min(shape[0], target.policy.threads)} if is_much else {}
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.ScatterNDOp
-
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ops.ScatterNDOp]) -> None:
         b, result, indices, updates = call.b, call.result, call.one("indices"), call.one("updates")
         depth, outer = depth_of(indices), len(indices.sizes) - 1
         inner, sizes = result.extents[depth:], result.extents
-        overwrites = text(cast(ops.ScatterNDOp, call.op).reduction) == "none"
+        overwrites = text(call.op.reduction) == "none"
         slices = Slices.of(call)
         slices.start_from_input()
 
@@ -346,18 +334,15 @@ class ScatterNDKernel(Kernel):
 
 
 @kernel("reverse-sequence")
-class ReverseSequenceKernel(Kernel):
+class ReverseSequenceKernel(Kernel[ops.ReverseSequenceOp]):
     """One copy for each step of each sequence."""
 
     name = "reverse-sequence"
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ops.ReverseSequenceOp
-
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ops.ReverseSequenceOp]) -> None:
         b, source, lengths, result = call.b, call.one("input"), call.one("lengths"), call.result
-        op = cast(ops.ReverseSequenceOp, call.op)
+        op = call.op
         rank = len(source.sizes)
         batch, time = (normalize_axis(integer(axis), rank) for axis in (op.batch_axis, op.time_axis))
         rest = [axis for axis in range(rank) if axis not in (batch, time)]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
@@ -14,17 +13,16 @@ from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.math.scalar_math import MATH
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.linear_attention import LinearAttentionOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.dialects.target import Target
 
 
 @kernel("linear-attention")
-class LinearAttentionKernel(Kernel):
+class LinearAttentionKernel(Kernel[LinearAttentionOp]):
     """
     Some columns of the state of one head at a time, a vector of each row, through all tokens.
 
@@ -35,23 +33,19 @@ class LinearAttentionKernel(Kernel):
     name = "linear-attention"
     AXES = ("heads",)
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is LinearAttentionOp
-
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        _, _, depth, width = cast(LinearAttentionOp, op).sizes()
+    def scratch(self, op: LinearAttentionOp, target: Target) -> Sequence[Buffer]:
+        _, _, depth, width = op.sizes()
         type_ = computed(element_of(op.inputs()[0]))
         return [((max(1, depth), max(1, width)), type_), ((max(1, depth),), type_)]
 
-    def private(self, op: Instruction) -> Sequence[int]:
+    def private(self, op: LinearAttentionOp) -> Sequence[int]:
         return (0, 1)
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: LinearAttentionOp, target: Target) -> Mapping[str, int]:
         batch, heads, _, _ = shape_of(op.outputs()[1])
         return {"heads": batch * heads}
 
-    def emit(self, call: KernelCall) -> None:
-        op = cast(LinearAttentionOp, call.op)
+    def emit(self, call: KernelCall[LinearAttentionOp]) -> None:
         type_ = computed(call.one("query").element)
         moves = [operand.strides[-1] for operand in (call.one("value"), call.result, call.one("present_state"))]
         past = call.maybe("past_state")
@@ -61,7 +55,7 @@ class LinearAttentionKernel(Kernel):
 
         def head(place: list[Index]) -> None:
             def columns(first: Index, lanes: int) -> None:
-                _Columns(call, op, type_, place, first, lanes).emit()
+                _Columns(call, type_, place, first, lanes).emit()
 
             vector_loop(call.b, state.shape[-1], width, columns)
 
@@ -72,8 +66,7 @@ class LinearAttentionKernel(Kernel):
 class _Columns:
     """The code for `lanes` columns, from `first` on, of the state of one head: batch and head are `place`."""
 
-    call: KernelCall
-    op: LinearAttentionOp
+    call: KernelCall[LinearAttentionOp]
     type: Attribute
     place: Sequence[Index]
     first: Index
@@ -98,7 +91,7 @@ class _Columns:
         self._rows(finish)
 
     def _rows(self, body: Callable[[Value], None]) -> None:
-        with self.call.b.loop(0, self.op.sizes()[2]) as row:
+        with self.call.b.loop(0, self.call.op.sizes()[2]) as row:
             body(row)
 
     def _row(self, row: Index) -> Value:
@@ -124,7 +117,7 @@ class _Columns:
     def _token(self, token: Value) -> None:
         """Let one token change the state, and its queries read it."""
         call, b, head = self.call, self.call.b, self.place[1]
-        queries, heads, depth, width = self.op.sizes()
+        queries, heads, depth, width = self.call.op.sizes()
         decay = self._decay(token, heads, depth)
         key, beta = call.one("key"), call.maybe("beta")
         value = self._at(call.one("value"), token, head * width + self.first, self.lanes)
@@ -152,7 +145,7 @@ class _Columns:
         for number_, total in enumerate(loop.results):
             position = (head * group + number_) * width + self.first
             offset = linear([self.place[0], token, position], result.strides)
-            store(b, result, offset, total * float(number(self.op.scale)))
+            store(b, result, offset, total * float(number(self.call.op.scale)))
 
     def _decay(self, token: Index, heads: int, depth: int) -> Callable[[Value, Index], Value]:
         """What a row of the state is after it was forgotten as far as the token says."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.ir import Operation
-
 from glow_mlir.codegen.access import load_raw
 from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest_steps, vector_nest
 from glow_mlir.codegen.builder.types import i8, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.builder.x86 import permute_bytes_of_two
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.quantization import LookupOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.dialects.target import Target
@@ -27,22 +24,19 @@ AT_ONCE = 8
 
 
 @kernel("lookup")
-class LookupKernel(Kernel):
+class LookupKernel(Kernel[LookupOp]):
     """The entry of a table for each code."""
 
     name = "lookup"
     AXES = ("lines",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is LookupOp
-
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: LookupOp, target: Target) -> Mapping[str, int]:
         source, _, result = (*op.inputs(), *op.outputs())
         extents, _ = collapse(shape_of(result), [strides_of(result), strides_of(source)])
         return {"lines": nest_steps(extents, LANES)}
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[LookupOp]) -> None:
         b, source, table, result = call.b, call.one("input"), call.one("table"), call.result
         sizes, (into, out_of) = collapse(result.sizes, [result.strides, source.strides])
         is_dense = into[-1] == out_of[-1] == 1

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
-
-from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, numbers, product, vector_loop
@@ -18,31 +15,27 @@ from glow_mlir.codegen.kernels.pooling import Image, Taps
 from glow_mlir.codegen.kernels.reductions import lowest
 from glow_mlir.codegen.kernels.top_k import goes_before
 from glow_mlir.codegen.lines import moved_by
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.pooling import MaxPoolWithIndicesOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import is_channels_last
 
 
 @kernel("max-pool-with-indices")
-class MaxPoolWithIndicesKernel(Kernel):
+class MaxPoolWithIndicesKernel(Kernel[MaxPoolWithIndicesOp]):
     """One pixel at a time, vectors over its channels, each lane with the place of its largest element so far."""
 
     name = "max-pool-with-indices"
     AXES = ("pixels",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is MaxPoolWithIndicesOp
-
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        last = is_channels_last(cast(MaxPoolWithIndicesOp, op).layout)
+    def cuts(self, op: MaxPoolWithIndicesOp, target: Target) -> Mapping[str, int]:
+        last = is_channels_last(op.layout)
         return {"pixels": math.prod(numbers(Image.of(op.outputs()[0], last).sizes[:-1]))}
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[MaxPoolWithIndicesOp]) -> None:
         emission = _Pixels.of(call)
         nest(call.b, emission.values.sizes[:-1], emission.pixel, call.share("pixels"))
 
@@ -51,8 +44,7 @@ class MaxPoolWithIndicesKernel(Kernel):
 class _Pixels:
     """The code of one instruction."""
 
-    call: KernelCall
-    op: MaxPoolWithIndicesOp
+    call: KernelCall[MaxPoolWithIndicesOp]
     source: Image
     values: Image
     indices: Image
@@ -60,21 +52,20 @@ class _Pixels:
     """By how much the index grows along each spatial axis."""
 
     @staticmethod
-    def of(call: KernelCall) -> _Pixels:
+    def of(call: KernelCall[MaxPoolWithIndicesOp]) -> _Pixels:
         """The images of the operands."""
-        op = cast(MaxPoolWithIndicesOp, call.op)
-        last = is_channels_last(op.layout)
+        last = is_channels_last(call.op.layout)
         operands = (call.one(name) for name in ("input", "result", "indices"))
         source, values, indices = (Image.of(x.value, last, x.extents) for x in operands)
         spatial = source.sizes[1:-1]
-        places = _steps(spatial[::-1])[::-1] if flag(op.column_major) else _steps(spatial)
-        return _Pixels(call, op, source, values, indices, places)
+        places = _steps(spatial[::-1])[::-1] if flag(call.op.column_major) else _steps(spatial)
+        return _Pixels(call, source, values, indices, places)
 
     def pixel(self, place: list[Index]) -> None:
         """All channels of one window."""
         call, b = self.call, self.call.b
         batch, *outputs = place
-        window, sizes = self.op.window(), self.source.sizes
+        window, sizes = self.call.op.window(), self.source.sizes
         taps = [
             Taps.within(b, window, axis, output, (self.values.sizes[axis + 1], sizes[axis + 1]))
             for axis, output in enumerate(outputs)
@@ -106,7 +97,7 @@ class _Pixels:
         if not taps:
             return self._better(source, offset, place, *best)
         axis = len(self.places) - len(taps)
-        dilation = self.op.window().dilations[axis]
+        dilation = self.call.op.window().dilations[axis]
         with b.loop(taps[0].first, taps[0].last, 1, carried=best) as loop:
             moved = moved_by(offset, loop.index, self.source.strides[axis + 1] * dilation)
             there = place + b.cast(loop.index, i64) * as_i64(b, self.places[axis] * dilation)

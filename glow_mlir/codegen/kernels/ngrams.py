@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import lanes_for, load, read_index, store
 from glow_mlir.codegen.builder.builder import Builder
@@ -15,30 +13,26 @@ from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.indexing import checked
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.ngrams import TfIdfVectorizerOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import integer, text
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.dialects.target import Target
 
 
 @kernel("ngrams")
-class NgramKernel(Kernel):
+class NgramKernel(Kernel[TfIdfVectorizerOp]):
     """One row after the other; what stands at each of its places is looked up in the sorted n-grams by halves."""
 
     name = "ngrams"
     AXES = ("rows",)
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is TfIdfVectorizerOp
-
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: TfIdfVectorizerOp, target: Target) -> Mapping[str, int]:
         return {"rows": math.prod(shape_of(op.outputs()[0])[:-1])}
 
-    def emit(self, call: KernelCall) -> None:
-        op = cast(TfIdfVectorizerOp, call.op)
+    def emit(self, call: KernelCall[TfIdfVectorizerOp]) -> None:
+        op = call.op
         skips = integer(op.max_skip_count)
 
         def row(place: list[Index]) -> None:

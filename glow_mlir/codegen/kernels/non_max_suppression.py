@@ -5,20 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.dialects.builtin import f32
-from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import lanes_for, load, read_index, store
 from glow_mlir.codegen.builder.nests import Index, chunks, linear
 from glow_mlir.codegen.builder.types import i32, i64, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.selection import clear, counted
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.selection import NonMaxSuppressionOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import is_empty, largest_shape
 from glow_mlir.dialects.target import Target
@@ -28,7 +25,7 @@ _LOW_X, _LOW_Y, _HIGH_X, _HIGH_Y, _AREA = range(5)
 
 
 @kernel("non-max-suppression")
-class NonMaxSuppressionKernel(Kernel):
+class NonMaxSuppressionKernel(Kernel[NonMaxSuppressionOp]):
     """
     One pass over the boxes of a class, in vectors, for each box that is taken.
 
@@ -38,20 +35,17 @@ class NonMaxSuppressionKernel(Kernel):
     name = "non-max-suppression"
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is NonMaxSuppressionOp
-
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+    def scratch(self, op: NonMaxSuppressionOp, target: Target) -> Sequence[Buffer]:
         boxes = max(1, largest_shape(op.inputs()[0])[1])
         return [((_AREA + 1, boxes), f32), ((boxes,), f32)]
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[NonMaxSuppressionOp]) -> None:
         b, scores, most = call.b, call.one("scores"), call.maybe("max_output_boxes_per_class")
         clear(call, "result", "count")
         batches, classes, boxes = scores.extents
         if most is None or is_empty(scores.value):
             return
-        limit = b.max(b.min(b.index(read_index(b, most, 0)), integer(cast(NonMaxSuppressionOp, call.op).limit)), 0)
+        limit = b.max(b.min(b.index(read_index(b, most, 0)), integer(call.op.limit)), 0)
         image = _Boxes(call, boxes, largest_shape(scores.value)[2])
         with b.loop(0, batches) as batch:
             image.read(batch)
@@ -64,7 +58,7 @@ class NonMaxSuppressionKernel(Kernel):
 class _Boxes:
     """The boxes of one image and their scores in one class, in scratch memory."""
 
-    call: KernelCall
+    call: KernelCall[NonMaxSuppressionOp]
     count: Index
     most: int
     """How many boxes there may be."""
@@ -88,7 +82,7 @@ class _Boxes:
 
     def _corners(self, numbers: Sequence[Value]) -> list[Value]:
         b = self.call.b
-        if flag(cast(NonMaxSuppressionOp, self.call.op).center_point_box):
+        if flag(self.call.op.center_point_box):
             (x, y), halves = numbers[:2], [size / 2.0 for size in numbers[2:]]
             return [x - halves[0], y - halves[1], x + halves[0], y + halves[1]]
         y1, x1, y2, x2 = numbers

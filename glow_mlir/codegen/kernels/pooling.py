@@ -9,9 +9,10 @@ import operator
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Any, ClassVar
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from typing_extensions import TypeVar
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.access import computed, lanes_for, load
 from glow_mlir.codegen.bodies import Sink
@@ -25,11 +26,10 @@ from glow_mlir.codegen.kernels.reductions import is_computed_as_stored, largest_
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.math.roots import square_root
 from glow_mlir.codegen.math.scalar_math import MATH
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, Pool
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, strides_of
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, sizes_of
@@ -115,6 +115,8 @@ def runs_over_channels(op: Pool) -> bool:
     return is_channels_last(op.layout) and smallest(sizes_of(op.input)[-1]) > 1 and has_unit_stride(op.input)
 
 
+PoolT = TypeVar("PoolT", bound=Pool, default=Any)
+
 Counts = Sequence[tuple[Index, Index]]
 """How many windows there are along each spatial axis, and how many elements of the input."""
 
@@ -195,10 +197,9 @@ class Elements:
         return b.shuffle(low, high, [lane + (lane >= self.lanes) for lane in range(0, 2 * self.lanes, 2)])
 
 
-class PoolKernel(Kernel):
+class PoolKernel(Kernel[PoolT]):
     """The loops of all pooling kernels; what they accumulate differs."""
 
-    OPERATOR: ClassVar[type[Pool]]
     FLOATS_ONLY: ClassVar[bool] = True
     AXES = ("lines",)
     EPILOGUE = True
@@ -206,10 +207,10 @@ class PoolKernel(Kernel):
     MASKED_REST: ClassVar[bool] = False
     """Whether channels that fill no vector are lanes of one, instead of several shorter vectors."""
 
-    def accepts(self, op: Operation) -> bool:
-        if kind_of(op) is not self.OPERATOR or (self.FLOATS_ONLY and not is_float(element_of(op.operands[0]))):
+    def accepts(self, op: PoolT) -> bool:
+        if self.FLOATS_ONLY and not is_float(element_of(op.operands[0])):
             return False
-        return not op.regions or (runs_over_channels(cast(Pool, op)) and is_computed_as_stored(op))
+        return not op.regions or (runs_over_channels(op) and is_computed_as_stored(op))
 
     def initial(self, element: Attribute) -> float:
         """What an accumulator starts from."""
@@ -220,29 +221,29 @@ class PoolKernel(Kernel):
         return lanes_for(target, computed(element), steps, kernel_costs(target).independent_vectors)
 
     @abstractmethod
-    def take(self, call: KernelCall, total: Value, x: Value) -> Value:
+    def take(self, call: KernelCall[PoolT], total: Value, x: Value) -> Value:
         """The accumulator with one more element."""
 
-    def total(self, call: KernelCall, elements: Elements, start: Value) -> Value:
+    def total(self, call: KernelCall[PoolT], elements: Elements, start: Value) -> Value:
         """The accumulator behind a window."""
         return elements.folded(lambda total, x: self.take(call, total, x), start)
 
-    def totals(self, call: KernelCall, elements: Elements) -> Sequence[Value]:
+    def totals(self, call: KernelCall[PoolT], elements: Elements) -> Sequence[Value]:
         """The accumulators behind a window: one of all lanes, or one for each."""
         type_ = vector(computed(call.one("input").element), elements.lanes)
         start = call.b.constant(self.initial(call.one("input").element), type_)
         return [self.total(call, elements, start)]
 
-    def finish(self, call: KernelCall, total: Value, count: Value | None) -> Value:
+    def finish(self, call: KernelCall[PoolT], total: Value, count: Value | None) -> Value:
         """The result from the accumulator and the number of elements."""
         return total
 
-    def count(self, call: KernelCall, window: Window, counts: Counts, taps: Sequence[Taps]) -> Value | None:
+    def count(self, call: KernelCall[PoolT], window: Window, counts: Counts, taps: Sequence[Taps]) -> Value | None:
         """The number of elements, where the result depends on it."""
         return None
 
-    def emit(self, call: KernelCall) -> None:
-        op = cast(Pool, call.op)
+    def emit(self, call: KernelCall[PoolT]) -> None:
+        op = call.op
         last = is_channels_last(op.layout)
         before, after = (Image.of(x.value, last, x.extents) for x in (call.one("input"), call.result))
         emission = PoolEmission(self, call, op.window(), before, after)
@@ -251,12 +252,11 @@ class PoolKernel(Kernel):
         else:
             emission.pixels()
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        pool = cast(Pool, op)
-        before, after = (Image.of(value, is_channels_last(pool.layout)) for value in (pool.input, pool.result))
-        if runs_along_rows(before, after, pool.window()):
+    def cuts(self, op: PoolT, target: Target) -> Mapping[str, int]:
+        before, after = (Image.of(value, is_channels_last(op.layout)) for value in (op.input, op.result))
+        if runs_along_rows(before, after, op.window()):
             return {"lines": math.prod(numbers(after.sizes)) // max(1, numbers(after.sizes)[-2])}
-        width = self.width(target, element_of(pool.input), (before.strides[-1], after.strides[-1]))
+        width = self.width(target, element_of(op.input), (before.strides[-1], after.strides[-1]))
         *pixels, channels = numbers(after.sizes)
         return {"lines": nest_steps((math.prod(pixels), channels), width)}
 
@@ -388,20 +388,19 @@ class PoolEmission:
 
 
 @kernel("max-pool")
-class MaxPoolKernel(PoolKernel):
+class MaxPoolKernel(PoolKernel[MaxPoolOp]):
     """The largest element of each window; a NaN wins."""
 
     name = "max-pool"
-    OPERATOR = MaxPoolOp
     FLOATS_ONLY = False
 
     def initial(self, element: Attribute) -> float:
         return lowest(element)
 
-    def take(self, call: KernelCall, total: Value, x: Value) -> Value:
+    def take(self, call: KernelCall[MaxPoolOp], total: Value, x: Value) -> Value:
         return largest_of(call.one("input").element)(call.b, total, x)
 
-    def total(self, call: KernelCall, elements: Elements, start: Value) -> Value:
+    def total(self, call: KernelCall[MaxPoolOp], elements: Elements, start: Value) -> Value:
         """
         The largest element.
 
@@ -419,22 +418,21 @@ class MaxPoolKernel(PoolKernel):
 
 
 @kernel("avg-pool")
-class AvgPoolKernel(PoolKernel):
+class AvgPoolKernel(PoolKernel[AvgPoolOp]):
     """The sum of each window over the number of elements that count."""
 
     name = "avg-pool"
-    OPERATOR = AvgPoolOp
 
-    def take(self, call: KernelCall, total: Value, x: Value) -> Value:
+    def take(self, call: KernelCall[AvgPoolOp], total: Value, x: Value) -> Value:
         return total + x
 
-    def finish(self, call: KernelCall, total: Value, count: Value | None) -> Value:
+    def finish(self, call: KernelCall[AvgPoolOp], total: Value, count: Value | None) -> Value:
         assert count is not None
         return total / count
 
-    def count(self, call: KernelCall, window: Window, counts: Counts, taps: Sequence[Taps]) -> Value | None:
+    def count(self, call: KernelCall[AvgPoolOp], window: Window, counts: Counts, taps: Sequence[Taps]) -> Value | None:
         b = call.b
-        if flag(cast(AvgPoolOp, call.op).count_include_pad):
+        if flag(call.op.count_include_pad):
             taps = [Taps.within(b, window, axis, t.output, counts[axis], padded=True) for axis, t in enumerate(taps)]
         total = b.index(1)
         for t in taps:
@@ -443,22 +441,21 @@ class AvgPoolKernel(PoolKernel):
 
 
 @kernel("lp-pool")
-class LpPoolKernel(PoolKernel):
+class LpPoolKernel(PoolKernel[LpPoolOp]):
     """The p-th root of the sum of p-th powers of magnitudes."""
 
     name = "lp-pool"
-    OPERATOR = LpPoolOp
 
-    def take(self, call: KernelCall, total: Value, x: Value) -> Value:
+    def take(self, call: KernelCall[LpPoolOp], total: Value, x: Value) -> Value:
         b, magnitude = call.b, call.b.fabs(x)
-        factors = integer(cast(LpPoolOp, call.op).p)
+        factors = integer(call.op.p)
         power = magnitude
         for bit in bin(factors)[3:]:
             power = power * power * magnitude if bit == "1" else power * power
         return b.add(total, power)
 
-    def finish(self, call: KernelCall, total: Value, count: Value | None) -> Value:
-        p = integer(cast(LpPoolOp, call.op).p)
+    def finish(self, call: KernelCall[LpPoolOp], total: Value, count: Value | None) -> Value:
+        p = integer(call.op.p)
         if p == 1:
             return total
         if p == 2:

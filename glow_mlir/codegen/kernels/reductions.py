@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.ir import Attribute, Operation
 
@@ -22,7 +21,6 @@ from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import is_float, is_unsigned, signless
 from glow_mlir.dialects.glow_high import reductions as ops
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, shape_of
 from glow_mlir.dialects.target import Target
@@ -128,7 +126,7 @@ def is_computed_as_stored(op: Operation) -> bool:
 
 
 @kernel("reduce")
-class ReduceKernel(Kernel):
+class ReduceKernel(Kernel[ops.Reduction]):
     """
     One pass over the input.
 
@@ -141,11 +139,11 @@ class ReduceKernel(Kernel):
     PROLOGUE = True
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
+    def accepts(self, op: ops.Reduction) -> bool:
         return kind_of(op) in REDUCERS and (not op.regions or is_computed_as_stored(op))
 
-    def emit(self, call: KernelCall) -> None:
-        op = cast(ops.Reduction, call.op)
+    def emit(self, call: KernelCall[ops.Reduction]) -> None:
+        op = call.op
         b, source, sink = call.b, Source.of(call, "input"), Sink.of(call)
         operand, axes = source.operand, op.reduced_axes()
         reducer = REDUCERS[kind_of(call.op)]
@@ -173,8 +171,8 @@ class ReduceKernel(Kernel):
 
         lines.each(b, width, body, call.share("lines"))
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        return {"lines": line_steps(shape_of(op.inputs()[0]), cast(ops.Reduction, op).reduced_axes())}
+    def cuts(self, op: ops.Reduction, target: Target) -> Mapping[str, int]:
+        return {"lines": line_steps(shape_of(op.input), op.reduced_axes())}
 
 
 def exceeds(element: Attribute, largest: bool) -> Choose:
@@ -191,18 +189,15 @@ PREFERS_LARGE: dict[type[Operation], bool] = {ops.ArgMaxOp: True, ops.ArgMinOp: 
 
 
 @kernel("position")
-class PositionKernel(Kernel):
+class PositionKernel(Kernel[ops.ArgMaxOp | ops.ArgMinOp]):
     """One pass that keeps the best element and its position, for each lane."""
 
     name = "position"
     AXES = ("lines",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) in PREFERS_LARGE
-
-    def emit(self, call: KernelCall) -> None:
-        op = cast(ops.ArgMaxOp, call.op)
+    def emit(self, call: KernelCall[ops.ArgMaxOp | ops.ArgMinOp]) -> None:
+        op = call.op
         b, source, result = call.b, call.one("input"), call.result
         rank = len(source.sizes)
         axis = normalize_axis(integer(op.axis), rank)
@@ -241,8 +236,8 @@ class PositionKernel(Kernel):
 
         lines.each(b, width, body, call.share("lines"))
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        return {"lines": lines_along_axis(op)}
+    def cuts(self, op: ops.ArgMaxOp | ops.ArgMinOp, target: Target) -> Mapping[str, int]:
+        return {"lines": lines_along_axis(shape_of(op.input), integer(op.axis))}
 
 
 RUNNING: dict[type[Operation], tuple[float, Choose]] = {ops.CumSumOp: (0, add), ops.CumProdOp: (1, multiply)}
@@ -250,7 +245,7 @@ RUNNING: dict[type[Operation], tuple[float, Choose]] = {ops.CumSumOp: (0, add), 
 
 
 @kernel("running")
-class RunningKernel(Kernel):
+class RunningKernel(Kernel[ops.CumSumOp | ops.CumProdOp]):
     """
     One pass along each line; totals of floats are carried in f64 and rounded where they are stored.
 
@@ -261,11 +256,8 @@ class RunningKernel(Kernel):
     AXES = ("lines",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) in RUNNING
-
-    def emit(self, call: KernelCall) -> None:
-        op = cast(ops.CumSumOp, call.op)
+    def emit(self, call: KernelCall[ops.CumSumOp | ops.CumProdOp]) -> None:
+        op = call.op
         b, source, result = call.b, call.one("input"), call.result
         rank = len(source.sizes)
         axes = (normalize_axis(integer(op.axis), rank),) if rank else ()
@@ -293,11 +285,10 @@ class RunningKernel(Kernel):
 
         lines.each(b, width, body, call.share("lines"))
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        return {"lines": lines_along_axis(op)}
+    def cuts(self, op: ops.CumSumOp | ops.CumProdOp, target: Target) -> Mapping[str, int]:
+        return {"lines": lines_along_axis(shape_of(op.input), integer(op.axis))}
 
 
-def lines_along_axis(op: Instruction) -> int:
-    """How many lines the input of an instruction has along its `axis`."""
-    shape = shape_of(op.inputs()[0])
-    return line_steps(shape, (normalize_axis(integer(cast(ops.CumSumOp, op).axis), len(shape)),) if shape else ())
+def lines_along_axis(shape: Shape, axis: int) -> int:
+    """How many lines an operand has along an axis, of which a scalar has none."""
+    return line_steps(shape, (normalize_axis(axis, len(shape)),) if shape else ())

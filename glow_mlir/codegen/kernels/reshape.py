@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Operation
-
 from glow_mlir.codegen.builder.nests import Index, linear, nest, unraveled
 from glow_mlir.codegen.copies import Box, copy_box
 from glow_mlir.codegen.kernels.data_movement import cuts_of_box
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.support.symbols import Size
 
 
 @kernel("reshape")
-class ReshapeKernel(Kernel):
+class ReshapeKernel(Kernel[ReshapeOp]):
     """
     Copies between buffers that are laid out for their largest shapes, in which rows lie where they would not after it.
 
@@ -29,10 +27,7 @@ class ReshapeKernel(Kernel):
     RUN_TIME_SIZES = True
     cuts = cuts_of_box
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is ReshapeOp
-
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ReshapeOp]) -> None:
         source, result = call.one("input"), call.result
         is_merge = len(source.sizes) >= len(result.sizes)
         fine, coarse = (source, result) if is_merge else (result, source)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import f64
-from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_nest
@@ -17,11 +15,10 @@ from glow_mlir.codegen.builder.types import i32, i64
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box, box_steps, copy_box
 from glow_mlir.codegen.lines import moved_by
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.resize import ResizeOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.dialects.sizes import largest
@@ -36,7 +33,7 @@ LARGEST_TABLE = 1 << 14
 
 
 @kernel("resize")
-class ResizeKernel(Kernel):
+class ResizeKernel(Kernel[ResizeOp]):
     """
     Each place of the result reads its elements and weights from tables; vectors run over the axes that do not change.
 
@@ -48,23 +45,20 @@ class ResizeKernel(Kernel):
     AXES = ("lines",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        if kind_of(op) is not ResizeOp:
-            return False
-        resize = cast(ResizeOp, op)
-        axes = list(samplings(resize))
+    def accepts(self, op: ResizeOp) -> bool:
+        axes = list(samplings(op))
         taps = math.prod(sampling.indices.shape[1] for sampling in axes)
         fits = all(sampling.indices.size <= LARGEST_TABLE and not sampling.outside.any() for sampling in axes)
-        real = text(resize.mode) == "nearest" or is_float(element_of(op.operands[0]))
+        real = text(op.mode) == "nearest" or is_float(element_of(op.input))
         return real and fits and taps <= MOST_UNROLLED
 
-    def emit(self, call: KernelCall) -> None:
-        op = cast(ResizeOp, call.op)
+    def emit(self, call: KernelCall[ResizeOp]) -> None:
+        op = call.op
         axes = {sampling.axis: sampling for sampling in samplings(op)}
         if not (text(op.mode) == "nearest" and _repeat(call, axes)):
             _interpolate(call, axes)
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: ResizeOp, target: Target) -> Mapping[str, int]:
         return {"lines": box_steps(shape_of(op.outputs()[0]), target)}
 
 
@@ -100,7 +94,7 @@ class _Tap:
     weight: Value | None
 
 
-def _interpolate(call: KernelCall, axes: dict[int, AxisSampling]) -> None:
+def _interpolate(call: KernelCall[ResizeOp], axes: dict[int, AxisSampling]) -> None:
     """Loops over the places up to the last axis that changes, then over vectors of the others."""
     b, source, result = call.b, call.one("input"), call.result
     depth = max(axes, default=-1) + 1
@@ -133,7 +127,7 @@ def _interpolate(call: KernelCall, axes: dict[int, AxisSampling]) -> None:
     nest(b, result.extents[:depth], point, call.share("lines"))
 
 
-def _taps(call: KernelCall, axes: dict[int, AxisSampling], place: Sequence[Index]) -> list[_Tap]:
+def _taps(call: KernelCall[ResizeOp], axes: dict[int, AxisSampling], place: Sequence[Index]) -> list[_Tap]:
     """All elements that one place of the result is made of."""
     b, source = call.b, call.one("input")
     taps = [_Tap(0, None)]
@@ -152,7 +146,7 @@ def _taps(call: KernelCall, axes: dict[int, AxisSampling], place: Sequence[Index
         if not isinstance(size := source.extents[axis], int):
             moves = [b.min(move, (size - 1) * stride) for move in moves]
         weights: list[Value | None] = [None]
-        if text(cast(ResizeOp, call.op).mode) != "nearest":
+        if text(call.op.mode) != "nearest":
             type_ = computed(source.element)
             dtype = np.float64 if type_ == f64 else np.float32
             table = b.symbol(call.module.table(sampling.weights.astype(dtype)))

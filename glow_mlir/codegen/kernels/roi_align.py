@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import computed, lanes_for, load, read_index, store
 from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
@@ -15,17 +14,16 @@ from glow_mlir.codegen.builder.types import i32, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.interpolation import size_as
 from glow_mlir.codegen.kernels.indexing import checked
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, kind_of
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.sampling import RoiAlignOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import flag, integer, ints, number, text
 from glow_mlir.dialects.shapes import element_of, largest_shape, shape_of
 from glow_mlir.dialects.target import Target
 
 
 @kernel("roi-align")
-class RoiAlignKernel(Kernel):
+class RoiAlignKernel(Kernel[RoiAlignOp]):
     """
     One cell of a region after the other: its samples add to a row of all channels.
 
@@ -36,21 +34,17 @@ class RoiAlignKernel(Kernel):
     AXES = ("cells",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is RoiAlignOp
+    def scratch(self, op: RoiAlignOp, target: Target) -> Sequence[Buffer]:
+        return [((max(1, largest_shape(op.input)[-1]),), computed(element_of(op.input)))]
 
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        image = getattr(op, "input")
-        return [((max(1, largest_shape(image)[-1]),), computed(element_of(image)))]
-
-    def private(self, op: Instruction) -> Sequence[int]:
+    def private(self, op: RoiAlignOp) -> Sequence[int]:
         return (0,)
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: RoiAlignOp, target: Target) -> Mapping[str, int]:
         return {"cells": math.prod(shape_of(op.outputs()[0])[:-1])}
 
-    def emit(self, call: KernelCall) -> None:
-        emission = _Cells(call, cast(RoiAlignOp, call.op), computed(call.one("input").element))
+    def emit(self, call: KernelCall[RoiAlignOp]) -> None:
+        emission = _Cells(call, computed(call.one("input").element))
         nest(call.b, call.result.extents[:-1], emission.cell, call.share("cells"))
 
 
@@ -76,8 +70,7 @@ class _Sample:
 class _Cells:
     """The code of one instruction."""
 
-    call: KernelCall
-    op: RoiAlignOp
+    call: KernelCall[RoiAlignOp]
     type: Attribute
 
     def cell(self, place: list[Index]) -> None:
@@ -89,7 +82,7 @@ class _Cells:
         image = checked(call, read_index(b, indices, linear([region], indices.strides)), source.extents[0], False)
         start = image * source.strides[0]
         rows, columns = self._axis(region, 0), self._axis(region, 1)
-        is_mean = text(self.op.mode) == "avg"
+        is_mean = text(self.call.op.mode) == "avg"
         self._fill(0.0 if is_mean else -math.inf)
         with b.loop(0, rows.count) as y:
             vertical = self._sample(rows, row, y, source.extents[1])
@@ -100,7 +93,7 @@ class _Cells:
 
     def _axis(self, region: Index, axis: int) -> _Axis:
         """The vertical axis is 0, the horizontal one 1."""
-        b, rois, op = self.call.b, self.call.one("rois"), self.op
+        b, rois, op = self.call.b, self.call.one("rois"), self.call.op
         scale, half = float(number(op.spatial_scale)), flag(op.half_pixel)
         low, high = (
             load(b, rois, linear([region, column], rois.strides), 1, 1) * scale - (0.5 if half else 0.0)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import f64
-from xdsl.ir import Operation
+from xdsl.ir import SSAValue
 
 from glow_mlir.codegen.access import computed, lanes_for, load
 from glow_mlir.codegen.builder.builder import Builder
@@ -25,10 +24,9 @@ from glow_mlir.codegen.interpolation import (
     weighted_taps,
     zero_outside,
 )
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.sampling import DeformColumnsOp, GridSampleOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.properties import flag, integer, text
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_along, sizes_of
@@ -38,17 +36,14 @@ from glow_mlir.support.symbols import Sizes
 
 
 @kernel("grid-sample")
-class GridSampleKernel(Kernel):
+class GridSampleKernel(Kernel[GridSampleOp]):
     """A vector of places at a time: their elements and weights first, then the channels of each."""
 
     name = "grid-sample"
     AXES = ("places",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is GridSampleOp
-
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[GridSampleOp]) -> None:
         b, source, grid = call.b, call.one("input"), call.one("grid")
         sizes, (steps, result_steps) = _places(call.op)
 
@@ -64,20 +59,20 @@ class GridSampleKernel(Kernel):
                 into = lane * result_steps[-1] + target
                 store_blended(call, taps, lane, linear(place[:1], source.strides[:1]), into, source.extents[-1])
 
-        vector_nest(b, call.extents(sizes), _width(call.op, call.target), block, call.share("places"), rest=1)
+        vector_nest(b, call.extents(sizes), _width(call.op.grid, call.target), block, call.share("places"), rest=1)
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        return {"places": nest_steps(static(_places(op)[0]), _width(op, target))}
-
-
-def _width(op: Operation, target: Target) -> int:
-    """How many places are taken together."""
-    return lanes_for(target, computed(element_of(cast(Instruction, op).inputs()[1])), (0,))
+    def cuts(self, op: GridSampleOp, target: Target) -> Mapping[str, int]:
+        return {"places": nest_steps(static(_places(op)[0]), _width(op.grid, target))}
 
 
-def _places(op: Instruction) -> tuple[Sizes, list[Shape]]:
+def _width(places: SSAValue, target: Target) -> int:
+    """How many places are taken together, which an operand tells."""
+    return lanes_for(target, computed(element_of(places)), (0,))
+
+
+def _places(op: GridSampleOp) -> tuple[Sizes, list[Shape]]:
     """Images and places in each, as few axes, and the steps of grid and result along them."""
-    grid, (result,) = getattr(op, "grid"), op.outputs()
+    grid, (result,) = op.grid, op.outputs()
     strides = [strides_of(grid)[:-1], strides_of(result)[:-1]]
     extents, steps = collapse(sizes_of(grid)[1:-1], [stride[1:] for stride in strides])
     return (sizes_of(grid)[0], *extents), [(stride[0], *step) for stride, step in zip(strides, steps, strict=True)]
@@ -98,9 +93,9 @@ def _column(b: Builder, operand: Operand, row: Index, step: int, column: int, la
     return value
 
 
-def _along_axis(call: KernelCall, number: Value, size: Index) -> Sequence[Tap]:
+def _along_axis(call: KernelCall[GridSampleOp], number: Value, size: Index) -> Sequence[Tap]:
     """The elements along an axis that count for numbers of the grid."""
-    b, op = call.b, cast(GridSampleOp, call.op)
+    b, op = call.b, call.op
     aligned, padding = flag(op.align_corners), text(op.padding)
     last, whole = size_as(b, size - 1, number), size_as(b, size, number)
     x = (number + 1.0) / 2.0 * last if aligned else ((number + 1.0) * whole - 1.0) / 2.0
@@ -139,18 +134,15 @@ def _reflected(b: Builder, x: Value, low: float, high: Number) -> Value:
 
 
 @kernel("deform-columns")
-class DeformColumnsKernel(Kernel):
+class DeformColumnsKernel(Kernel[DeformColumnsOp]):
     """A vector of the elements of one window at a time: offsets and weights first, then the channels of each."""
 
     name = "deform-columns"
     AXES = ("places",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is DeformColumnsOp
-
-    def emit(self, call: KernelCall) -> None:
-        op = cast(DeformColumnsOp, call.op)
+    def emit(self, call: KernelCall[DeformColumnsOp]) -> None:
+        op = call.op
         b, source, result = call.b, call.one("input"), call.result
         window, groups = op.window(), integer(op.offset_group)
         channels = size_along(source.value, -1) // groups
@@ -167,18 +159,17 @@ class DeformColumnsKernel(Kernel):
                 store_blended(call, taps, lane, start, into, channels)
 
         extents = (*result.extents[: axes + 1], groups, elements)
-        vector_nest(b, extents, _width(call.op, call.target), block, call.share("places"), rest=1)
+        vector_nest(b, extents, _width(op.offset, call.target), block, call.share("places"), rest=1)
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: DeformColumnsOp, target: Target) -> Mapping[str, int]:
         result = shape_of(op.outputs()[0])
-        extents = (*result[:-2], integer(cast(DeformColumnsOp, op).offset_group), result[-2])
-        return {"places": nest_steps(extents, _width(op, target))}
+        extents = (*result[:-2], integer(op.offset_group), result[-2])
+        return {"places": nest_steps(extents, _width(op.offset, target))}
 
 
-def _moved_taps(call: KernelCall, place: Sequence[Index], first: Index, lanes: int) -> list[list[Tap]]:
+def _moved_taps(call: KernelCall[DeformColumnsOp], place: Sequence[Index], first: Index, lanes: int) -> list[list[Tap]]:
     """The elements around the places of `lanes` elements of a window, from the `first` one on, along each axis."""
-    op = cast(DeformColumnsOp, call.op)
-    b, source, offset, mask = call.b, call.one("input"), call.one("offset"), call.maybe("mask")
+    b, op, source, offset, mask = call.b, call.op, call.one("input"), call.one("offset"), call.maybe("mask")
     window = op.window()
     axes, elements, type_ = len(window.kernel), op.elements(window), computed(offset.element)
     element = place[-1] * elements + first

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
-
-from xdsl.ir import Operation
 
 from glow_mlir.codegen.access import load, read_index, store
 from glow_mlir.codegen.builder.nests import Index, linear, nest
@@ -18,10 +15,9 @@ from glow_mlir.codegen.builder.types import i64
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.copies import Box, copy_box, fill_box, raw_constant
 from glow_mlir.codegen.kernels.top_k import goes_before
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.selection import NonZeroOp, UniqueOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.dialects.target import Target
@@ -43,16 +39,13 @@ def counted(call: KernelCall) -> Value:
 
 
 @kernel("non-zero")
-class NonZeroKernel(Kernel):
+class NonZeroKernel(Kernel[NonZeroOp]):
     """One element after the other."""
 
     name = "non-zero"
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is NonZeroOp
-
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[NonZeroOp]) -> None:
         b, source, result = call.b, call.one("input"), call.result
         clear(call, "result", "count")
 
@@ -67,7 +60,7 @@ class NonZeroKernel(Kernel):
 
 
 @kernel("unique")
-class UniqueKernel(Kernel):
+class UniqueKernel(Kernel[UniqueOp]):
     """
     The numbers of the rows are sorted by merging, so that equal rows follow each other in order.
 
@@ -77,19 +70,16 @@ class UniqueKernel(Kernel):
     name = "unique"
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is UniqueOp
-
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+    def scratch(self, op: UniqueOp, target: Target) -> Sequence[Buffer]:
         return [((max(1, largest_shape(op.inputs()[0])[0]),), i64)] * 4
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[UniqueOp]) -> None:
         clear(call, "result", "indices", "occurrences", "inverse", "count")
         order, other, leaders, numbers = (operand.pointer for operand in call.many("scratch"))
         rows = _Rows(call, call.one("input"))
         rows.sort(order, other)
         rows.lead(order, leaders)
-        rows.number(order if flag(cast(UniqueOp, call.op).sorted) else None, leaders, numbers)
+        rows.number(order if flag(call.op.sorted) else None, leaders, numbers)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import cast
 
 from xdsl.ir import Attribute
 
@@ -27,7 +26,7 @@ MOST_SUMMANDS = 256
 
 
 @kernel("sum-pool")
-class SumPoolKernel(PoolKernel):
+class SumPoolKernel(PoolKernel[SumPoolOp]):
     """
     The sum of each window of codes.
 
@@ -36,7 +35,6 @@ class SumPoolKernel(PoolKernel):
     """
 
     name = "sum-pool"
-    OPERATOR = SumPoolOp
     FLOATS_ONLY = False
     MASKED_REST = True
 
@@ -46,10 +44,10 @@ class SumPoolKernel(PoolKernel):
         summand = i16 if byte_width(element) == 1 else i32
         return lanes_for(target, summand, steps, kernel_costs(target).independent_vectors)
 
-    def take(self, call: KernelCall, total: Value, x: Value) -> Value:
+    def take(self, call: KernelCall[SumPoolOp], total: Value, x: Value) -> Value:
         return total + call.b.cast(x, total.info.element, signed=_is_signed(call))
 
-    def totals(self, call: KernelCall, elements: Elements) -> Sequence[Value]:
+    def totals(self, call: KernelCall[SumPoolOp], elements: Elements) -> Sequence[Value]:
         b, source, lanes = call.b, call.one("input"), elements.lanes
         if byte_width(source.element) > 1:
             return [elements.folded(lambda total, x: self.take(call, total, x), b.constant(0, vector(i32, lanes)))]
@@ -67,10 +65,10 @@ class SumPoolKernel(PoolKernel):
         none = [b.constant(0, vector(i16, lanes))]
         return _summed(call, elements, none, visit, lambda sums: [b.cast(sums[0], i32, signed=_is_signed(call))])
 
-    def finish(self, call: KernelCall, total: Value, count: Value | None) -> Value:
+    def finish(self, call: KernelCall[SumPoolOp], total: Value, count: Value | None) -> Value:
         return total if count is None else total - count * zero_point_of(call.one("input").element)
 
-    def count(self, call: KernelCall, window: Window, counts: Counts, taps: Sequence[Taps]) -> Value | None:
+    def count(self, call: KernelCall[SumPoolOp], window: Window, counts: Counts, taps: Sequence[Taps]) -> Value | None:
         if not zero_point_of(call.one("input").element):
             return None
         total = call.b.index(1)
@@ -84,7 +82,7 @@ def _is_signed(call: KernelCall) -> bool:
 
 
 def _summed(
-    call: KernelCall,
+    call: KernelCall[SumPoolOp],
     elements: Elements,
     none: Sequence[Value],
     visit: Visit,
@@ -92,7 +90,7 @@ def _summed(
 ) -> Sequence[Value]:
     """Sums of 32 bits of the narrow sums over as many of the inner axes as these have room for."""
     most = kernel_costs(call.target).unrolled_summands
-    kernel, axes = cast(SumPoolOp, call.op).window().kernel, range(len(elements.taps))
+    kernel, axes = call.op.window().kernel, range(len(elements.taps))
     split = next(axis for axis in range(len(axes) + 1) if math.prod(kernel[axis:]) <= MOST_SUMMANDS)
     if split == 0:
         return widen(elements.walked(visit, none, axes, elements.offset, most))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import load, raw, store
 from glow_mlir.codegen.builder.builder import Builder
@@ -14,7 +13,7 @@ from glow_mlir.codegen.builder.nests import Index, linear, nest
 from glow_mlir.codegen.builder.types import index_type, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.reductions import Choose
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import is_float, is_unsigned
 from glow_mlir.dialects.glow_high.reductions import TopKOp
@@ -100,7 +99,7 @@ class Heap:
 
 
 @kernel("top-k")
-class TopKKernel(Kernel):
+class TopKKernel(Kernel[TopKOp]):
     """
     One pass over each line that keeps the best `k` in a heap, then a heap sort: n·log(k) in the worst case.
 
@@ -110,11 +109,8 @@ class TopKKernel(Kernel):
     name = "top-k"
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        return kind_of(op) is TopKOp
-
-    def emit(self, call: KernelCall) -> None:
-        op = cast(TopKOp, call.op)
+    def emit(self, call: KernelCall[TopKOp]) -> None:
+        op = call.op
         if integer(op.k) == 0:
             return
         source, values, indices = call.one("input"), call.one("values"), call.one("indices")
@@ -134,10 +130,9 @@ class TopKKernel(Kernel):
 
         nest(call.b, tuple(source.extents[a] for a in outer), line)
 
-    def _line(self, call: KernelCall, axis: int, source: Operand, values: Operand, indices: Operand) -> None:
-        op = cast(TopKOp, call.op)
-        b, k, step = call.b, integer(op.k), source.strides[axis]
-        before = goes_before(source.element, flag(op.largest))
+    def _line(self, call: KernelCall[TopKOp], axis: int, source: Operand, values: Operand, indices: Operand) -> None:
+        b, k, step = call.b, integer(call.op.k), source.strides[axis]
+        before = goes_before(source.element, flag(call.op.largest))
         heap = Heap(b, values, indices, axis, before)
         sift = self._shared_sift(call, axis, before)
 
@@ -164,11 +159,10 @@ class TopKKernel(Kernel):
             heap.write(0, last)
             sink(0, end)
 
-    def _shared_sift(self, call: KernelCall, axis: int, before: Choose) -> str:
+    def _shared_sift(self, call: KernelCall[TopKOp], axis: int, before: Choose) -> str:
         """The function that lets an entry sink."""
-        op = cast(TopKOp, call.op)
         values, indices = call.one("values"), call.one("indices")
-        key = ("sift", values.element, values.strides[axis], indices.strides[axis], flag(op.largest))
+        key = ("sift", values.element, values.strides[axis], indices.strides[axis], flag(call.op.largest))
 
         def build(name: str) -> None:
             parameters = [ptr, ptr, index_type, index_type]

@@ -20,6 +20,8 @@ def executes(kernel: Kernel, op: Operation) -> bool:
 
     It does not where it asks for a number in place of a size that is known at run time only.
     """
+    if not kernel.is_for(op):
+        return False
     if not kernel.RUN_TIME_SIZES and not all(map(has_static_shape, (*op.operands, *op.results))):
         return False
     try:

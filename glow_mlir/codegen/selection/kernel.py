@@ -6,8 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from types import UnionType
+from typing import Any, ClassVar, Generic, get_args, get_origin
 
+from typing_extensions import TypeVar, get_original_bases
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -20,7 +22,6 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import operand_groups
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
@@ -32,6 +33,15 @@ from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, sizes_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.symbols import Factor, Quotient, Size, Sizes, Symbol, SymbolicSize
+
+
+OpT = TypeVar("OpT", bound=Operation, default=Any)
+"""
+The operators that a kernel executes: what it is asked about, and given to emit, is one of them, or an instruction of
+one, which has the same operands, properties and methods.
+"""
+
+OpT_co = TypeVar("OpT_co", bound=Operation, default=Any, covariant=True)
 
 
 @dataclass(frozen=True)
@@ -111,7 +121,7 @@ def _factor(factor: Factor, symbols: Mapping[str, Value], quotients: dict[Quotie
 
 
 @dataclass(frozen=True)
-class KernelCall:
+class KernelCall(Generic[OpT_co]):
     """
     What a kernel gets to emit one function: a builder, the instruction, and its operands by name.
 
@@ -121,7 +131,7 @@ class KernelCall:
 
     b: Builder
     module: ModuleBuilder
-    op: Instruction
+    op: OpT_co
     operands: Mapping[str, Sequence[Operand]]
     axis: str = ""
     cut: Partition = ALL
@@ -197,9 +207,9 @@ YES_OR_NO = range(2)
 """What a tile may be that stands for a decision."""
 
 
-class Kernel(ABC):
+class Kernel(ABC, Generic[OpT]):
     """
-    Executes some instructions on a CPU.
+    Executes some instructions on a CPU: those of the operators that are its type argument, as `Kernel[A | B]`.
 
     A kernel emits one function for each distinct instruction (types, properties and body); its arguments are the
     addresses of the operands. Heavy inner loops belong into functions shared by `ModuleBuilder.shared`.
@@ -247,15 +257,32 @@ class Kernel(ABC):
     ONLY_PACKED: ClassVar[bool] = False
     """Whether the kernel executes an instruction only when its operands are packed."""
 
-    @abstractmethod
-    def accepts(self, op: Operation) -> bool:
+    operators: ClassVar[tuple[type[Operation], ...]] = (Operation,)
+    """The operators, or bases of operators, that the kernel is asked about: its type argument."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for base in get_original_bases(cls):
+            origin = get_origin(base)
+            if isinstance(origin, type) and issubclass(origin, Kernel):
+                (argument,) = get_args(base)
+                kinds = get_args(argument) if isinstance(argument, UnionType) else (argument,)
+                if all(isinstance(kind, type) for kind in kinds):
+                    cls.operators = kinds
+
+    def is_for(self, op: Operation) -> bool:
+        """Whether `op` is one of the operators of the kernel or an instruction of one, and so may be asked about."""
+        return issubclass(kind_of(op), self.operators)
+
+    def accepts(self, op: OpT) -> bool:
         """
-        Whether the kernel executes `op`, an operator or its instruction.
+        Whether the kernel executes `op`, one of its operators or an instruction of one.
 
         Operators are asked before lowering, so that what no kernel accepts is lowered.
         """
+        return True
 
-    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+    def candidates(self, op: OpT, storage: Storage, target: Target) -> Sequence[Tiles]:
         """
         The tiles with which the kernel executes an instruction that it accepts, the best guess of its cost model first.
 
@@ -264,18 +291,18 @@ class Kernel(ABC):
         """
         return ({},)
 
-    def is_profitable(self, op: Operation, storage: Storage, target: Target) -> bool:
+    def is_profitable(self, op: OpT, storage: Storage, target: Target) -> bool:
         """
         Whether to select the kernel for an instruction for which it has candidates, where nothing is measured; kernels
         behind it are asked otherwise.
         """
         return True
 
-    def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
+    def choices(self, op: OpT, target: Target) -> Mapping[str, Choice]:
         """What the tiles of a selected instruction may be, by name; its `candidates` are among them."""
         return {}
 
-    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+    def packed(self, op: OpT, target: Target) -> Mapping[str, PackedForm]:
         """
         The operands to pack where they are constants or state, of an instruction with this kernel and its tiles: all
         or none.
@@ -284,11 +311,11 @@ class Kernel(ABC):
         """
         return {}
 
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+    def scratch(self, op: OpT, target: Target) -> Sequence[Buffer]:
         """The @scratch operands that a prepared instruction needs; of `private` ones, each worker needs one."""
         return ()
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: OpT, target: Target) -> Mapping[str, int]:
         """
         The axes to cut a prepared instruction along, one for each phase, and how many steps each has.
 
@@ -297,7 +324,7 @@ class Kernel(ABC):
         """
         return {}
 
-    def rounds(self, op: Instruction, axis: str) -> Size:
+    def rounds(self, op: OpT, axis: str) -> Size:
         """
         How often all parts along an axis run, one time after the other.
 
@@ -305,12 +332,12 @@ class Kernel(ABC):
         """
         return 1
 
-    def private(self, op: Instruction) -> Sequence[int]:
+    def private(self, op: OpT) -> Sequence[int]:
         """Numbers of the @scratch operands that each worker needs for itself."""
         return ()
 
     @abstractmethod
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[OpT]) -> None:
         """Emit the function's body."""
 
 

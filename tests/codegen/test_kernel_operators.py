@@ -1,0 +1,102 @@
+"""Kernels are asked about the operators that are their type argument, and about nothing else."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import pytest
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Block, Operation, SSAValue
+
+from glow_mlir.backends.cpu.backend import CpuBackend
+from glow_mlir.codegen.kernels.pooling import AvgPoolKernel, PoolKernel
+from glow_mlir.codegen.kernels.reductions import ReduceKernel
+from glow_mlir.codegen.selection.acceptance import executes
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
+from glow_mlir.dialects.glow_high.activations import ReluOp
+from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, ExpOp
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp
+from glow_mlir.dialects.glow_high.reductions import ReduceL1Op, Reduction
+from glow_mlir.dialects.shapes import tensor
+
+Chosen = TypeVar("Chosen", bound=Operation)
+
+
+class Strange(Exception):
+    """A kernel was asked about what it is not for."""
+
+
+class Picky(Kernel[AbsOp | ExpOp]):
+    """A kernel for two operators, which nobody may ask about others."""
+
+    name = "picky"
+
+    def accepts(self, op: AbsOp | ExpOp) -> bool:
+        kind = kind_of(op)
+        if kind not in (AbsOp, ExpOp):
+            raise Strange
+        return kind is AbsOp
+
+    def emit(self, call: KernelCall[AbsOp | ExpOp]) -> None:
+        raise NotImplementedError
+
+
+class Shared(Kernel[Chosen]):
+    """What kernels for different operators have in common."""
+
+    def emit(self, call: KernelCall[Chosen]) -> None:
+        raise NotImplementedError
+
+
+class Inherited(Shared[ReluOp]):
+    """A kernel that says its operators by the class in between."""
+
+    name = "inherited"
+
+
+class Extended(Inherited):
+    """A kernel for the operators of the one that it extends."""
+
+    name = "extended"
+
+
+@pytest.fixture
+def operand() -> SSAValue:
+    (found,) = Block(arg_types=[tensor((2, 3), f32)]).args
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kernel", "operators"),
+    [
+        (Picky, (AbsOp, ExpOp)),
+        (Shared, (Operation,)),
+        (Inherited, (ReluOp,)),
+        (Extended, (ReluOp,)),
+        (PoolKernel, (Operation,)),
+        (AvgPoolKernel, (AvgPoolOp,)),
+        (ReduceKernel, (Reduction,)),
+    ],
+)
+def test_operators_are_the_type_argument(kernel: type[Kernel], operators: tuple[type[Operation], ...]) -> None:
+    assert kernel.operators == operators
+
+
+def test_kernel_is_asked_about_its_operators_alone(operand: SSAValue) -> None:
+    assert executes(Picky(), AbsOp.make(operand))
+    assert not executes(Picky(), ExpOp.make(operand))
+    assert not executes(Picky(), ReluOp.make(operand))
+
+
+def test_backend_asks_kernels_for_an_operator_alone(operand: SSAValue, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = CpuBackend()
+    monkeypatch.setattr(CpuBackend, "kernels", {"picky": Picky()})
+    assert backend.supports(AbsOp.make(operand))
+    assert not backend.supports(ExpOp.make(operand))
+    assert not backend.supports(ReluOp.make(operand))
+
+
+def test_base_of_operators_stands_for_all_of_them(operand: SSAValue) -> None:
+    reduced = ReduceL1Op.make(operand, axes=[0])
+    assert ReduceKernel().is_for(reduced)
+    assert not ReduceKernel().is_for(AbsOp.make(operand))
