@@ -65,6 +65,11 @@ class HighOp(IRDLOperation, Workload):
     TRANSPOSES_ALL: ClassVar[bool] = False
     """Whether `untransposed` concerns all operands, as where they broadcast; otherwise it is only the first."""
 
+    OF_GRAPHS: ClassVar[frozenset[str]] = frozenset(
+        {"fold", "linear_form", "result_samples", "stated_batch", "untransposed"},
+    )
+    """The methods that are asked of operators in a graph alone, and that instructions do not share."""
+
     IS_VIEW: ClassVar[bool] = False
     """Whether the result is the memory of the first operand under another type."""
 

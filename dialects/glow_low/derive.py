@@ -57,45 +57,13 @@ from glow_mlir.dialects.glow_low.packing import verify_form
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, sizes_of
 
-_OWN = {
-    *(
-        "name",
-        "print",
-        "parse",
-        "verify_",
-        "make",
-        "inputs",
-        "outputs",
-        "plain_shape",
-        "get_irdl_definition",
-        "traits",
-        "irdl_options",
-        "fold",
-    ),
-    "untransposed",
-    "result_samples",
-    "linear_form",
-    "stated_batch",
+FURTHER_OPERANDS = {
+    "prologue_sources": Qualifier.IN,
+    "epilogue_targets": Qualifier.OUT,
+    "epilogue_sources": Qualifier.IN,
+    "scratch": Qualifier.SCRATCH,
 }
-"""Members that the instruction has itself."""
-
-_RESERVED = {
-    "kernel",
-    "partitions",
-    "tiles",
-    "packing",
-    "image_lines",
-    "samples",
-    "scratch",
-    "prologue_sources",
-    "prologue_maps",
-    "epilogue_targets",
-    "epilogue_sources",
-    "epilogue_maps",
-    "bodies",
-}
-"""What every instruction has; no operator may have operands or properties of these names."""
-
+"""What any instruction may have besides the operands of its operator, in order."""
 
 BODIES = ("prologue", "epilogue")
 """The bodies that an instruction may have, in the order of its regions."""
@@ -359,21 +327,30 @@ def _verify_epilogue(epilogue: Body, result: SSAValue, inner: Attribute) -> None
 
 
 def _shared_members(operator: type[HighOp]) -> dict[str, Any]:
-    """Methods, class constants and properties that say what the operator means."""
+    """Methods, class constants and properties that say what the operator means, and not what it is in a graph."""
+    own = {*vars(DerivedInstruction), *vars(Instruction), *HighOp.OF_GRAPHS}
     members: dict[str, Any] = {}
     for ancestor in reversed(operator.mro()):
         if not issubclass(ancestor, HighOp) or ancestor is HighOp:
             continue
         for name, member in vars(ancestor).items():
-            is_constant = name.isupper()
-            if (isinstance(member, FunctionType | staticmethod) or is_constant) and name not in _OWN:
-                if not name.startswith("__"):
-                    members[name] = member
+            is_shared = isinstance(member, FunctionType | staticmethod) or name.isupper()
+            if is_shared and name not in own and not name.startswith("__"):
+                members[name] = member
     return members
+
+
+def _check_names(operator: type[HighOp]) -> None:
+    """Raise `TypeError` where an operand, result or property has the name of what every instruction has."""
+    definition = operator.get_irdl_definition()
+    for name in (*dict(definition.operands), *dict(definition.results), *definition.properties):
+        if name in FURTHER_OPERANDS or hasattr(DerivedInstruction, name):
+            raise TypeError(f"{operator.name}: '{name}' belongs to every instruction")
 
 
 def derive_instruction(operator: type[HighOp], dialect: str = "glow_low") -> type[DerivedInstruction]:
     """The instruction of `operator`, named like it in `dialect`."""
+    _check_names(operator)
     definition = operator.get_irdl_definition()
     namespace: dict[str, Any] = {}
     qualifiers: dict[str, Qualifier] = {}
@@ -385,20 +362,12 @@ def derive_instruction(operator: type[HighOp], dialect: str = "glow_low") -> typ
         optional = isinstance(declared, OptionalDef)
         namespace[name] = (opt_operand_def if optional else var_operand_def if variadic else operand_def)(BUFFER)
         qualifiers[name] = Qualifier.IN
-    further = {
-        "prologue_sources": Qualifier.IN,
-        "epilogue_targets": Qualifier.OUT,
-        "epilogue_sources": Qualifier.IN,
-        "scratch": Qualifier.SCRATCH,
-    }
-    namespace |= {name: var_operand_def(BUFFER) for name in further}
+    namespace |= {name: var_operand_def(BUFFER) for name in FURTHER_OPERANDS}
     results, inputs = [name for name, _ in definition.results], [name for name, _ in definition.operands]
-    qualifiers |= further
+    qualifiers |= FURTHER_OPERANDS
     for name, declared in definition.properties.items():
         if name == "operandSegmentSizes":
             continue
-        if name in _RESERVED:
-            raise TypeError(f"{operator.name}: the property '{name}' belongs to every instruction")
         if isinstance(declared, OptionalDef):
             namespace[name] = opt_prop_def(declared.constr)
         else:
