@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from control_flow_models import LSTM_BODIES, greedy_decoder, lstm, mandelbrot
 
 from contest.machine import add_core, machine, stay_on
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.tools.bounded_numbers import count
 
 Arrays = dict[str, np.ndarray]

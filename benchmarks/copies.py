@@ -24,7 +24,7 @@ from kernels import cycles_a_second
 from onnx import helper, numpy_helper
 
 from contest.machine import add_core, machine, stay_on
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.tools.bounded_numbers import count
 
 SECONDS = 0.02

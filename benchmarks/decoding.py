@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from growing_decoder import FORMS, growing_decoder
 
 from contest.machine import add_core, machine, stay_on
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.tools.bounded_numbers import count, ranged
 
 LAYERS, WIDTH, HEADS, VOCABULARY, MOST = 4, 512, 8, 8000, 512

@@ -32,7 +32,7 @@ from decoder import decoder, narrow_product
 from models import random_inputs
 
 from contest.machine import add_core, cores_from, machine, stay_on
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.backends.cpu.targets import host_target
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder

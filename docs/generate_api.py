@@ -11,11 +11,11 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from glow_mlir.api.providers import PROVIDER_OPTIONS
-from glow_mlir.api.refused_names import REFUSED
-from glow_mlir.api.run_options import RUN_METHODS, RunOptions
-from glow_mlir.api.session_options import METHODS, SessionOptions
-from glow_mlir.api.settings import Effect, Key, Treatment
+from glow_mlir.api.onnxruntime.providers import PROVIDER_OPTIONS
+from glow_mlir.api.onnxruntime.refused_names import REFUSED
+from glow_mlir.api.onnxruntime.run_options import RUN_METHODS, RunOptions
+from glow_mlir.api.onnxruntime.session_options import METHODS, SessionOptions
+from glow_mlir.api.onnxruntime.settings import Effect, Key, Treatment
 
 sys.path.append(str(Path(__file__).parent))
 

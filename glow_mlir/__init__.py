@@ -8,43 +8,45 @@ if TYPE_CHECKING:
     from glow_mlir import backend as backend
     from glow_mlir import errors as _errors
     from glow_mlir import onnx_backend as onnx_backend
-    from glow_mlir.api.allocators import OrtAllocatorType as OrtAllocatorType
-    from glow_mlir.api.allocators import OrtArenaCfg as OrtArenaCfg
-    from glow_mlir.api.allocators import OrtMemoryInfo as OrtMemoryInfo
-    from glow_mlir.api.allocators import OrtMemType as OrtMemType
-    from glow_mlir.api.allocators import create_and_register_allocator as create_and_register_allocator
-    from glow_mlir.api.allocators import create_and_register_allocator_v2 as create_and_register_allocator_v2
-    from glow_mlir.api.allocators import set_global_thread_pool_sizes as set_global_thread_pool_sizes
-    from glow_mlir.api.bundle_session import load_bundle as load_bundle
-    from glow_mlir.api.devices import OrtDevice as OrtDevice
-    from glow_mlir.api.devices import OrtDeviceMemoryType as OrtDeviceMemoryType
-    from glow_mlir.api.devices import OrtDeviceVendorId as OrtDeviceVendorId
-    from glow_mlir.api.devices import OrtMemoryInfoDeviceType as OrtMemoryInfoDeviceType
-    from glow_mlir.api.devices import get_device as get_device
-    from glow_mlir.api.io_binding import IOBinding as IOBinding
-    from glow_mlir.api.messages import set_default_logger_callback as set_default_logger_callback
-    from glow_mlir.api.messages import set_default_logger_severity as set_default_logger_severity
-    from glow_mlir.api.messages import set_default_logger_verbosity as set_default_logger_verbosity
-    from glow_mlir.api.model_metadata import ModelMetadata as ModelMetadata
-    from glow_mlir.api.node_assignments import OrtEpAssignedNode as OrtEpAssignedNode
-    from glow_mlir.api.node_assignments import OrtEpAssignedSubgraph as OrtEpAssignedSubgraph
-    from glow_mlir.api.ort_value import OrtValue as OrtValue
-    from glow_mlir.api.ort_value import copy_tensors as copy_tensors
-    from glow_mlir.api.process import disable_telemetry_events as disable_telemetry_events
-    from glow_mlir.api.process import enable_telemetry_events as enable_telemetry_events
-    from glow_mlir.api.process import get_build_info as get_build_info
-    from glow_mlir.api.process import get_version_string as get_version_string
-    from glow_mlir.api.process import has_collective_ops as has_collective_ops
-    from glow_mlir.api.process import set_seed as set_seed
-    from glow_mlir.api.providers import get_all_providers as get_all_providers
-    from glow_mlir.api.providers import get_available_providers as get_available_providers
-    from glow_mlir.api.run_options import RunOptions as RunOptions
-    from glow_mlir.api.session import InferenceSession as InferenceSession
-    from glow_mlir.api.session_entry import NodeArg as NodeArg
-    from glow_mlir.api.session_options import ExecutionMode as ExecutionMode
-    from glow_mlir.api.session_options import ExecutionOrder as ExecutionOrder
-    from glow_mlir.api.session_options import GraphOptimizationLevel as GraphOptimizationLevel
-    from glow_mlir.api.session_options import SessionOptions as SessionOptions
+    from glow_mlir.api.onnxruntime.allocators import OrtAllocatorType as OrtAllocatorType
+    from glow_mlir.api.onnxruntime.allocators import OrtArenaCfg as OrtArenaCfg
+    from glow_mlir.api.onnxruntime.allocators import OrtMemoryInfo as OrtMemoryInfo
+    from glow_mlir.api.onnxruntime.allocators import OrtMemType as OrtMemType
+    from glow_mlir.api.onnxruntime.allocators import create_and_register_allocator as create_and_register_allocator
+    from glow_mlir.api.onnxruntime.allocators import (
+        create_and_register_allocator_v2 as create_and_register_allocator_v2,
+    )
+    from glow_mlir.api.onnxruntime.allocators import set_global_thread_pool_sizes as set_global_thread_pool_sizes
+    from glow_mlir.api.onnxruntime.bundle_session import load_bundle as load_bundle
+    from glow_mlir.api.onnxruntime.devices import OrtDevice as OrtDevice
+    from glow_mlir.api.onnxruntime.devices import OrtDeviceMemoryType as OrtDeviceMemoryType
+    from glow_mlir.api.onnxruntime.devices import OrtDeviceVendorId as OrtDeviceVendorId
+    from glow_mlir.api.onnxruntime.devices import OrtMemoryInfoDeviceType as OrtMemoryInfoDeviceType
+    from glow_mlir.api.onnxruntime.devices import get_device as get_device
+    from glow_mlir.api.onnxruntime.inference_session import InferenceSession as InferenceSession
+    from glow_mlir.api.onnxruntime.io_binding import IOBinding as IOBinding
+    from glow_mlir.api.onnxruntime.messages import set_default_logger_callback as set_default_logger_callback
+    from glow_mlir.api.onnxruntime.messages import set_default_logger_severity as set_default_logger_severity
+    from glow_mlir.api.onnxruntime.messages import set_default_logger_verbosity as set_default_logger_verbosity
+    from glow_mlir.api.onnxruntime.model_metadata import ModelMetadata as ModelMetadata
+    from glow_mlir.api.onnxruntime.node_arg import NodeArg as NodeArg
+    from glow_mlir.api.onnxruntime.node_assignments import OrtEpAssignedNode as OrtEpAssignedNode
+    from glow_mlir.api.onnxruntime.node_assignments import OrtEpAssignedSubgraph as OrtEpAssignedSubgraph
+    from glow_mlir.api.onnxruntime.ort_value import OrtValue as OrtValue
+    from glow_mlir.api.onnxruntime.ort_value import copy_tensors as copy_tensors
+    from glow_mlir.api.onnxruntime.process import disable_telemetry_events as disable_telemetry_events
+    from glow_mlir.api.onnxruntime.process import enable_telemetry_events as enable_telemetry_events
+    from glow_mlir.api.onnxruntime.process import get_build_info as get_build_info
+    from glow_mlir.api.onnxruntime.process import get_version_string as get_version_string
+    from glow_mlir.api.onnxruntime.process import has_collective_ops as has_collective_ops
+    from glow_mlir.api.onnxruntime.process import set_seed as set_seed
+    from glow_mlir.api.onnxruntime.providers import get_all_providers as get_all_providers
+    from glow_mlir.api.onnxruntime.providers import get_available_providers as get_available_providers
+    from glow_mlir.api.onnxruntime.run_options import RunOptions as RunOptions
+    from glow_mlir.api.onnxruntime.session_options import ExecutionMode as ExecutionMode
+    from glow_mlir.api.onnxruntime.session_options import ExecutionOrder as ExecutionOrder
+    from glow_mlir.api.onnxruntime.session_options import GraphOptimizationLevel as GraphOptimizationLevel
+    from glow_mlir.api.onnxruntime.session_options import SessionOptions as SessionOptions
     from glow_mlir.errors import GlowError as GlowError
     from glow_mlir.errors import GlowWarning as GlowWarning
     from glow_mlir.options.quantization import Quantization as Quantization
@@ -56,55 +58,55 @@ if TYPE_CHECKING:
     RuntimeException = _errors.ExecutionError
 
 _HOMES = {
-    "ExecutionMode": "glow_mlir.api.session_options",
-    "ExecutionOrder": "glow_mlir.api.session_options",
+    "ExecutionMode": "glow_mlir.api.onnxruntime.session_options",
+    "ExecutionOrder": "glow_mlir.api.onnxruntime.session_options",
     "Fail": "glow_mlir.errors:GlowError",
     "GlowError": "glow_mlir.errors",
     "GlowWarning": "glow_mlir.errors",
-    "GraphOptimizationLevel": "glow_mlir.api.session_options",
-    "IOBinding": "glow_mlir.api.io_binding",
-    "InferenceSession": "glow_mlir.api.session",
+    "GraphOptimizationLevel": "glow_mlir.api.onnxruntime.session_options",
+    "IOBinding": "glow_mlir.api.onnxruntime.io_binding",
+    "InferenceSession": "glow_mlir.api.onnxruntime.inference_session",
     "InvalidArgument": "glow_mlir.errors:InputError",
     "InvalidGraph": "glow_mlir.errors:ModelError",
     "InvalidProtobuf": "glow_mlir.errors:ModelError",
-    "ModelMetadata": "glow_mlir.api.model_metadata",
+    "ModelMetadata": "glow_mlir.api.onnxruntime.model_metadata",
     "NoSuchFile": "glow_mlir.errors:ModelError",
-    "NodeArg": "glow_mlir.api.session_entry",
-    "OrtAllocatorType": "glow_mlir.api.allocators",
-    "OrtArenaCfg": "glow_mlir.api.allocators",
-    "OrtDevice": "glow_mlir.api.devices",
-    "OrtDeviceMemoryType": "glow_mlir.api.devices",
-    "OrtDeviceVendorId": "glow_mlir.api.devices",
-    "OrtEpAssignedNode": "glow_mlir.api.node_assignments",
-    "OrtEpAssignedSubgraph": "glow_mlir.api.node_assignments",
-    "OrtMemType": "glow_mlir.api.allocators",
-    "OrtMemoryInfo": "glow_mlir.api.allocators",
-    "OrtMemoryInfoDeviceType": "glow_mlir.api.devices",
-    "OrtValue": "glow_mlir.api.ort_value",
+    "NodeArg": "glow_mlir.api.onnxruntime.node_arg",
+    "OrtAllocatorType": "glow_mlir.api.onnxruntime.allocators",
+    "OrtArenaCfg": "glow_mlir.api.onnxruntime.allocators",
+    "OrtDevice": "glow_mlir.api.onnxruntime.devices",
+    "OrtDeviceMemoryType": "glow_mlir.api.onnxruntime.devices",
+    "OrtDeviceVendorId": "glow_mlir.api.onnxruntime.devices",
+    "OrtEpAssignedNode": "glow_mlir.api.onnxruntime.node_assignments",
+    "OrtEpAssignedSubgraph": "glow_mlir.api.onnxruntime.node_assignments",
+    "OrtMemType": "glow_mlir.api.onnxruntime.allocators",
+    "OrtMemoryInfo": "glow_mlir.api.onnxruntime.allocators",
+    "OrtMemoryInfoDeviceType": "glow_mlir.api.onnxruntime.devices",
+    "OrtValue": "glow_mlir.api.onnxruntime.ort_value",
     "Quantization": "glow_mlir.options.quantization",
-    "RunOptions": "glow_mlir.api.run_options",
+    "RunOptions": "glow_mlir.api.onnxruntime.run_options",
     "RuntimeException": "glow_mlir.errors:ExecutionError",
-    "SessionOptions": "glow_mlir.api.session_options",
+    "SessionOptions": "glow_mlir.api.onnxruntime.session_options",
     "SpecializationLimits": "glow_mlir.runtime.specializations",
     "backend": "glow_mlir.backend",
-    "copy_tensors": "glow_mlir.api.ort_value",
-    "create_and_register_allocator": "glow_mlir.api.allocators",
-    "create_and_register_allocator_v2": "glow_mlir.api.allocators",
-    "disable_telemetry_events": "glow_mlir.api.process",
-    "enable_telemetry_events": "glow_mlir.api.process",
-    "get_all_providers": "glow_mlir.api.providers",
-    "get_available_providers": "glow_mlir.api.providers",
-    "get_build_info": "glow_mlir.api.process",
-    "get_device": "glow_mlir.api.devices",
-    "get_version_string": "glow_mlir.api.process",
-    "has_collective_ops": "glow_mlir.api.process",
-    "load_bundle": "glow_mlir.api.bundle_session",
+    "copy_tensors": "glow_mlir.api.onnxruntime.ort_value",
+    "create_and_register_allocator": "glow_mlir.api.onnxruntime.allocators",
+    "create_and_register_allocator_v2": "glow_mlir.api.onnxruntime.allocators",
+    "disable_telemetry_events": "glow_mlir.api.onnxruntime.process",
+    "enable_telemetry_events": "glow_mlir.api.onnxruntime.process",
+    "get_all_providers": "glow_mlir.api.onnxruntime.providers",
+    "get_available_providers": "glow_mlir.api.onnxruntime.providers",
+    "get_build_info": "glow_mlir.api.onnxruntime.process",
+    "get_device": "glow_mlir.api.onnxruntime.devices",
+    "get_version_string": "glow_mlir.api.onnxruntime.process",
+    "has_collective_ops": "glow_mlir.api.onnxruntime.process",
+    "load_bundle": "glow_mlir.api.onnxruntime.bundle_session",
     "onnx_backend": "glow_mlir.onnx_backend",
-    "set_default_logger_callback": "glow_mlir.api.messages",
-    "set_default_logger_severity": "glow_mlir.api.messages",
-    "set_default_logger_verbosity": "glow_mlir.api.messages",
-    "set_global_thread_pool_sizes": "glow_mlir.api.allocators",
-    "set_seed": "glow_mlir.api.process",
+    "set_default_logger_callback": "glow_mlir.api.onnxruntime.messages",
+    "set_default_logger_severity": "glow_mlir.api.onnxruntime.messages",
+    "set_default_logger_verbosity": "glow_mlir.api.onnxruntime.messages",
+    "set_global_thread_pool_sizes": "glow_mlir.api.onnxruntime.allocators",
+    "set_seed": "glow_mlir.api.onnxruntime.process",
 }
 """Public name → the module that it is, or that has it, and its name there where that is another one."""
 
@@ -125,7 +127,7 @@ def __getattr__(name: str) -> Any:
         return version("glow-mlir")
     if name.startswith("__"):
         raise AttributeError(f"module 'glow_mlir' has no attribute '{name}'")
-    from glow_mlir.api.refused_names import missing_name
+    from glow_mlir.api.onnxruntime.refused_names import missing_name
 
     raise missing_name("glow_mlir", name)
 

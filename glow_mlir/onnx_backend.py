@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType
 
-from glow_mlir.api.session import InferenceSession
-from glow_mlir.api.session_options import SessionOptions
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+from glow_mlir.api.onnxruntime.session_options import SessionOptions
 from glow_mlir.errors import InputError, OptionError
 
 

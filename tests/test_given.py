@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.codegen.build import build_artifact
 from glow_mlir.constants.weights import add_weights

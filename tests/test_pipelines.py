@@ -17,7 +17,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.backends.interface import get_backend, named_pipeline, named_pipelines
 from glow_mlir.driver.compiler import Compilation, Observer

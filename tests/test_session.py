@@ -19,7 +19,7 @@ from onnx import TensorProto, helper
 from small_models import counter, with_weight
 
 from glow_mlir.api.model_compiler import ModelCompiler
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.api.session_entry import as_typed
 from glow_mlir.backends.interface import get_backend, runnable_targets
 from glow_mlir.errors import InputError, ModelError, OptionError
@@ -114,7 +114,7 @@ def test_model_from_the_cache_is_not_opened(tmp_path: Path) -> None:
     script = f"""
 import sys
 from glow_mlir.api.model_compiler import ModelCompiler
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 
 assert not InferenceSession({str(path)!r}).compile_seconds
 assert not {{"onnx", "xdsl"}} & set(sys.modules)
@@ -347,7 +347,7 @@ def test_fork_while_another_thread_has_the_turn(tmp_path: Path) -> None:
 import os, threading
 import numpy as np
 from glow_mlir.api.model_compiler import ModelCompiler
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 
 session = InferenceSession({str(path)!r})
 x = np.ones(1_000_000, np.float32)

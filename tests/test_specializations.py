@@ -17,8 +17,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from glow_mlir.api.model_compiler import ModelCompiler
-from glow_mlir.api.session import InferenceSession
-from glow_mlir.api.session_entry import NodeArg
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+from glow_mlir.api.onnxruntime.node_arg import NodeArg
 from glow_mlir.errors import (
     CancelledError,
     GlowError,
@@ -210,7 +210,7 @@ def test_new_process_compiles_nothing_that_is_kept(tmp_path: Path) -> None:
     script = f"""
 import sys
 import numpy as np
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 
 session = InferenceSession({str(path)!r})
 (y,) = session.run(None, {{name: np.load({str(tmp_path)!r} + "/" + name + ".npy") for name in "xS"}})

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.driver.compilation_log import CompilationLog
 from glow_mlir.driver.pipelines import Stage
 from glow_mlir.errors import InputError, OptionError

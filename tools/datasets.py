@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from glow_mlir.api.session_entry import NodeArg
+from glow_mlir.api.onnxruntime.node_arg import NodeArg
 from glow_mlir.errors import InputError
 from glow_mlir.support.activity import warn
 from glow_mlir.tools.images import Image, Normalization

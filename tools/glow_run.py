@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
 
-    from glow_mlir.api.session import InferenceSession
+    from glow_mlir.api.onnxruntime.inference_session import InferenceSession
     from glow_mlir.driver.compile_times import CompileTimes
     from glow_mlir.driver.pipelines import PassObserver, Pipeline, Stage
     from glow_mlir.tools.compilation_comparison import Seen, Side
@@ -249,7 +249,7 @@ class Run:
 
     def _opened(self, cache: bool, pass_observers: Sequence[PassObserver]) -> InferenceSession:
         """A session with the model, which compiles nothing yet where sizes are free."""
-        from glow_mlir.api.session import InferenceSession
+        from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 
         return InferenceSession(
             self.model,

@@ -12,7 +12,7 @@ import numpy as np
 
 from glow_mlir.api.model_identity import is_ir
 from glow_mlir.api.models import import_any
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.dialects.packages import REFERENCE_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.support.dtypes import is_float_dtype

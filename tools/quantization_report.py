@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_high.storage import GetOp
 from glow_mlir.dialects.quant import UniformQuantizedType, parameters_of

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.api.session_entry import NodeArg
+from glow_mlir.api.onnxruntime.node_arg import NodeArg
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.activity import warn

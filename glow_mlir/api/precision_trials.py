@@ -19,8 +19,8 @@ from xdsl.passes import ModulePass
 from glow_mlir.api.model_compiler import compiler_versions
 from glow_mlir.api.model_identity import model_backend, model_identity
 from glow_mlir.api.models import accepted_model, import_any
-from glow_mlir.api.session import InferenceSession
-from glow_mlir.api.session_entry import NodeArg
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+from glow_mlir.api.onnxruntime.node_arg import NodeArg
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.driver.pass_runner import PassRunner

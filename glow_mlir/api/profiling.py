@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.api.model_identity import model_backend
 from glow_mlir.api.models import accepted_model
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.driver.pipelines import PassObserver, profiling
 from glow_mlir.errors import OptionError
@@ -21,7 +21,7 @@ from glow_mlir.quantization.profile import Profile
 from glow_mlir.transforms.instrument_profile import PREFIX, InstrumentProfilePass
 
 if TYPE_CHECKING:
-    from glow_mlir.api.session_entry import NodeArg
+    from glow_mlir.api.onnxruntime.node_arg import NodeArg
 
 
 class _Graph(PassObserver):

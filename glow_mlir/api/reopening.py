@@ -6,26 +6,34 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 
 from glow_mlir.api.model_identity import is_ir
 from glow_mlir.errors import OptionError
 
-if TYPE_CHECKING:
-    from glow_mlir.api.session_entry import EntrySession
+
+class Reopened(Protocol):
+    """What is made of a recipe: a session with state."""
+
+    def set_state(self, values: Mapping[str, np.ndarray]) -> None:
+        """Overwrite the state of those names."""
+        ...
+
+
+Made = TypeVar("Made", bound=Reopened, covariant=True)
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Generic[Made]):
     """What makes a session: a function that is found by its name, the model, and its keywords."""
 
-    make: Callable[..., EntrySession]
+    make: Callable[..., Made]
     model: Any
     keywords: Mapping[str, Any]
 
-    def again(self, state: Mapping[str, np.ndarray]) -> EntrySession:
+    def again(self, state: Mapping[str, np.ndarray]) -> Made:
         """Another session of it, whose state is that."""
         session = self.make(self.model, **self.keywords)
         if state:
@@ -49,6 +57,6 @@ def kept_model(model: Any) -> Any:
     return cast("Any", model)
 
 
-def _again(recipe: Recipe, state: Mapping[str, np.ndarray]) -> EntrySession:
+def _again(recipe: Recipe[Made], state: Mapping[str, np.ndarray]) -> Made:
     """A session that was pickled."""
     return recipe.again(state)

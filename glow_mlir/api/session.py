@@ -1,336 +1,88 @@
-"""The public API: `InferenceSession`, in the shape that users of onnxruntime know."""
+"""Sessions: entries of a compiled model that are run on arrays by name, and the state that they share."""
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
-from glow_mlir.api.call_profile import CallProfile
-from glow_mlir.api.compile_options import CompileOptions
-from glow_mlir.api.messages import is_telling, telling
-from glow_mlir.api.model_compiler import ModelCompiler
-from glow_mlir.api.model_configuration import add_carried_options, is_asked_for
-from glow_mlir.api.model_identity import model_backend
-from glow_mlir.api.model_metadata import ModelMetadata, model_metadata
-from glow_mlir.api.node_assignments import ASSIGNMENT_KEY, OrtEpAssignedSubgraph, assigned_nodes
-from glow_mlir.api.optimized_model import write_optimized
-from glow_mlir.api.providers import Providers, chosen_providers
-from glow_mlir.api.reopening import Recipe, kept_model
-from glow_mlir.api.run_options import RunOptions
-from glow_mlir.api.session_arguments import keywords_of, model_of, providers_of, settings_of
-from glow_mlir.api.session_entry import EntrySession, NodeArg, Result, SessionEntry
-from glow_mlir.api.session_keywords import SessionRules, given_keywords
-from glow_mlir.api.session_options import SessionOptions
-from glow_mlir.api.session_page import session_page
-from glow_mlir.api.settings import given_seconds
-from glow_mlir.dialects.packages import DEFAULT_BACKEND
-from glow_mlir.errors import OptionError, UnsupportedError
-from glow_mlir.options.declaration import declared
+import numpy as np
+
+from glow_mlir.api.session_entry import SessionEntry, as_array, check_named
+from glow_mlir.errors import InputError
 from glow_mlir.runtime.executable import Executable
-from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
-from glow_mlir.runtime.signature import missing_sizes
-from glow_mlir.runtime.specializations import Specialization, SpecializationLimits, Specializations
-from glow_mlir.support.activity import say
-from glow_mlir.support.symbols import Dimension
-
-if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
-
-    from glow_mlir.driver.compiler import Observer
-    from glow_mlir.driver.pipelines import PassObserver, Pipeline
-    from glow_mlir.frontends.onnx.importer import ModelSource
-    from glow_mlir.options.quantization import Quantization
+from glow_mlir.support.cancellation import Cancellation
+from glow_mlir.support.watchdog import time_limited
 
 
-class InferenceSession(EntrySession):
+class Session:
     """
-    A model, compiled and ready to run.
+    What is compiled, ready to be called.
 
-    `path_or_bytes` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model (`bytes`, `bytearray`,
-    `memoryview`), a `ModelProto`, or a module of any stage down to `allocated`, which is left as it is. `dimensions`
-    gives free dimensions their sizes; for those without, and for the values of inputs that fix shapes, the model is
-    compiled when it is called, and `limits` says how many of these specializations are kept (docs/sizes.md). `backend`
-    names one (docs/add-a-backend.md), by default the one that the functions of a module say; one that interprets runs
-    a `.mlir` file or module just as it stands. Compiled models are kept on disk (docs/cache.md) unless `cache` is
-    false. `observers` are told of each stage of a compilation down to `llvm`, and `pass_observers` of each pass down to
-    `allocated`; a model from the cache goes through none. `disable` names passes to leave out, and `pipeline` takes the
-    place of the backend's own: it says `target` and `profile` itself, and has to lead to what the backend loads. With
-    the `accuracy` "strict", instead of "default", no kernel is used whose rounding errors are larger than those of
-    plain sums (docs/floating-point.md). With `optimize` "size", instead of "speed", kernels are those with little code
-    and memory; `ram_bytes` and `flash_bytes` limit what is written and what is only read (docs/memory.md). An inference
-    computes in as many `threads`, the caller's among them; 0 stands for the number of cores. Results do not depend on
-    it. With `tune`, kernels are chosen by measuring them; last digits then depend on what was measured, though not on
-    `threads` (docs/tuning.md). `entry` names the function that `run` calls where a module has several; by default that
-    is the only one, or `main`. All share constants and state. `quantize` says by which profile, and how, numbers become
-    codes (docs/quantization.md). With the `precision` "bf16" or "f16", instead of "f32", floats of f32 are computed and
-    stored in that, but for those of the nodes, or kinds of operators, in `keep_precision`; inputs and outputs keep
-    their types. With `weights` "int8" or "int4", constant right operands of matrix products, and tables of embeddings,
-    become codes with a scale for each 32, but for those that the nodes in `keep_precision` read. `configuration` is the
-    path of a file that says all of that but `weights`, as `glow-tune` writes it (docs/tuning.md), and goes with none of
-    it. Where an ONNX model says something wrong that does not keep it from being run, as outputs of shapes that its
-    nodes do not give, a warning tells of it when it is compiled; `strict` refuses it. Raises `GlowError` for whatever
-    is wrong with the model, and `OptionError` for a `target` whose code this machine cannot run, a number of threads
-    that there cannot be, or a `keep_precision` that keeps nothing from being narrower.
-
-    Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
-    computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
-    A child of `os.fork` has the state of that moment, perhaps of half a call that another thread was in. A call that
-    takes longer than `time_limit` seconds, for which `RunOptions.terminate` is set, or that Ctrl-C interrupts in the
-    main thread, ends where a loop would begin its next trip, and raises `TimeLimitError`, `CancelledError` or
-    `KeyboardInterrupt`; state then has what was written to it before that (docs/api.md). A compilation that takes
-    longer than `compile_time_limit` seconds raises `TimeLimitError`.
-
-    `sess_options`, `providers` and `provider_options` are those of onnxruntime (docs/api.md says what becomes of each);
-    what they say and the keywords say, too, has to agree. With `read_config_from_model`, or with
-    `ORT_LOAD_CONFIG_FROM_MODEL=1` in the environment, options that a model carries count where these say nothing.
-    Copies and pickles are made of model, options and state: a path is read, and a model compiled or found in the cache,
-    where the copy is made; a `ModelProto` that was changed in between gives another model.
+    Several threads may call `run` at once. Calls of entries with state follow one another, each on the state that the
+    one before it left.
     """
 
-    _model_path: str | None
-    """The path as it was given, which programs look for where onnxruntime has it, and some overwrite."""
-
-    def __init__(
-        self,
-        path_or_bytes: ModelSource | bytearray | memoryview | os.PathLike[str] | ModuleOp,
-        sess_options: SessionOptions | None = None,
-        providers: Providers | None = None,
-        provider_options: Sequence[Mapping[str, Any]] | None = None,
-        *,
-        backend: str | None = None,
-        threads: int | None = None,
-        dimensions: Mapping[str, Dimension] | None = None,
-        target: str | None = None,
-        profile: bool = False,
-        cache: bool = True,
-        observers: Sequence[Observer] = (),
-        pipeline: Pipeline | None = None,
-        disable: Sequence[str] = (),
-        pass_observers: Sequence[PassObserver] = (),
-        accuracy: str | None = None,
-        optimize: str | None = None,
-        ram_bytes: int | None = None,
-        flash_bytes: int | None = None,
-        tune: bool = False,
-        entry: str | None = None,
-        quantize: Quantization | None = None,
-        precision: str | None = None,
-        keep_precision: Sequence[str] = (),
-        weights: str | None = None,
-        configuration: str | os.PathLike[str] | None = None,
-        limits: SpecializationLimits | None = None,
-        strict: bool = False,
-        time_limit: float | None = None,
-        compile_time_limit: float | None = None,
-        read_config_from_model: bool | int | None = None,
-    ) -> None:
-        start = time.monotonic_ns()
-        # Who copies the session gives them again.
-        self._given = given = given_keywords(locals())
-        self._source = kept_model(path_or_bytes)
-        self._model_path = os.fspath(path_or_bytes) if isinstance(path_or_bytes, str | os.PathLike) else None
-        # A copy: the caller may use the object for other sessions, and change it in between.
-        settings = copy(settings_of(sess_options))
-        given["sess_options"] = settings
-        given["configuration"] = None if configuration is None else Path(configuration).absolute()
-        self._providers = providers_of(settings, providers, provider_options)
-        with telling(settings):
-            self._model = model_of(path_or_bytes, settings)
-            say(f"a session begins of {path_or_bytes if isinstance(self._model, Path) else 'a model in memory'}")
-            if is_asked_for(read_config_from_model):
-                add_carried_options(settings, self._model)
-            self._begin(keywords_of(self._model, settings, self._providers, given))
-            if settings.enable_profiling:
-                self._check_profile()
-            if settings.optimized_model_filepath:
-                write_optimized(self._model, self._options, settings.external_form, self._model_path)
-        self._settings = settings
-        self._profile = CallProfile(settings.profile_file_prefix, start) if settings.enable_profiling else None
-        self._is_watched = self._profile is not None or is_telling(settings) or bool(self._time_limit)
-
-    def _begin(self, keywords: Mapping[str, Any]) -> None:
-        """Load the model, or compile it, with keywords as the constructor takes them."""
-        rules = SessionRules(**{name: keywords[name] for name in declared(SessionRules)})
-        backend = keywords["backend"] or model_backend(self._model)
-        options = CompileOptions.told({**keywords, "backend": backend})
-        self._options = options.configured(None if rules.configuration is None else Path(rules.configuration))
-        limit = given_seconds("compile_time_limit", rules.compile_time_limit)
-        compiler = ModelCompiler(self._model, self._options, rules.cache, limit)
-        found = compiler.open()
-        executable, self._seconds = compiler.executable(found, rules.limits or SpecializationLimits())
-        super().__init__(executable, {name: name for name in executable.names}, executable.chosen(rules.entry))
-        self._time_limit = given_seconds("time_limit", rules.time_limit)
-
-    def _check_profile(self) -> None:
-        """Raise `OptionError` where nothing would keep times."""
-        if self.is_deferred:
-            from glow_mlir.backends.interface import get_backend
-
-            has_times = get_backend(self._options.backend).MACHINE_CODE
-        else:
-            has_times = isinstance(self._executable, MachineCode)
-        if not has_times:
-            reason = f"the backend '{self._options.backend}' keeps no times to profile"
-            raise OptionError(reason, hint=f"backend='{DEFAULT_BACKEND}'")
-
-    def _recipe(self) -> Recipe:
-        return Recipe(type(self), self._source, self._given)
-
-    def _watched(self, run_options: RunOptions | None, call: Callable[[], Result], entry: SessionEntry) -> Result:
-        if (profile := self._profile) is None:
-            return super()._watched(run_options, call, entry)
-        return super()._watched(
-            run_options, lambda: profile.timed(call, lambda: self._machine_code_of(entry.name)), entry
-        )
-
-    def _repr_html_(self) -> str:
-        """What notebooks show: inputs, outputs, target, memory, and the time of each stage."""
-        return session_page(self)
-
-    @property
-    def executable(self) -> Executable:
-        """What the backend runs; of several specializations the one that ran last, which an `OptionError` asks for."""
-        return self._executable.current
-
-    @property
-    def specializations(self) -> list[Specialization]:
+    def __init__(self, executable: Executable, names: Mapping[str, str], first: str, time_limit: float = 0.0) -> None:
         """
-        What is compiled for sizes and values of calls, the one that ran last at the end.
+        `names` has what callers call each entry, and what the executable does; `first` is called by default.
 
-        Empty for a model without free dimensions and inputs that fix shapes.
+        A call may take `time_limit` seconds; 0 stands for any time.
         """
-        return self._executable.kept() if isinstance(self._executable, Specializations) else []
+        self.loaded = executable
+        """What the backend runs; or several of them, each for some sizes of inputs."""
+        self.time_limit = time_limit
+        self._names = names
+        self._entries: dict[str, SessionEntry] = {}
+        self.first = self.entry(first)
+        """The entry that is called by default."""
+
+    def __str__(self) -> str:
+        """What is called by default, and how many other entries there are."""
+        others = len(self._names) - 1
+        return f"{self.first}{f' and {others} more' if others else ''}"
+
+    def __repr__(self) -> str:
+        """Its class, and what it says of itself."""
+        return f"<{type(self).__name__} {self}>"
 
     @property
-    def shape_inputs(self) -> tuple[str, ...]:
-        """The inputs whose values fix shapes, as far as calls have shown."""
-        return self._executable.value_names if isinstance(self._executable, Specializations) else ()
+    def entries(self) -> list[str]:
+        """The names of the entries."""
+        return list(self._names)
 
-    @property
-    def is_deferred(self) -> bool:
-        """Whether the model is compiled when it is called: for the sizes, or values, that its inputs have then."""
-        return isinstance(self._executable, Specializations)
+    def entry(self, name: str | None = None) -> SessionEntry:
+        """The entry of that name, or the one that is called by default; raises `InputError` for an unknown one."""
+        if name is None:
+            return self.first
+        if not isinstance(cast("object", name), str) or name not in self._names:
+            raise InputError(f"there is no entry '{name}'", hint=f"entries are {', '.join(self._names)}")
+        if name not in self._entries:
+            self._entries[name] = SessionEntry(self.loaded.entry(self._names[name]))
+        return self._entries[name]
 
-    def require_sizes(self) -> None:
-        """Raise `UnsupportedError` where the model is compiled only when it is called: sizes or values are missing."""
-        if not isinstance(self._executable, Specializations):
-            return
-        if free := self._executable.signature.free:
-            raise missing_sizes(free)
-        listed = ", ".join(f"'{name}'" for name in self.shape_inputs)
-        hint = f"'glow-import --value {self.shape_inputs[0]}=NUMBERS' makes a module for one value"
-        raise UnsupportedError(f"the model is compiled for the values of inputs that fix shapes: {listed}", hint=hint)
-
-    @property
-    def compile_seconds(self) -> Mapping[str, float]:
+    def run(self, inputs: Mapping[str, Any], *, entry: str | None = None) -> dict[str, np.ndarray]:
         """
-        Seconds that each stage of the compilation took; empty where the artifact came from the cache.
+        Run an entry: its outputs by name, in new arrays.
 
-        Of several specializations, those of the one that ran last.
+        C-contiguous, aligned inputs of the right type are used in place. What is not compiled yet for sizes or values
+        of these inputs is compiled first. Raises `InputError` for a missing, unknown or misshapen input, or an unknown
+        entry, `ExecutionError` where the model fails on these inputs, and `TimeLimitError`.
         """
-        return self.specializations[-1].compile_seconds if self.specializations else self._seconds
+        chosen = self.entry(entry)
+        if not self.time_limit:
+            return chosen.run(inputs)
+        with time_limited(Cancellation(), self.time_limit, "call", "time_limit"):
+            return chosen.run(inputs)
 
-    @property
-    def machine_code(self) -> MachineCode:
-        """The loaded machine code; raises `OptionError` for a backend without."""
-        executable = self.executable
-        if not isinstance(executable, MachineCode):
-            reason = f"the backend '{self._options.backend}' has no machine code"
-            raise OptionError(reason, hint=f"backend='{DEFAULT_BACKEND}'")
-        return executable
+    def get_state(self) -> dict[str, np.ndarray]:
+        """The state of the model by name, which all entries share, as it is between two calls; in new arrays."""
+        return self.loaded.state.get()
 
-    @property
-    def machine_entry(self) -> MachineEntry:
-        """The machine code of the entry of the session; raises `OptionError` for a backend without."""
-        return self._machine_code_of(self._entry.name)
+    def set_state(self, values: Mapping[str, Any]) -> None:
+        """Overwrite the state of those names; raises `InputError` for an unknown name or a misshapen array."""
+        check_named(values, "values of the state")
+        self.loaded.state.set({name: as_array(f"state '{name}'", value) for name, value in values.items()})
 
-    def _machine_code_of(self, entry: str) -> MachineEntry:
-        return self.machine_code.load(entry)
-
-    @property
-    def options(self) -> CompileOptions:
-        """How the model is compiled."""
-        return self._options
-
-    @property
-    def model(self) -> Any:
-        """The model, as it was given, or with the constants that options put into it."""
-        return self._model
-
-    # ---- what onnxruntime's sessions say of themselves ----
-
-    def get_modelmeta(self) -> ModelMetadata:
-        """What the model says of itself; raises `ModelError` where its file cannot be read any more."""
-        return model_metadata(self._model)
-
-    def get_overridable_initializers(self) -> list[NodeArg]:
-        """The constants that a call may replace: none, since they are compiled in."""
-        return []
-
-    def get_session_options(self) -> SessionOptions:
-        """The options that the session began with."""
-        return copy(settings_of(self._settings))
-
-    def get_providers(self) -> list[str]:
-        """The providers that the session was asked to run on, and does."""
-        return list(self._providers)
-
-    def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """The options of its providers."""
-        return {name: dict(options) for name, options in self._providers.items()}
-
-    def get_provider_graph_assignment_info(self) -> list[OrtEpAssignedSubgraph]:
-        """
-        The nodes of the model, each with the provider that runs it; an instruction may do the work of several.
-
-        Raises `OptionError` where the options did not ask for it.
-        """
-        if settings_of(self._settings).entries.get(ASSIGNMENT_KEY) != "1":
-            reason = f"Session configuration entry '{ASSIGNMENT_KEY}' must be set to \"1\""
-            raise OptionError(reason, hint=f"add_session_config_entry('{ASSIGNMENT_KEY}', '1')")
-        return assigned_nodes(self._model, next(iter(self._providers)))
-
-    def set_providers(
-        self, providers: Providers | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None
-    ) -> None:
-        """Run on other providers, all of which are the CPU; raises `OptionError` for options, which need compiling."""
-        found = chosen_providers(providers, provider_options)
-        if any(found.values()):
-            raise OptionError("options of providers cannot change any more", hint="begin another session with them")
-        self._providers = found
-
-    def disable_fallback(self) -> None:
-        """Raise what fails, as it always does: nothing else would run the model."""
-
-    def enable_fallback(self) -> None:
-        """Raise `OptionError`: nothing else would run the model."""
-        raise OptionError("there is no other provider to fall back to", hint="what fails is raised")
-
-    def end_profiling(self) -> str:
-        """
-        Write the times of all calls so far to a file, and give its name; empty where profiling is off, or has ended.
-
-        It is a list of events in Chrome's JSON format; those of the category `Node` are instructions. Raises
-        `OptionError` where it cannot be written.
-        """
-        profile, self._profile = self._profile, None
-        if profile is None:
-            return ""
-        try:
-            return profile.write()
-        except BaseException:
-            self._profile = profile  # A second attempt finds the times of the first.
-            raise
-
-    def get_profiling_start_time_ns(self) -> int:
-        """The moment on the clock of `time.monotonic_ns` from which on a profile counts; 0 where there is none."""
-        return 0 if self._profile is None else self._profile.start
-
-    @property
-    def entry(self) -> str:
-        """The name of the function that `run` calls by default."""
-        return self._entry.name
+    def reset_state(self, names: Sequence[str] | None = None) -> None:
+        """Give the state of those names, or all of it, the value it began with; raises `InputError` as `set_state`."""
+        self.loaded.state.reset(names)

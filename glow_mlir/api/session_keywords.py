@@ -1,19 +1,17 @@
-"""The keywords of `InferenceSession` that are ours: what each is declared as, and what a call gave."""
+"""The keywords of sessions of models, and what each is declared as."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from glow_mlir.api.compile_options import TARGET_KEYWORDS, CompileOptions
+from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Declared, Options, declared, option
 from glow_mlir.runtime.specializations import SpecializationLimits
+from glow_mlir.support.arguments import seconds
 from glow_mlir.support.kinds import SECONDS, Kind, check_kinds, is_flag, made_by
-
-OF_ONNXRUNTIME = ("sess_options", "providers", "provider_options")
-"""The parameters of the constructor that are onnxruntime's alone."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,11 +58,16 @@ KEYWORDS: Mapping[str, Declared] = {
 """Keyword → what is declared of it."""
 
 
-def given_keywords(names: Mapping[str, Any]) -> dict[str, Any]:
-    """
-    What the parameters of a session stand for among the local names of its constructor.
+def given_seconds(name: str, value: object) -> float:
+    """The duration that the keyword `name` gives, 0 for `None`; raises `OptionError` for what is none."""
+    found = 0.0 if value is None else seconds(value)
+    if found is None:
+        raise OptionError(f"{name}={value!r} makes no sense", hint="a number of seconds")
+    return found
 
-    Raises `OptionError` for a keyword of another type than it takes.
-    """
-    check_kinds({name: item.kind for name, item in KEYWORDS.items()}, names)
-    return {name: names[name] for name in (*OF_ONNXRUNTIME, *KEYWORDS)}
+
+def check_keywords(given: Mapping[str, object]) -> None:
+    """Raise `OptionError` for a keyword that there is not, or of another type than it takes."""
+    if unknown := given.keys() - KEYWORDS.keys():
+        raise OptionError(f"there is no keyword '{min(unknown)}'", hint=f"there are {', '.join(KEYWORDS)}")
+    check_kinds({name: KEYWORDS[name].kind for name in given}, given)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import glow_mlir
-from glow_mlir.api.providers import Providers, named_providers
+from glow_mlir.api.onnxruntime.providers import Providers, named_providers
 
 
 def check_and_normalize_provider_args(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import glow_mlir
-from glow_mlir.api import native
+from glow_mlir.api.onnxruntime import native
 from glow_mlir.errors import ExecutionError, GlowError, InputError, ModelError, OutOfMemoryError, UnsupportedError
 
 Fail = GlowError

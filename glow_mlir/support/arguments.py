@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
+from numbers import Real
 from typing import Any, cast
 
 
@@ -14,6 +16,14 @@ def whole_number(value: object) -> int | None:
         return operator.index(value)  # pyright: ignore[reportArgumentType]
     except TypeError:
         return None
+
+
+def seconds(value: object) -> float | None:
+    """The duration that a value is, from 0 on; `None` for all else."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    found = float(value)
+    return found if 0 <= found < math.inf else None
 
 
 def truth(text: str) -> bool | None:

@@ -10,7 +10,7 @@ import pytest
 from small_models import adding
 
 from glow_mlir import InferenceSession
-from glow_mlir.api.providers import GLOW
+from glow_mlir.api.onnxruntime.providers import GLOW
 from glow_mlir.api.session_keywords import KEYWORDS
 from glow_mlir.errors import GlowError, OptionError
 
@@ -87,5 +87,5 @@ def test_zero_is_said(name: str) -> None:
 def test_numbers_of_bytes_may_be_numbers_of_numpy() -> None:
     """The artifact, which names them, is written to the cache."""
     given: dict[str, Any] = {"ram_bytes": np.int64(1 << 20), "flash_bytes": np.int32(1 << 20)}
-    options = InferenceSession(adding(), **given)._options  # pyright: ignore[reportPrivateUsage]
+    options = InferenceSession(adding(), **given).options
     assert [type(value) for value in options.fields.values()] == [int, int]

@@ -28,10 +28,10 @@ from glow_mlir import (
     RunOptions,
     SessionOptions,
 )
-from glow_mlir.api import messages
-from glow_mlir.api.refused_names import REFUSED
-from glow_mlir.api.session_options import LEFT_OUT
-from glow_mlir.api.settings import Effect, Settings
+from glow_mlir.api.onnxruntime import messages
+from glow_mlir.api.onnxruntime.refused_names import REFUSED
+from glow_mlir.api.onnxruntime.session_options import LEFT_OUT
+from glow_mlir.api.onnxruntime.settings import Effect, Settings
 from glow_mlir.driver.pipelines import ESSENTIAL, OPTIMIZED
 from glow_mlir.errors import GlowError, GlowWarning, InputError, OptionError
 
@@ -231,7 +231,7 @@ def test_a_profile_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 def test_no_profile_takes_the_place_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of sessions that end in the same millisecond."""
-    monkeypatch.setattr("glow_mlir.api.call_profile.time.time", lambda: 1e9)
+    monkeypatch.setattr("glow_mlir.api.onnxruntime.call_profile.time.time", lambda: 1e9)
     sessions = [
         InferenceSession(adding(), options(enable_profiling=True, profile_file_prefix=str(tmp_path / "p")))
         for _ in range(3)

@@ -14,7 +14,7 @@ from machines import target_named
 from models import random_inputs
 from onnx import TensorProto, helper, numpy_helper
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.backends.cpu import tuning
 from glow_mlir.backends.cpu.targets import PRESETS, lacks
 from glow_mlir.backends.cpu.tuning import Tuner

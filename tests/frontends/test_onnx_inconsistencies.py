@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import declared, model_of, node, refusal, value, weight
 
-from glow_mlir.api.session import InferenceSession
-from glow_mlir.api.session_options import SessionOptions
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+from glow_mlir.api.onnxruntime.session_options import SessionOptions
 from glow_mlir.errors import GlowWarning, ModelError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function

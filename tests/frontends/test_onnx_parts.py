@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from onnx_models import integers, model_of, node, value
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import ExecutionError, GlowError, ModelError
 from glow_mlir.support.symbols import Dimension
 

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx_models import model_of, node, refusal, value
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import GlowError, InputError, OptionError, UnsupportedError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function

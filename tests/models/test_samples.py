@@ -12,7 +12,7 @@ from models import GraphBuilder, bert_encoder, linear, lstm_network, mobilenet_v
 from onnx import TensorProto
 
 from contest.workloads import in_batches
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 
 
 def perceptron(rows: int, size: int = 512) -> onnx.ModelProto:

@@ -59,7 +59,7 @@ def expected(x: np.ndarray, bias: np.ndarray) -> dict[str, np.ndarray]:
 SESSION = """
 import sys
 import numpy as np
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 backend, model, inputs, results = sys.argv[1:]
 session = InferenceSession(model, backend=backend)
 arrays = session.run(None, dict(np.load(inputs)))

@@ -20,7 +20,7 @@ import pytest
 from cache_users import CACHE_USERS, KEY, NEEDS_OWNERS, NEEDS_ROOT, SOMEBODY, CacheUser, artifact
 from checkout import ROOT
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import GlowError
 from glow_mlir.runtime import identity, own_folder
 from glow_mlir.runtime.cache import ArtifactCache, cache_key

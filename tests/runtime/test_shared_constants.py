@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.runtime.cache import shared_memory
 from glow_mlir.runtime.machine_code import MachineCode
 from glow_mlir.runtime.shared_constants import IS_SUPPORTED, PAGE, SharedPages, share

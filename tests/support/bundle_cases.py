@@ -29,10 +29,10 @@ from onnx_mutants import check_line
 from onnxruntime_cases import results_of
 from random_codes import quantized_case
 
-from glow_mlir.api.bundle_session import load_bundle
 from glow_mlir.api.bundles import bundle_of
 from glow_mlir.api.compile_options import CompileOptions
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.bundle_session import load_bundle
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.bundle.compile import Bundle
 from glow_mlir.bundle.files import write_bundle
 from glow_mlir.errors import CompilerBugError, GlowError, GlowWarning

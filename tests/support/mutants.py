@@ -19,7 +19,7 @@ from mutant_programs import TARGET, all_texts
 from mutations import mutated
 from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.codegen import build
 from glow_mlir.codegen.llvm import objects
 from glow_mlir.dialects.control_flow import CountedOp

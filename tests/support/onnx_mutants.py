@@ -17,7 +17,7 @@ from onnx import TensorProto, checker, helper, numpy_helper, shape_inference
 from onnx_models import integers, model_of, node, value, weight
 from onnx_mutations import mutated
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import CompilerBugError, GlowError
 from glow_mlir.frontends.onnx.importer import import_model
 

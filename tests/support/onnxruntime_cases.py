@@ -21,7 +21,7 @@ import onnxruntime
 from drawn_models import Arrays, Case
 from onnx import helper, numpy_helper
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import CompilerBugError, GlowError, GlowWarning
 
 Result = TypeVar("Result")

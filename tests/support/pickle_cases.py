@@ -27,7 +27,7 @@ from onnx_mutants import check_line
 from onnxruntime_cases import results_of
 from small_models import counter
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import CompilerBugError, GlowError, GlowWarning
 
 VALUES: Sequence[Any] = (None, 0, -1, 1.5, "", "x", b"", b"\x08\x01", (), [1], {"x": 1}, True, np.ones(3, np.int8))

@@ -16,7 +16,7 @@ from checkout import ROOT
 from in_process import Finished, run_tool
 from onnx import TensorProto, helper, numpy_helper
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.dialects.glow_high.pooling import MaxPoolOp
 from glow_mlir.ir.registry import SEMANTICS
 from glow_mlir.tools.glow_run import main

@@ -10,7 +10,7 @@ import pytest
 from models import model_named
 from onnx import TensorProto, helper, numpy_helper
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.frontends.onnx.intermediate_outputs import exposed_model

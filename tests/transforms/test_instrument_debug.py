@@ -12,7 +12,7 @@ from models import bert_encoder, random_inputs
 from random_graphs import Graph, graphs
 from validation import assert_text_round_trips, run_all, validate
 
-from glow_mlir.api.session import InferenceSession
+from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.driver.pipelines import Stage, parse_pipeline

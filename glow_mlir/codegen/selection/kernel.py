@@ -34,7 +34,6 @@ from glow_mlir.dialects.shapes import Shape, element_of, shape_of, sizes_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.symbols import Factor, Quotient, Size, Sizes, Symbol, SymbolicSize
 
-
 OpT = TypeVar("OpT", bound=Operation, default=Any)
 """
 The operators that a kernel executes: what it is asked about, and given to emit, is one of them, or an instruction of

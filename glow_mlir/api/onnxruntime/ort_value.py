@@ -7,8 +7,8 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from glow_mlir.api.devices import CPU, check_device
-from glow_mlir.api.refused_names import Explained
+from glow_mlir.api.onnxruntime.devices import CPU, check_device
+from glow_mlir.api.onnxruntime.refused_names import Explained
 from glow_mlir.errors import InputError, OutOfMemoryError
 from glow_mlir.support import dlpack
 from glow_mlir.support.addresses import address_of

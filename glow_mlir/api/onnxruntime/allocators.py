@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, cast
 
-from glow_mlir.api.devices import OrtDeviceMemoryType, OrtDeviceVendorId, OrtMemoryInfoDeviceType
-from glow_mlir.api.settings import number
+from glow_mlir.api.onnxruntime.devices import OrtDeviceMemoryType, OrtDeviceVendorId, OrtMemoryInfoDeviceType
+from glow_mlir.api.onnxruntime.settings import number
 from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import caution
 from glow_mlir.support.arguments import whole_number

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from glow_mlir.api.devices import CPU, OrtDevice, check_device
-from glow_mlir.api.io_binding import IOBinding
-from glow_mlir.api.ort_value import OrtValue
+from glow_mlir.api.onnxruntime.devices import CPU, OrtDevice, check_device
+from glow_mlir.api.onnxruntime.io_binding import IOBinding
+from glow_mlir.api.onnxruntime.ort_value import OrtValue
 
 if TYPE_CHECKING:
-    from glow_mlir.api.run_options import RunOptions
-    from glow_mlir.api.session_entry import EntrySession
+    from glow_mlir.api.onnxruntime.run_options import RunOptions
+    from glow_mlir.api.onnxruntime.session_facade import SessionFacade
 
 
 class OrtValueVector(list[OrtValue]):
@@ -23,7 +23,7 @@ class OrtValueVector(list[OrtValue]):
 class NativeSession:
     """A session whose calls take their arguments in the order of onnxruntime's native module."""
 
-    def __init__(self, session: EntrySession) -> None:
+    def __init__(self, session: SessionFacade) -> None:
         self.session = session
 
     def run(

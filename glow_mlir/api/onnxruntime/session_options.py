@@ -7,11 +7,10 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, cast
 
-from glow_mlir.api.node_assignments import ASSIGNMENT_KEY
-from glow_mlir.api.optimized_model import ExternalForm
-from glow_mlir.api.ort_value import OrtValue
-from glow_mlir.api.refused_names import Explained
-from glow_mlir.api.settings import (
+from glow_mlir.api.onnxruntime.node_assignments import ASSIGNMENT_KEY
+from glow_mlir.api.onnxruntime.ort_value import OrtValue
+from glow_mlir.api.onnxruntime.refused_names import Explained
+from glow_mlir.api.onnxruntime.settings import (
     Effect,
     Setting,
     Settings,
@@ -24,6 +23,7 @@ from glow_mlir.api.settings import (
     severity,
     text,
 )
+from glow_mlir.api.optimized_model import ExternalForm
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.support.arguments import whole_number
 

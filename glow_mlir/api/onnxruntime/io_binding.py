@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from glow_mlir.api.devices import CPU, check_device
-from glow_mlir.api.ort_value import OrtValue, element_dtype, sizes_of
-from glow_mlir.api.refused_names import Explained
+from glow_mlir.api.onnxruntime.devices import CPU, check_device
+from glow_mlir.api.onnxruntime.ort_value import OrtValue, element_dtype, sizes_of
+from glow_mlir.api.onnxruntime.refused_names import Explained
 from glow_mlir.errors import InputError
 from glow_mlir.support.addresses import array_at
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.dtypes import is_plain
 
 if TYPE_CHECKING:
-    from glow_mlir.api.session_entry import EntrySession
+    from glow_mlir.api.onnxruntime.session_facade import SessionFacade
 
 
 class IOBinding(Explained):
@@ -31,7 +31,7 @@ class IOBinding(Explained):
     without memory are new arrays for each call. An object serves one thread at a time.
     """
 
-    def __init__(self, session: EntrySession, entry: str | None = None) -> None:
+    def __init__(self, session: SessionFacade, entry: str | None = None) -> None:
         """Bind nothing yet, of an entry or of that of the session."""
         self.session = session
         self.entry = session.session_entry(entry)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from enum import Enum
-from numbers import Real
 from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from glow_mlir.errors import OptionError
@@ -180,22 +178,6 @@ def number(value: Any) -> int | None:
     """A whole number from 0 on."""
     found = whole_number(value)
     return found if found is not None and found >= 0 else None
-
-
-def seconds(value: Any) -> float | None:
-    """A duration, from 0 on."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return None
-    found = float(value)
-    return found if 0 <= found < math.inf else None
-
-
-def given_seconds(name: str, value: Any) -> float:
-    """The duration that the keyword `name` gives, 0 for `None`; raises `OptionError` for what is none."""
-    found = 0.0 if value is None else seconds(value)
-    if found is None:
-        raise OptionError(f"{name}={value!r} makes no sense", hint="a number of seconds")
-    return found
 
 
 def severity(value: Any) -> int | None:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from glow_mlir.api.settings import Settings, number, severity
+from glow_mlir.api.onnxruntime.settings import Settings, number, severity
 from glow_mlir.errors import GlowError, OptionError
 from glow_mlir.support.activity import warning_to, watching
 from glow_mlir.support.arguments import whole_number

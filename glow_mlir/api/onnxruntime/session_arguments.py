@@ -8,14 +8,29 @@ from typing import Any, cast
 from glow_mlir.api.compile_options import given_dimensions, names_of
 from glow_mlir.api.model_identity import is_ir
 from glow_mlir.api.models import accepted_model
-from glow_mlir.api.providers import Providers, chosen_providers, session_keywords
+from glow_mlir.api.onnxruntime.providers import Providers, chosen_providers, session_keywords
+from glow_mlir.api.onnxruntime.session_options import SessionOptions
 from glow_mlir.api.session_keywords import KEYWORDS
-from glow_mlir.api.session_options import SessionOptions
 from glow_mlir.errors import OptionError
+from glow_mlir.support.kinds import check_kinds
 from glow_mlir.support.symbols import Dimension
 
 STRICT_KEY = "session.strict_shape_type_inference"
 """The key of the entry that is the keyword `strict`."""
+
+
+OF_ONNXRUNTIME = ("sess_options", "providers", "provider_options")
+"""The parameters of the constructor that are onnxruntime's alone."""
+
+
+def given_keywords(names: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    What the parameters of a session stand for among the local names of its constructor.
+
+    Raises `OptionError` for a keyword of another type than it takes.
+    """
+    check_kinds({name: item.kind for name, item in KEYWORDS.items()}, names)
+    return {name: names[name] for name in (*OF_ONNXRUNTIME, *KEYWORDS)}
 
 
 def settings_of(given: object) -> SessionOptions:

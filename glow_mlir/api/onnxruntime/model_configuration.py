@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, cast
 
-from glow_mlir.api.model_metadata import model_metadata
-from glow_mlir.api.session_options import ExecutionMode, GraphOptimizationLevel, SessionOptions
+from glow_mlir.api.onnxruntime.model_metadata import model_metadata
+from glow_mlir.api.onnxruntime.session_options import ExecutionMode, GraphOptimizationLevel, SessionOptions
 from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.support.activity import caution
 from glow_mlir.support.arguments import whole_number

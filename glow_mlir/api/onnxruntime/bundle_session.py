@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
+from glow_mlir.api.onnxruntime.run_options import RunOptions
+from glow_mlir.api.onnxruntime.session_facade import Result, SessionFacade
 from glow_mlir.api.reopening import Recipe
-from glow_mlir.api.run_options import RunOptions
-from glow_mlir.api.session_entry import EntrySession, Result, SessionEntry
+from glow_mlir.api.session import Session
+from glow_mlir.api.session_entry import SessionEntry
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.runtime.bundle import read_bundle
 from glow_mlir.runtime.executable import MAIN
@@ -17,7 +19,7 @@ from glow_mlir.runtime.machine_code import MachineCode
 from glow_mlir.support.activity import caution
 
 
-class BundleSession(EntrySession):
+class BundleSession(SessionFacade):
     """
     A bundle, ready to run: what `InferenceSession` is to a model, but for what compiles.
 
@@ -29,7 +31,9 @@ class BundleSession(EntrySession):
         self._folder = folder.absolute()
         self.name, functions, artifact = read_bundle(folder, name)
         self._cautioned = set[str]()
-        super().__init__(MachineCode(artifact), functions, MAIN if MAIN in functions else next(iter(functions)))
+        super().__init__(
+            Session(MachineCode(artifact), functions, MAIN if MAIN in functions else next(iter(functions)))
+        )
 
     def _watched(self, run_options: RunOptions | None, call: Callable[[], Result], entry: SessionEntry) -> Result:
         def warned() -> Result:
@@ -49,7 +53,7 @@ class BundleSession(EntrySession):
             hint = "a session of the model ends them"
             caution(OptionError(f"{option} does not end loops of bundles", hint=hint))
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self) -> Recipe[BundleSession]:
         return Recipe(load_bundle, self._folder, {"name": self.name})
 
 

@@ -15,8 +15,8 @@ from glow_mlir.runtime.machine_code import MachineCode
 from glow_mlir.support.symbols import Dimension
 
 if TYPE_CHECKING:
-    from glow_mlir.api.session import InferenceSession
-    from glow_mlir.api.session_entry import NodeArg
+    from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+    from glow_mlir.api.onnxruntime.node_arg import NodeArg
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 

@@ -6,8 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Self
 
-from glow_mlir.api.refused_names import Explained
-from glow_mlir.api.settings import (
+from glow_mlir.api.onnxruntime.refused_names import Explained
+from glow_mlir.api.onnxruntime.settings import (
     Effect,
     Setting,
     Settings,
@@ -15,11 +15,11 @@ from glow_mlir.api.settings import (
     flag,
     keyed,
     number,
-    seconds,
     severity,
     text,
 )
 from glow_mlir.errors import CancelledError
+from glow_mlir.support.arguments import seconds
 from glow_mlir.support.cancellation import Cancellation
 
 RUN_CONFIG_KEYS = keyed(

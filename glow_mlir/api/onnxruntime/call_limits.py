@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 
-from glow_mlir.api.run_options import RunOptions
+from glow_mlir.api.onnxruntime.run_options import RunOptions
 from glow_mlir.support.cancellation import Cancellation
 from glow_mlir.support.watchdog import time_limited
 

@@ -1,0 +1,118 @@
+"""Sessions of models: compiled as options say, or found in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from glow_mlir.api.compile_options import CompileOptions
+from glow_mlir.api.model_compiler import ModelCompiler
+from glow_mlir.api.model_identity import model_backend
+from glow_mlir.api.models import accepted_model
+from glow_mlir.api.session import Session
+from glow_mlir.api.session_keywords import SessionRules, check_keywords, given_seconds
+from glow_mlir.dialects.packages import DEFAULT_BACKEND
+from glow_mlir.errors import OptionError, UnsupportedError
+from glow_mlir.options.declaration import declared
+from glow_mlir.runtime.executable import Executable
+from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
+from glow_mlir.runtime.signature import missing_sizes
+from glow_mlir.runtime.specializations import Specialization, SpecializationLimits, Specializations
+
+
+class ModelSession(Session):
+    """
+    A model, compiled and ready to run.
+
+    `model` is what `accepted_model` gives. For dimensions without sizes, and for the values of inputs that fix shapes,
+    it is compiled when it is called. Raises `GlowError` for whatever is wrong with the model or the options.
+    """
+
+    def __init__(self, model: Any, options: CompileOptions, rules: SessionRules | None = None) -> None:
+        rules = rules or SessionRules()
+        self.model = model
+        """The model, as it was given."""
+        self.options = options.configured(None if rules.configuration is None else Path(rules.configuration))
+        """How it is compiled."""
+        limit = given_seconds("compile_time_limit", rules.compile_time_limit)
+        compiler = ModelCompiler(model, self.options, rules.cache, limit)
+        found = compiler.open()
+        executable, self._seconds = compiler.executable(found, rules.limits or SpecializationLimits())
+        names = {name: name for name in executable.names}
+        time_limit = given_seconds("time_limit", rules.time_limit)
+        super().__init__(executable, names, executable.chosen(rules.entry), time_limit)
+
+    @classmethod
+    def of(cls, model: Any, **keywords: Any) -> Self:
+        """The session of a model, which may be anything that `InferenceSession` takes, as do the keywords."""
+        check_keywords(keywords)
+        return cls.told(accepted_model(model), keywords)
+
+    @classmethod
+    def told(cls, model: Any, keywords: Mapping[str, Any]) -> Self:
+        """The session of a model and keywords, both of which are checked."""
+        rules = SessionRules(**{name: keywords[name] for name in declared(SessionRules) if name in keywords})
+        backend = keywords.get("backend") or model_backend(model)
+        return cls(model, CompileOptions.told({**keywords, "backend": backend}), rules)
+
+    @property
+    def executable(self) -> Executable:
+        """What the backend runs; of several specializations the one that ran last, which an `OptionError` asks for."""
+        return self.loaded.current
+
+    @property
+    def specializations(self) -> list[Specialization]:
+        """
+        What is compiled for sizes and values of calls, the one that ran last at the end.
+
+        Empty for a model without free dimensions and inputs that fix shapes.
+        """
+        return self.loaded.kept() if isinstance(self.loaded, Specializations) else []
+
+    @property
+    def shape_inputs(self) -> tuple[str, ...]:
+        """The inputs whose values fix shapes, as far as calls have shown."""
+        return self.loaded.value_names if isinstance(self.loaded, Specializations) else ()
+
+    @property
+    def is_deferred(self) -> bool:
+        """Whether the model is compiled when it is called: for the sizes, or values, that its inputs have then."""
+        return isinstance(self.loaded, Specializations)
+
+    def require_sizes(self) -> None:
+        """Raise `UnsupportedError` where the model is compiled only when it is called: sizes or values are missing."""
+        if not isinstance(self.loaded, Specializations):
+            return
+        if free := self.loaded.signature.free:
+            raise missing_sizes(free)
+        listed = ", ".join(f"'{name}'" for name in self.shape_inputs)
+        hint = f"'glow-import --value {self.shape_inputs[0]}=NUMBERS' makes a module for one value"
+        raise UnsupportedError(f"the model is compiled for the values of inputs that fix shapes: {listed}", hint=hint)
+
+    @property
+    def compile_seconds(self) -> Mapping[str, float]:
+        """
+        Seconds that each stage of the compilation took; empty where the artifact came from the cache.
+
+        Of several specializations, those of the one that ran last.
+        """
+        return self.specializations[-1].compile_seconds if self.specializations else self._seconds
+
+    @property
+    def machine_code(self) -> MachineCode:
+        """The loaded machine code; raises `OptionError` for a backend without."""
+        executable = self.executable
+        if not isinstance(executable, MachineCode):
+            reason = f"the backend '{self.options.backend}' has no machine code"
+            raise OptionError(reason, hint=f"backend='{DEFAULT_BACKEND}'")
+        return executable
+
+    @property
+    def machine_entry(self) -> MachineEntry:
+        """The machine code of the entry of the session; raises `OptionError` for a backend without."""
+        return self.machine_code_of(self.first.name)
+
+    def machine_code_of(self, entry: str) -> MachineEntry:
+        """The machine code of an entry; raises `OptionError` for a backend without."""
+        return self.machine_code.load(entry)

@@ -1,0 +1,1 @@
+"""onnxruntime's interface: a facade over the sessions of `glow_mlir.api`, which know nothing of it."""

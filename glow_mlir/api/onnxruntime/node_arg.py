@@ -1,0 +1,30 @@
+"""Inputs and outputs in onnxruntime's words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from glow_mlir.runtime.signature import Argument
+from glow_mlir.support.dtypes import onnx_word
+
+
+@dataclass(frozen=True)
+class NodeArg:
+    """
+    An input or output of a session: `name`, `shape`, and `type` in onnxruntime's words (`tensor(float)`).
+
+    `shape` has numbers, and the names of free dimensions, or `None` for those without. Where the model does not say
+    what an output is before it is called, `shape` is `[...]`, which stands for any number of axes, or `type` is empty.
+    """
+
+    name: str
+    # Any: whoever gives all dimensions their sizes finds numbers alone.
+    shape: list[Any]
+    type: str
+
+
+def node_arg(argument: Argument) -> NodeArg:
+    """An argument in onnxruntime's words."""
+    type_ = f"tensor({onnx_word(argument.dtype)})" if argument.dtype else ""
+    return NodeArg(argument.name, [...] if argument.shape is None else list(argument.named_shape), type_)
