@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+from glow_mlir.api.model_session import ModelSession
 from glow_mlir.driver.compilation_log import CompilationLog
 from glow_mlir.driver.pipelines import Stage
 from glow_mlir.errors import InputError, OptionError
@@ -68,14 +68,14 @@ class Seen:
 class Side:
     """One of the two compilations, with the outputs of a run."""
 
-    session: InferenceSession
+    session: ModelSession
     seen: Seen
     inputs: Mapping[str, np.ndarray]
     outputs: Mapping[str, np.ndarray]
 
     def run(self) -> object:
         """Run it once."""
-        return self.session.run(None, dict(self.inputs))
+        return self.session.run(self.inputs)
 
     def memory(self) -> dict[str, int]:
         """Bytes, by what they are for; empty where there is no machine code."""

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from glow_mlir.api.onnxruntime.node_arg import NodeArg
 from glow_mlir.errors import InputError
+from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.activity import warn
 from glow_mlir.tools.images import Image, Normalization
-from glow_mlir.tools.run_inputs import dtype_of, read_npy, read_npz
+from glow_mlir.tools.run_inputs import read_npy, read_npz
 
 Arrays = dict[str, np.ndarray]
 
@@ -46,8 +46,8 @@ class Dataset:
         suffix = self.files[0].suffix.lower()
         return suffix if suffix in (".npz", ".npy") else ""
 
-    def runs(self, arguments: Sequence[NodeArg]) -> Iterator[Run]:
-        """The runs for a session with those `arguments`; raises `InputError` where the files do not fit them."""
+    def runs(self, arguments: Sequence[Argument]) -> Iterator[Run]:
+        """The runs for a session with those static `arguments`; raises `InputError` where the files do not fit them."""
         if not self.suffix:
             yield from self._of_images(arguments)
             return
@@ -56,12 +56,13 @@ class Dataset:
             for inputs, share in _split(arrays, arguments, file):
                 yield Run(inputs, (number + share) / len(self.files))
 
-    def _of_images(self, arguments: Sequence[NodeArg]) -> Iterator[Run]:
+    def _of_images(self, arguments: Sequence[Argument]) -> Iterator[Run]:
         argument = _only(arguments, self.files[0])
-        size = argument.shape[0] if argument.shape else 1
+        shape = argument.numbers
+        size = shape[0] if shape else 1
         for begin in range(0, _whole(len(self.files), size, self.files[0].parent), size):
             images = [Image(file) for file in self.files[begin : begin + size]]
-            batch = self.normalization.batch(images, argument.shape, dtype_of(argument))
+            batch = self.normalization.batch(images, shape, argument.numpy_dtype)
             yield Run({argument.name: batch}, (begin + size) / len(self.files))
 
 
@@ -84,7 +85,7 @@ def read_dataset(path: Path, normalization: Normalization) -> Dataset:
     return found
 
 
-def _only(arguments: Sequence[NodeArg], file: Path) -> NodeArg:
+def _only(arguments: Sequence[Argument], file: Path) -> Argument:
     """The only input; raises `InputError` where a file cannot be for it, as there are others."""
     if len(arguments) != 1:
         listed = ", ".join(argument.name for argument in arguments) or "none"
@@ -92,7 +93,7 @@ def _only(arguments: Sequence[NodeArg], file: Path) -> NodeArg:
     return arguments[0]
 
 
-def _split(arrays: Arrays, arguments: Sequence[NodeArg], file: Path) -> Iterator[tuple[Arrays, float]]:
+def _split(arrays: Arrays, arguments: Sequence[Argument], file: Path) -> Iterator[tuple[Arrays, float]]:
     """The inputs of each run that arrays hold, and the share of them that is used up with it."""
     expected = {argument.name: argument for argument in arguments}
     if arrays.keys() != expected.keys():
@@ -108,9 +109,9 @@ def _split(arrays: Arrays, arguments: Sequence[NodeArg], file: Path) -> Iterator
         yield {name: part[number] for name, part in parts.items()}, (number + 1) / total
 
 
-def _parts(array: np.ndarray, argument: NodeArg, file: Path) -> np.ndarray:
+def _parts(array: np.ndarray, argument: Argument, file: Path) -> np.ndarray:
     """An array with an axis of runs in front of the shape of the input."""
-    shape = tuple(argument.shape)
+    shape = argument.numbers
     if array.shape[1:] == shape and array.ndim > len(shape):
         return array
     if array.ndim != len(shape) or not shape or array.shape[1:] != shape[1:] or shape[0] == 0:

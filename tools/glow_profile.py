@@ -103,7 +103,7 @@ def profiled(args: Namespace, progress: Progress) -> tuple[int, Profile]:
     for other in others:
         profiler.profile.merge(other)
     runs = 0
-    for inputs, share in dataset.runs(profiler.get_inputs()):
+    for inputs, share in dataset.runs(profiler.inputs):
         profiler.run(inputs)
         progress.say(f"profiling {bar(share)}")
         runs += 1

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
     from xdsl.dialects.builtin import ModuleOp
 
-    from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+    from glow_mlir.api.model_session import ModelSession
     from glow_mlir.driver.compile_times import CompileTimes
     from glow_mlir.driver.pipelines import PassObserver, Pipeline, Stage
     from glow_mlir.tools.compilation_comparison import Seen, Side
@@ -106,7 +106,7 @@ class Run:
         inputs = self._inputs_of(session, given)
         self.progress.say("running")
         with watching(self.progress.say), self.times.measuring_run():
-            found = outputs_of(session, inputs)
+            found = session.run(inputs)
         outputs = self._without_values(found)
         values: Mapping[str, np.ndarray] = {}
         if session.specializations:
@@ -205,7 +205,7 @@ class Run:
         write_values(values, Path(self.args.dump_values), self.args.values_of or "*")
         return own
 
-    def _compiled(self, given: Inputs) -> InferenceSession:
+    def _compiled(self, given: Inputs) -> ModelSession:
         """The model, compiled under the eyes of those whom the options name."""
         from glow_mlir.driver.compile_times import CompileTimes
 
@@ -247,11 +247,11 @@ class Run:
             pictures.write(Path(args.model).name)
         return session
 
-    def _opened(self, cache: bool, pass_observers: Sequence[PassObserver]) -> InferenceSession:
+    def _opened(self, cache: bool, pass_observers: Sequence[PassObserver]) -> ModelSession:
         """A session with the model, which compiles nothing yet where sizes are free."""
-        from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+        from glow_mlir.api.model_session import ModelSession
 
-        return InferenceSession(
+        return ModelSession.of(
             self.model,
             **self._compile_options,
             profile=bool(self.args.profile or self.args.trace),
@@ -260,26 +260,24 @@ class Run:
             pass_observers=pass_observers,
         )
 
-    def _inputs_of(self, session: InferenceSession, given: Inputs) -> dict[str, np.ndarray]:
+    def _inputs_of(self, session: ModelSession, given: Inputs) -> dict[str, np.ndarray]:
         """The inputs of a run; those that nothing gives are as large as bounds of free dimensions let them be."""
         from glow_mlir.tools.run_inputs import largest
 
-        return given.complete(largest(session.get_inputs(), dict(self.args.bind)), session.shape_inputs)
+        return given.complete(largest(session.first.inputs, dict(self.args.bind)), session.shape_inputs)
 
-    def _missing_sizes(self, session: InferenceSession, given: Inputs) -> dict[str, Dimension]:
+    def _missing_sizes(self, session: ModelSession, given: Inputs) -> dict[str, Dimension]:
         """The sizes that are free, as the inputs of the run have them: what is to be watched has to be compiled now."""
-        from glow_mlir.runtime.signature import Argument
-        from glow_mlir.tools.run_inputs import largest, shape_of
+        from glow_mlir.tools.run_inputs import largest
 
-        found = largest(session.get_inputs(), dict(self.args.bind))
-        arguments = [Argument(argument.name, "", shape_of(argument)) for argument in found]
+        arguments = largest(session.first.inputs, dict(self.args.bind))
         if all(argument.is_static for argument in arguments):
             return {}
         inputs = self._inputs_of(session, given)
         fitting = (item for item in arguments if item.accepts(inputs[item.name].shape))  # The call tells of others.
         return {label: size for item in fitting for label, size in item.sizes(inputs[item.name].shape)}
 
-    def _side(self, session: InferenceSession, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> Side:
+    def _side(self, session: ModelSession, inputs: dict[str, np.ndarray], outputs: dict[str, np.ndarray]) -> Side:
         """This run as one side of a comparison."""
         from glow_mlir.tools.compilation_comparison import Side
 
@@ -290,7 +288,7 @@ class Run:
         """Compile the model and run it, as the second of a comparison."""
         session = self._compiled(given)
         inputs = self._inputs_of(session, given)
-        return self._side(session, inputs, outputs_of(session, inputs))
+        return self._side(session, inputs, session.run(inputs))
 
     def _compare(self, run: Run, given: Inputs, one: Side) -> None:
         """Compile and run the other one, and report both side by side."""
@@ -345,7 +343,7 @@ class Run:
         if self.args.quantization_report != WITHOUT_FILE:
             report.write(Path(self.args.quantization_report))
 
-    def _measure(self, session: InferenceSession, inputs: dict[str, np.ndarray]) -> None:
+    def _measure(self, session: ModelSession, inputs: dict[str, np.ndarray]) -> None:
         """Run as often as the options say; report latency and profile."""
         from glow_mlir.tools.latency import measure
 
@@ -353,7 +351,7 @@ class Run:
         self.progress.say("measuring")
         budget = self._budget
         if not (args.profile or args.trace):
-            self._add(measure(lambda: session.run(None, inputs), budget))
+            self._add(measure(lambda: session.run(inputs), budget))
         else:
             self._profile(session, inputs, budget)
 
@@ -366,13 +364,13 @@ class Run:
         warmup = DEFAULT_WARMUP if args.warmup is None else args.warmup
         return Budget(args.iterations or DEFAULT_ITERATIONS, args.duration or 0.0, warmup)
 
-    def _profile(self, session: InferenceSession, inputs: dict[str, np.ndarray], budget: Budget) -> None:
+    def _profile(self, session: ModelSession, inputs: dict[str, np.ndarray], budget: Budget) -> None:
         """Measure, and report where the time went."""
         from glow_mlir.ir.text import write_text
         from glow_mlir.runtime.trace import chrome_trace
         from glow_mlir.tools.layer_profile import profiled_runs
 
-        profile = profiled_runs(lambda: session.run(None, inputs), session.machine_entry, budget)
+        profile = profiled_runs(lambda: session.run(inputs), session.machine_entry, budget)
         self._add(profile.measurement)
         if self.args.profile:
             self._add(profile)
@@ -398,12 +396,6 @@ class Run:
         return found.is_right
 
 
-def outputs_of(session: InferenceSession, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The outputs of a run by name."""
-    names = [argument.name for argument in session.get_outputs()]
-    return dict(zip(names, session.run(None, inputs), strict=True))
-
-
 def check_machine_code(backend: str, option: str) -> None:
     """Raise `OptionError` for an option that needs machine code where a backend makes none."""
     from glow_mlir.backends.interface import get_backend
@@ -422,7 +414,7 @@ def check_runnable(backend: str, target: str) -> None:
         raise OptionError(reason, hint="--target host")
 
 
-def statistics(session: InferenceSession) -> dict[str, object]:
+def statistics(session: ModelSession) -> dict[str, object]:
     """Sizes in bytes, instructions by kind, and seconds by stage of a compiled model; efficiency is bound by size."""
     from glow_mlir.runtime.code_sizes import code_sizes
 

@@ -40,7 +40,7 @@ class Normalization:
     mean: tuple[float, ...] = (0.0,)
     stddev: tuple[float, ...] = (1.0,)
 
-    def batch(self, images: Sequence[Image], shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    def batch(self, images: Sequence[Image], shape: Sequence[int | str], dtype: np.dtype) -> np.ndarray:
         """The images as one input of that shape and type; raises `InputError` where one does not fit."""
         if len(shape) != 4:
             raise InputError(f"an image needs an input of 4 axes, and this one has {len(shape)}")
@@ -74,7 +74,7 @@ class Image:
             reason = f"cannot be read: {system}" if system else f"is no image: {error}"
             raise InputError(" ".join(reason.split()), file=str(path)) from error
 
-    def pixels(self, sizes: dict[str, int]) -> np.ndarray:
+    def pixels(self, sizes: dict[str, int | str]) -> np.ndarray:
         """Height × width × channels as bytes; raises `InputError` where the image has other sizes."""
         content = self._content
         if hasattr(content, "convert"):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from glow_mlir.api.model_identity import is_ir
+from glow_mlir.api.model_session import ModelSession
 from glow_mlir.api.models import import_any
-from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.dialects.packages import REFERENCE_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.support.dtypes import is_float_dtype
@@ -219,19 +219,18 @@ class Comparison:
         from glow_mlir.transforms.save_results import with_saved_results
 
         module, layers = with_saved_results(import_any(self.model, {}))
-        session = InferenceSession(module, cache=False, **self.options)
+        session = ModelSession.of(module, cache=False, **self.options)
         actual = self._outputs(session)
-        expected = self._run(module, {"backend": REFERENCE_BACKEND, "entry": session.entry})
-        return Compared(layers.get(session.entry, {}), actual, expected)
+        expected = self._run(module, {"backend": REFERENCE_BACKEND, "entry": session.first.name})
+        return Compared(layers.get(session.first.name, {}), actual, expected)
 
     def _run(self, model: Any, options: Mapping[str, Any], names: Sequence[str] | None = None) -> Outputs:
         """Compile and run a model; `names` are those of its outputs in the file, where ours may differ."""
-        return self._outputs(InferenceSession(model, cache=False, **options), names)
+        return self._outputs(ModelSession.of(model, cache=False, **options), names)
 
-    def _outputs(self, session: InferenceSession, names: Sequence[str] | None = None) -> Outputs:
-        known = [argument.name for argument in session.get_outputs()]
-        inputs = {argument.name: self.inputs[argument.name] for argument in session.get_inputs()}
-        return dict(zip(names or known, session.run(None, inputs), strict=True))
+    def _outputs(self, session: ModelSession, names: Sequence[str] | None = None) -> Outputs:
+        found = session.run({argument.name: self.inputs[argument.name] for argument in session.first.inputs})
+        return dict(zip(names or found, found.values(), strict=True))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+from glow_mlir.api.model_session import ModelSession
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.glow_high.storage import GetOp
 from glow_mlir.dialects.quant import UniformQuantizedType, parameters_of
@@ -186,10 +186,10 @@ def quantization_report(
     backend = get_backend(options["backend"])
     pipeline: Pipeline = profiling(backend.pipeline(options["target"]), _is_equalized(options))
     chosen = _Chosen()
-    floats = _outputs(InferenceSession(model, pipeline=pipeline, cache=False, **plain), inputs)
-    session = InferenceSession(model, pipeline=pipeline, cache=False, pass_observers=[chosen], **narrow, **plain)
+    floats = ModelSession.of(model, pipeline=pipeline, cache=False, **plain).run(inputs)
+    session = ModelSession.of(model, pipeline=pipeline, cache=False, pass_observers=[chosen], **narrow, **plain)
     session.require_sizes()
-    codes = _outputs(session, inputs)
+    codes = session.run(inputs)
     times, rest = _times(model, options, inputs, chosen.nodes) if backend.MACHINE_CODE else ({}, None)
     values: list[ValueReport] = []
     for output in sorted(floats, key=lambda output: not output.startswith(PREFIX)):
@@ -205,11 +205,6 @@ def _is_equalized(options: Mapping[str, Any]) -> bool:
     if path is not None:
         quantize = read_configuration(Path(path)).quantize
     return quantize is not None and read_profile(Path(quantize.profile)).is_equalized
-
-
-def _outputs(session: InferenceSession, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    names = [argument.name for argument in session.get_outputs()]
-    return dict(zip(names, session.run(None, inputs), strict=True))
 
 
 def _value(name: str, type_: Attribute | None, signal: np.ndarray, found: np.ndarray) -> ValueReport:
@@ -236,8 +231,8 @@ def _times(
     """
     Value → the microseconds of the instructions whose nodes are its own, as the last value of them; and the rest.
     """
-    session = InferenceSession(model, profile=True, cache=False, **options)
-    profile = profiled_runs(lambda: session.run(None, inputs), session.machine_entry, BUDGET)
+    session = ModelSession.of(model, profile=True, cache=False, **options)
+    profile = profiled_runs(lambda: session.run(inputs), session.machine_entry, BUDGET)
     last = {node: name for name, names in nodes.items() for node in names}
     order = {name: number for number, name in enumerate(nodes)}
     found, rest = dict[str, float](), 0.0

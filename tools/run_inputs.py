@@ -12,26 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.api.onnxruntime.node_arg import NodeArg
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.activity import warn
-from glow_mlir.support.dtypes import BFLOAT16, NARROW_INTEGERS, ONNX_WORDS, POWERS_OF_TWO, is_float_dtype, named_dtype
+from glow_mlir.support.dtypes import BFLOAT16, NARROW_INTEGERS, POWERS_OF_TWO, is_float_dtype, named_dtype
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.tools.images import Image, Normalization
-
-_TYPE_NAMES = {word: name for name, word in ONNX_WORDS.items()}
 
 _NAMELESS_BYTES = np.dtype("V1")
 """What numpy writes to files for elements of a byte that it does not know, such as floats of 8 bits."""
 
 DEFAULT_SEED = 0
-
-
-def dtype_of(argument: NodeArg) -> np.dtype:
-    """The numpy dtype of a session's input or output."""
-    word = argument.type.removeprefix("tensor(").removesuffix(")")
-    return named_dtype(_TYPE_NAMES.get(word, word))
 
 
 SMALL, LARGE = 119, 136
@@ -72,7 +63,7 @@ class Inputs:
     values: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     """Inputs by their numbers, which get the types and shapes of the inputs."""
 
-    def complete(self, arguments: Sequence[NodeArg], fixed: Collection[str] = ()) -> dict[str, np.ndarray]:
+    def complete(self, arguments: Sequence[Argument], fixed: Collection[str] = ()) -> dict[str, np.ndarray]:
         """
         The inputs that a session with those `arguments` takes; the session itself checks shapes and types.
 
@@ -85,15 +76,15 @@ class Inputs:
             given[_new(label, known, given)] = array
         for name, array in given.items():
             if array.dtype == _NAMELESS_BYTES and name in known:
-                given[name] = array.view(dtype_of(known[name])) if dtype_of(known[name]).itemsize == 1 else array
+                dtype = known[name].numpy_dtype
+                given[name] = array.view(dtype) if dtype.itemsize == 1 else array
         for label, images in self.images.items():
             name = _new(label, known, given)
             argument = _argument(name, known)
-            given[name] = self.normalization.batch(images, argument.shape, dtype_of(argument))
+            given[name] = self.normalization.batch(images, argument.shape or (), argument.numpy_dtype)
         for label, numbers in self.values.items():
             name = _new(label, known, given)
-            argument = _argument(name, known)
-            given[name] = Argument(name, dtype_of(argument).name, shape_of(argument)).converted(numbers)
+            given[name] = _argument(name, known).converted(numbers)
         if (self.arrays or self.images) and self.seed is None:
             return given
         generator = np.random.default_rng(DEFAULT_SEED if self.seed is None else self.seed)
@@ -102,14 +93,14 @@ class Inputs:
             _check_drawable(argument, fixed)
         sizes = free_sizes(arguments, given)
         for item in missing:
-            shape = [size if isinstance(size, int) else sizes[size] for size in labels(item)]
-            given[item.name] = random_array(shape, dtype_of(item), generator)
+            shape = [size if isinstance(size, int) else sizes[size] for size in item.shape or ()]
+            given[item.name] = random_array(shape, item.numpy_dtype, generator)
         return given
 
 
-def _check_drawable(argument: NodeArg, fixed: Collection[str]) -> None:
+def _check_drawable(argument: Argument, fixed: Collection[str]) -> None:
     """Raise `InputError` for an input that no random numbers may be: nothing says its rank, or it fixes shapes."""
-    if shape_of(argument) is None:
+    if argument.shape is None:
         hint = f"--bind {argument.name}.0=SIZE for each axis, or an input in a file"
         raise InputError(f"nothing says the rank of input '{argument.name}'", hint=hint)
     if argument.name in fixed:
@@ -117,32 +108,25 @@ def _check_drawable(argument: NodeArg, fixed: Collection[str]) -> None:
         raise InputError(reason, hint=f"--value {argument.name}=NUMBERS, or give it in a file")
 
 
-def largest(arguments: Sequence[NodeArg], bound: Mapping[str, Dimension]) -> list[NodeArg]:
+def largest(arguments: Sequence[Argument], bound: Mapping[str, Dimension]) -> list[Argument]:
     """Arguments with the largest sizes in place of dimensions that have bounds: those of inputs that are drawn."""
     most = {label: bounds[1] or bounds[0] for label, bounds in bound.items() if isinstance(bounds, tuple)}
-    return [replace(item, shape=[most.get(size, size) for size in item.shape]) for item in arguments]
+    return [item if item.shape is None else replace(item, shape=_at(item.shape, most)) for item in arguments]
 
 
-def shape_of(argument: NodeArg) -> tuple[int | str, ...] | None:
-    """The sizes of an argument: numbers and what users call free dimensions; `None` where its rank is open."""
-    return None if argument.shape == [...] else tuple(labels(argument))
+def _at(shape: Sequence[int | str], sizes: Mapping[str, int]) -> tuple[int | str, ...]:
+    """A shape with sizes in place of some of its free dimensions."""
+    return tuple(sizes.get(size, size) if isinstance(size, str) else size for size in shape)
 
 
-def labels(argument: NodeArg) -> list[int | str]:
-    """The sizes of an argument whose rank is known: numbers, and for free dimensions what users call them."""
-    return [
-        size if isinstance(size, int) else size or f"{argument.name}.{axis}" for axis, size in enumerate(argument.shape)
-    ]
-
-
-def free_sizes(arguments: Sequence[NodeArg], given: Mapping[str, np.ndarray]) -> dict[str, int]:
+def free_sizes(arguments: Sequence[Argument], given: Mapping[str, np.ndarray]) -> dict[str, int]:
     """What free dimensions are: as in the arrays that are given, or 1, of which a warning tells."""
     found: dict[str, int] = {}
     for argument in arguments:
-        if argument.name in given and shape_of(argument) is not None:
-            pairs = zip(labels(argument), given[argument.name].shape, strict=False)
+        if argument.name in given and argument.shape is not None:
+            pairs = zip(argument.shape, given[argument.name].shape, strict=False)
             found.update((label, size) for label, size in pairs if isinstance(label, str))
-    free = {label: item.name for item in arguments for label in shape_of(item) or () if isinstance(label, str)}
+    free = {label: item.name for item in arguments for label in item.shape or () if isinstance(label, str)}
     if unknown := {label: name for label, name in free.items() if label not in found}:
         listed = ", ".join(f"'{label}' of input '{name}'" for label, name in unknown.items())
         hint = f"--bind {quote(next(iter(unknown)))}=1, or an input in a file"
@@ -186,7 +170,7 @@ def _named(texts: Iterable[str]) -> list[tuple[str, Path]]:
     return pairs
 
 
-def _resolved(name: str, known: dict[str, NodeArg]) -> str:
+def _resolved(name: str, known: dict[str, Argument]) -> str:
     if name:
         return name
     if len(known) != 1:
@@ -195,14 +179,14 @@ def _resolved(name: str, known: dict[str, NodeArg]) -> str:
     return next(iter(known))
 
 
-def _new(label: str, known: dict[str, NodeArg], given: Collection[str]) -> str:
+def _new(label: str, known: dict[str, Argument], given: Collection[str]) -> str:
     """The name of an input that is given; raises `OptionError` where it was given before."""
     if (name := _resolved(label, known)) in given:
         raise OptionError(f"input '{name}' is given twice")
     return name
 
 
-def _argument(name: str, known: dict[str, NodeArg]) -> NodeArg:
+def _argument(name: str, known: dict[str, Argument]) -> Argument:
     if name not in known:
         raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(known)}")
     return known[name]

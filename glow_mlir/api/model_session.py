@@ -19,6 +19,7 @@ from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.runtime.signature import missing_sizes
 from glow_mlir.runtime.specializations import Specialization, SpecializationLimits, Specializations
+from glow_mlir.support.activity import say
 
 
 class ModelSession(Session):
@@ -31,6 +32,7 @@ class ModelSession(Session):
 
     def __init__(self, model: Any, options: CompileOptions, rules: SessionRules | None = None) -> None:
         rules = rules or SessionRules()
+        say(f"a session begins of {model if isinstance(model, Path) else 'a model in memory'}")
         self.model = model
         """The model, as it was given."""
         self.options = options.configured(None if rules.configuration is None else Path(rules.configuration))

@@ -18,9 +18,8 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.api.model_compiler import compiler_versions
 from glow_mlir.api.model_identity import model_backend, model_identity
+from glow_mlir.api.model_session import ModelSession
 from glow_mlir.api.models import accepted_model, import_any
-from glow_mlir.api.onnxruntime.inference_session import InferenceSession
-from glow_mlir.api.onnxruntime.node_arg import NodeArg
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.driver.pass_runner import PassRunner
@@ -39,6 +38,7 @@ from glow_mlir.runtime.host import host_name
 from glow_mlir.runtime.identity import Snapshot
 from glow_mlir.runtime.json_cache import JsonCache
 from glow_mlir.runtime.race import race
+from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.support.dtypes import is_float_dtype
 from glow_mlir.transforms.fold_quantization import Product
@@ -66,7 +66,7 @@ class Trials:
     """
 
     model: Any
-    runs: Callable[[Sequence[NodeArg]], Iterable[Arrays]]
+    runs: Callable[[Sequence[Argument]], Iterable[Arrays]]
     quantize: Quantization
     labels: np.ndarray | None = None
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -85,8 +85,7 @@ class Trials:
         """What the loss is a share of: `accuracy`, `amplitude`, or `elements` where all outputs are integers."""
         if self.labels is not None:
             return "accuracy"
-        types = [output.type for output in self._full.get_outputs()]
-        has_floats = any("float" in type_ or "double" in type_ for type_ in types)
+        has_floats = any(is_float_dtype(output.numpy_dtype) for output in self._full.first.outputs)
         return "amplitude" if has_floats else "elements"
 
     @cached_property
@@ -122,26 +121,26 @@ class Trials:
             self.answers.store(key, vars(found))
             return found
 
-    def _session(self, choice: Choice) -> InferenceSession:
+    def _session(self, choice: Choice) -> ModelSession:
         """The model as a choice has it."""
         options = self.configuration(choice).session_options()
-        return InferenceSession(self.model, cache=False, **options, **self.options)
+        return ModelSession.of(self.model, cache=False, **options, **self.options)
 
     @cached_property
-    def _full(self) -> InferenceSession:
+    def _full(self) -> ModelSession:
         """The model in f32."""
-        session = InferenceSession(self.model, cache=False, **self.options)
+        session = ModelSession.of(self.model, cache=False, **self.options)
         session.require_sizes()
         return session
 
     def _inputs(self) -> Iterable[Arrays]:
         """The inputs of each run."""
-        return self.runs(self._full.get_inputs())
+        return self.runs(self._full.first.inputs)
 
     @cached_property
     def _reference(self) -> list[list[np.ndarray]]:
         """What the outputs are in f32, for each run."""
-        found = [self._full.run(None, inputs) for inputs in self._inputs()]
+        found = [list(self._full.run(inputs).values()) for inputs in self._inputs()]
         if self.labels is not None:
             self._check_labels(self.labels, [outputs[0] for outputs in found])
         return found
@@ -180,7 +179,7 @@ class Trials:
     def _measured(self, choice: Choice) -> Speed:
         """The speed of a choice."""
         first, session = next(iter(self._inputs())), self._session(choice)
-        seconds, reference = race([lambda: session.run(None, first), lambda: self._full.run(None, first)], SECONDS)
+        seconds, reference = race([lambda: session.run(first), lambda: self._full.run(first)], SECONDS)
         is_full = set(choice.precisions) <= {FULL}
         return Speed(1.0 if is_full else reference / seconds, seconds)
 
@@ -189,7 +188,7 @@ class Trials:
         distance, session = Distance(), self._session(choice)
         reference, classes = self._reference, list[np.ndarray]()
         for inputs, expected in zip(self._inputs(), reference, strict=True):
-            found = session.run(None, inputs)
+            found = list(session.run(inputs).values())
             for signal, output in zip(expected, found, strict=True):
                 distance.add(signal, output)
             if self.labels is not None:

@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from glow_mlir.api.model_identity import model_backend
+from glow_mlir.api.model_session import ModelSession
 from glow_mlir.api.models import accepted_model
-from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.driver.pipelines import PassObserver, profiling
 from glow_mlir.errors import OptionError
@@ -21,7 +21,7 @@ from glow_mlir.quantization.profile import Profile
 from glow_mlir.transforms.instrument_profile import PREFIX, InstrumentProfilePass
 
 if TYPE_CHECKING:
-    from glow_mlir.api.onnxruntime.node_arg import NodeArg
+    from glow_mlir.runtime.signature import Argument
 
 
 class _Graph(PassObserver):
@@ -51,7 +51,7 @@ class Profiler:
         chosen = model_backend(accepted_model(model)) if backend is None else backend
         pipeline = profiling(get_backend(chosen).pipeline(options.pop("target", None)), equalize)
         graph = _Graph()
-        self.session = InferenceSession(
+        self.session = ModelSession.of(
             model, backend=chosen, pipeline=pipeline, cache=False, pass_observers=[graph], **options
         )
         self.session.require_sizes()
@@ -60,14 +60,14 @@ class Profiler:
             raise OptionError(reason, hint="profile it as it was imported")
         self.profile = Profile(graph.digest, bins, is_equalized=equalize, weights=graph.weights)
 
-    def get_inputs(self) -> list[NodeArg]:
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
         """The inputs of the model, in order."""
-        return self.session.get_inputs()
+        return self.session.first.inputs
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Run the model and count its values; its own outputs by name. Raises `GlowError` as the session does."""
-        names = [argument.name for argument in self.session.get_outputs()]
-        found = dict(zip(names, self.session.run(None, inputs), strict=True))
+        found = self.session.run(inputs)
         values = {name.removeprefix(PREFIX): array for name, array in found.items() if name.startswith(PREFIX)}
         self.profile.add(values)
         return {name: array for name, array in found.items() if not name.startswith(PREFIX)}

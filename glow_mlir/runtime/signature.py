@@ -62,16 +62,16 @@ class Argument:
         with np.errstate(all="ignore"):
             array = value.astype(self.numpy_dtype)
             is_same = value.dtype == array.dtype or np.array_equal(array.astype(value.dtype), value)
-        if self.is_static and self.shape is not None and math.prod(self._numbers) == value.size:
-            array = array.reshape(self._numbers)
+        if self.is_static and self.shape is not None and math.prod(self.numbers) == value.size:
+            array = array.reshape(self.numbers)
         if not is_same or not self.accepts(array.shape):
             given = f"{value.dtype.name}{list(value.shape)}"
             raise OptionError(f"the value of input '{self.name}' has to be {self}, not {given}")
         return array
 
     @property
-    def _numbers(self) -> tuple[int, ...]:
-        """The sizes that are numbers."""
+    def numbers(self) -> tuple[int, ...]:
+        """The sizes that are numbers: the whole shape of what is static."""
         return tuple(size for size in self.shape or () if not isinstance(size, str))
 
     @cached_property

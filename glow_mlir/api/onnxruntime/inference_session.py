@@ -31,7 +31,6 @@ from glow_mlir.errors import OptionError
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.runtime.specializations import Specialization, SpecializationLimits
-from glow_mlir.support.activity import say
 from glow_mlir.support.symbols import Dimension
 
 if TYPE_CHECKING:
@@ -137,7 +136,6 @@ class InferenceSession(SessionFacade):
         self._providers = providers_of(settings, providers, provider_options)
         with telling(settings):
             model = model_of(path_or_bytes, settings)
-            say(f"a session begins of {path_or_bytes if isinstance(model, Path) else 'a model in memory'}")
             if is_asked_for(read_config_from_model):
                 add_carried_options(settings, model)
             self._compiled = ModelSession.told(model, keywords_of(model, settings, self._providers, given))
