@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from glow_mlir.api.compile_options import CompileOptions
-from glow_mlir.api.session_keywords import KEYWORDS, SessionRules
+from glow_mlir.api.onnxruntime.model_configuration import CarriedOptions
+from glow_mlir.api.onnxruntime.session_arguments import FACADE_KEYWORDS
+from glow_mlir.api.session_keywords import SessionRules
 from glow_mlir.dialects.target import FIELDS
 from glow_mlir.options.declaration import Declared, declared
 from glow_mlir.options.quantization import Quantization
@@ -30,7 +32,7 @@ OPTIONS = [
     *FIELDS.values(),
     *(
         item
-        for kind in (CompileOptions, SessionRules, Quantization)
+        for kind in (CompileOptions, SessionRules, CarriedOptions, Quantization)
         for item in declared(kind).values()
         if item.option.is_keyword or item.option.flag or item.option.within
     ),
@@ -54,7 +56,7 @@ def cells(item: Declared) -> Iterator[str]:
     yield "" if item.default in (dataclasses.MISSING, None, "", (), {}) else f"`{item.default}`"
     flag = told.within if told.flag is None else told.flag.name
     yield f"`{flag}`" if flag else ""
-    yield f"`{item.name}`" if item.name in KEYWORDS and KEYWORDS[item.name].owner is item.owner else ""
+    yield f"`{item.name}`" if item.name in FACADE_KEYWORDS and FACADE_KEYWORDS[item.name].owner is item.owner else ""
     yield told.help
 
 

@@ -11,7 +11,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Declared, Options, declared, option
 from glow_mlir.runtime.specializations import SpecializationLimits
 from glow_mlir.support.arguments import seconds
-from glow_mlir.support.kinds import SECONDS, Kind, check_kinds, is_flag, made_by
+from glow_mlir.support.kinds import SECONDS, Kind, check_kinds, made_by
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,11 +42,6 @@ class SessionRules(Options):
     )
     time_limit: float | None = option(None, "seconds that a call may take", kind=SECONDS)
     compile_time_limit: float | None = option(None, "seconds that a compilation may take", kind=SECONDS)
-    read_config_from_model: bool | int | None = option(
-        None,
-        "whether options that a model carries count where nothing else says them",
-        kind=Kind("a truth value", is_flag, "True"),
-    )
 
 
 KEYWORDS: Mapping[str, Declared] = {

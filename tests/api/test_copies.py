@@ -140,7 +140,7 @@ def test_a_page_has_many_features_only_when_it_is_unfolded() -> None:
 def test_a_page_and_statistics_have_the_same_sizes() -> None:
     session = InferenceSession(with_weight(5), target="scalar")
     sizes = code_sizes(session.machine_code, session.machine_entry)
-    assert sizes.keys() == SIZE_WORDS.keys() <= statistics(session).keys()
+    assert sizes.keys() == SIZE_WORDS.keys() <= statistics(session.compiled).keys()
     assert sizes["code_bytes"] > 0
     shown = cells(session._repr_html_())  # pyright: ignore[reportPrivateUsage]
     assert [shown[shown.index(words) + 1] for words in SIZE_WORDS.values()] == [

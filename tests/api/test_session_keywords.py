@@ -11,7 +11,7 @@ from small_models import adding
 
 from glow_mlir import InferenceSession
 from glow_mlir.api.onnxruntime.providers import GLOW
-from glow_mlir.api.session_keywords import KEYWORDS
+from glow_mlir.api.onnxruntime.session_arguments import FACADE_KEYWORDS
 from glow_mlir.errors import GlowError, OptionError
 
 SIGNATURE = {
@@ -71,9 +71,9 @@ def test_what_only_looks_like_an_option_is_one_line(name: str, expected: str) ->
 
 def test_the_signature_says_what_is_declared() -> None:
     """Each keyword that is declared, with its default, or with `None` where nothing said means the default."""
-    assert set(SIGNATURE) == set(KEYWORDS)
+    assert set(SIGNATURE) == set(FACADE_KEYWORDS)
     for name, default in SIGNATURE.items():
-        assert default in (None, KEYWORDS[name].default), name
+        assert default in (None, FACADE_KEYWORDS[name].default), name
 
 
 @pytest.mark.parametrize("name", ["threads", "ram_bytes"])

@@ -54,6 +54,15 @@ class Inherited(Shared[ReluOp]):
     name = "inherited"
 
 
+class Nameless(Kernel):
+    """A kernel that says nothing of its operators."""
+
+    name = "nameless"
+
+    def emit(self, call: KernelCall) -> None:
+        raise NotImplementedError
+
+
 class Extended(Inherited):
     """A kernel for the operators of the one that it extends."""
 
@@ -71,6 +80,7 @@ def operand() -> SSAValue:
     [
         (Picky, (AbsOp, ExpOp)),
         (Shared, (Operation,)),
+        (Nameless, (Operation,)),
         (Inherited, (ReluOp,)),
         (Extended, (ReluOp,)),
         (PoolKernel, (Operation,)),
@@ -100,3 +110,8 @@ def test_base_of_operators_stands_for_all_of_them(operand: SSAValue) -> None:
     reduced = ReduceL1Op.make(operand, axes=[0])
     assert ReduceKernel().is_for(reduced)
     assert not ReduceKernel().is_for(AbsOp.make(operand))
+
+
+def test_all_of_the_operators_are_accepted_unless_the_kernel_says_otherwise(operand: SSAValue) -> None:
+    assert executes(Inherited(), ReluOp.make(operand))
+    assert not executes(Nameless(), ReluOp.make(operand))

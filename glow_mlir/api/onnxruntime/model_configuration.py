@@ -5,14 +5,31 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, cast
 
 from glow_mlir.api.onnxruntime.model_metadata import model_metadata
 from glow_mlir.api.onnxruntime.session_options import ExecutionMode, GraphOptimizationLevel, SessionOptions
 from glow_mlir.errors import ModelError, OptionError
+from glow_mlir.options.declaration import Options, option
 from glow_mlir.support.activity import caution
 from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.kinds import Kind, is_flag
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CarriedOptions(Options):
+    """What is said of the options in a model's notes."""
+
+    GROUP = "session"
+
+    read_config_from_model: bool | int | None = option(
+        None,
+        "whether options that a model carries count where nothing else says them",
+        kind=Kind("a truth value", is_flag, "True"),
+    )
+
 
 VARIABLE = "ORT_LOAD_CONFIG_FROM_MODEL"
 """The environment variable that is 1 where sessions are to read what models carry, unless a keyword says otherwise."""

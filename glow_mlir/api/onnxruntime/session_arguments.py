@@ -8,10 +8,12 @@ from typing import Any, cast
 from glow_mlir.api.compile_options import given_dimensions, names_of
 from glow_mlir.api.model_identity import is_ir
 from glow_mlir.api.models import accepted_model
+from glow_mlir.api.onnxruntime.model_configuration import CarriedOptions
 from glow_mlir.api.onnxruntime.providers import Providers, chosen_providers, session_keywords
 from glow_mlir.api.onnxruntime.session_options import SessionOptions
 from glow_mlir.api.session_keywords import KEYWORDS
 from glow_mlir.errors import OptionError
+from glow_mlir.options.declaration import Declared, declared
 from glow_mlir.support.kinds import check_kinds
 from glow_mlir.support.symbols import Dimension
 
@@ -22,6 +24,9 @@ STRICT_KEY = "session.strict_shape_type_inference"
 OF_ONNXRUNTIME = ("sess_options", "providers", "provider_options")
 """The parameters of the constructor that are onnxruntime's alone."""
 
+FACADE_KEYWORDS: Mapping[str, Declared] = {**KEYWORDS, **declared(CarriedOptions)}
+"""Keyword of `InferenceSession` → what is declared of it."""
+
 
 def given_keywords(names: Mapping[str, Any]) -> dict[str, Any]:
     """
@@ -29,8 +34,8 @@ def given_keywords(names: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises `OptionError` for a keyword of another type than it takes.
     """
-    check_kinds({name: item.kind for name, item in KEYWORDS.items()}, names)
-    return {name: names[name] for name in (*OF_ONNXRUNTIME, *KEYWORDS)}
+    check_kinds({name: item.kind for name, item in FACADE_KEYWORDS.items()}, names)
+    return {name: names[name] for name in (*OF_ONNXRUNTIME, *FACADE_KEYWORDS)}
 
 
 def settings_of(given: object) -> SessionOptions:

@@ -275,11 +275,11 @@ class Kernel(ABC, Generic[OpT]):
 
     def accepts(self, op: OpT) -> bool:
         """
-        Whether the kernel executes `op`, one of its operators or an instruction of one.
+        Whether the kernel executes `op`, one of its operators or an instruction of one: by default if it names any.
 
         Operators are asked before lowering, so that what no kernel accepts is lowered.
         """
-        return True
+        return Operation not in self.operators
 
     def candidates(self, op: OpT, storage: Storage, target: Target) -> Sequence[Tiles]:
         """
