@@ -1,1 +1,1 @@
-"""What users call: `InferenceSession`, and the backend interface of the package onnx."""
+"""What users call: sessions of models and bundles, and, over them, the interface that users of onnxruntime know."""
