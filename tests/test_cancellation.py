@@ -130,6 +130,13 @@ def test_limit_of_a_session_holds_for_each_call_that_has_none() -> None:
     assert session.run(None, feed(3))[0].shape == (4,)
 
 
+def test_limit_holds_without_the_facade() -> None:
+    session = session_of(COUNTED, time_limit=0.05).compiled
+    with pytest.raises(TimeLimitError, match=r"0\.05 seconds"):
+        session.run(feed(FOREVER))
+    assert session.run(feed(3))["y"].shape == (4,)
+
+
 def test_a_limit_is_a_timeout() -> None:
     assert issubclass(TimeLimitError, TimeoutError)
     assert issubclass(CancelledError, ExecutionError)
