@@ -24,7 +24,7 @@ from onnx import TensorProto, helper, numpy_helper
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from contest.machine import add_core, machine, stay_on
-from glow_mlir.api.session import InferenceSession
+from glow_mlir import InferenceSession
 from glow_mlir.tools.bounded_numbers import count
 
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from glow_mlir.api.onnxruntime.session_options import SessionOptions as SessionOptions
     from glow_mlir.errors import GlowError as GlowError
     from glow_mlir.errors import GlowWarning as GlowWarning
+    from glow_mlir.kernels.kernel import kernel as kernel
     from glow_mlir.options.quantization import Quantization as Quantization
     from glow_mlir.runtime.specializations import SpecializationLimits as SpecializationLimits
 
@@ -100,6 +101,7 @@ _HOMES = {
     "get_device": "glow_mlir.api.onnxruntime.devices",
     "get_version_string": "glow_mlir.api.onnxruntime.process",
     "has_collective_ops": "glow_mlir.api.onnxruntime.process",
+    "kernel": "glow_mlir.kernels.kernel",
     "load_bundle": "glow_mlir.api.onnxruntime.bundle_session",
     "onnx_backend": "glow_mlir.onnx_backend",
     "set_default_logger_callback": "glow_mlir.api.onnxruntime.messages",

@@ -82,18 +82,18 @@ class Kernel:
 
     def __call__(self, *arrays: np.ndarray, **parameters: Any) -> np.ndarray:
         """What machine code gives for arrays; compiled once for each set of shapes, element types and parameters."""
-        from glow_mlir.api.session import InferenceSession
+        from glow_mlir.api.model_session import ModelSession
 
         key = (tuple((array.shape, array.dtype.str) for array in arrays), tuple(sorted(parameters.items())))
         session = self._sessions.pop(key, None)
         if session is None:
             types = [tensor(array.shape, element_type(array.dtype)) for array in arrays]
-            session = InferenceSession(self.module(*types, **parameters))
+            session = ModelSession.of(self.module(*types, **parameters))
         self._sessions[key] = session
         while len(self._sessions) > MOST_KEPT:
             del self._sessions[next(iter(self._sessions))]
         feeds = {access.name: array for access, array in zip(self.signature.operands, arrays, strict=True)}
-        return session.run(None, feeds)[0]
+        return session.run(feeds)[self.signature.result.name]
 
     def _expanded(self, ranks: Sequence[int]) -> Signature:
         """The signature for operands of these ranks."""

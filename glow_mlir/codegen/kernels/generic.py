@@ -279,7 +279,7 @@ def can_run(form: GenericForm) -> bool:
 
 
 @kernel("generic")
-class GenericKernel(Kernel):
+class GenericKernel(Kernel[GenericOp | Expressed]):
     """The stages of `generic`, and of all operators that an expression defines, at each parallel point."""
 
     name = "generic"
@@ -289,25 +289,25 @@ class GenericKernel(Kernel):
     RUN_TIME_SIZES = True
     SUMMING = (LINES,)
 
-    def accepts(self, op: Operation) -> bool:
-        return issubclass(kind_of(op), (GenericOp, Expressed)) and can_run(form_of(op))
+    def accepts(self, op: GenericOp | Expressed) -> bool:
+        return can_run(form_of(op))
 
-    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+    def candidates(self, op: GenericOp | Expressed, storage: Storage, target: Target) -> Sequence[Tiles]:
         return Program.of(op).candidates(target) if isinstance(op, Instruction) else ({},)
 
-    def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
+    def choices(self, op: GenericOp | Expressed, target: Target) -> Mapping[str, Choice]:
         tiles = Program.of(op).candidates(target)
         return {LINES: Choice([found[LINES] for found in tiles])} if LINES in tiles[0] else {}
 
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+    def scratch(self, op: GenericOp | Expressed, target: Target) -> Sequence[Buffer]:
         program = Program.of(op)
         times = program.elements_a_line(target)
         return [((times * program.kept_size(value),), element_at(value.type)) for value in program.kept]
 
-    def private(self, op: Instruction) -> Sequence[int]:
+    def private(self, op: GenericOp | Expressed) -> Sequence[int]:
         return range(len(Program.of(op).kept))
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: GenericOp | Expressed, target: Target) -> Mapping[str, int]:
         program = Program.of(op)
         space = static(program.space)
         return {"lines": math.prod(space[number] for number in program.parallel)}
