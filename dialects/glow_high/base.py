@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 
 from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, NoneAttr, TensorType, f64, i32
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
+from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue, SSAValues
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -146,14 +146,14 @@ class HighOp(IRDLOperation, Workload):
 
     @classmethod
     def make(
-        cls, *operands: Operand, location: LocationAttr | None = None, **properties: AttributeValue | None
+        cls, *operands: Operand, location: LocationAttr | None = None, **properties: AttributeValue | Region | None
     ) -> Self:
         """
         Build the operator with inferred result types.
 
         Operands come in the order of their definition: a value, a sequence for a variadic one, `None` for an absent
-        optional one (trailing ones may be left out). Numbers beside operands of f64 are as exact as these. Raises
-        `VerifyException` where operands do not fit.
+        optional one (trailing ones may be left out). Numbers beside operands of f64 are as exact as these; regions go
+        by their names, too. Raises `VerifyException` where operands do not fit.
         """
         definition = cls.get_irdl_definition()
         if len(operands) > len(definition.operands):
@@ -174,18 +174,26 @@ class HighOp(IRDLOperation, Workload):
             flat += values
             segments.append(len(values))
         wide = any(element_of(value) == f64 for value in flat)
-        attributes = {name: to_attribute(value, wide) for name, value in properties.items() if value is not None}
+        given = {name: value for name, value in properties.items() if not isinstance(value, Region)}
+        attributes = {name: to_attribute(value, wide) for name, value in given.items() if value is not None}
         if definition.options:
             attributes["operandSegmentSizes"] = to_segments(segments)
-        return cls.inferred(flat, attributes, location)
+        regions = [value for value in properties.values() if isinstance(value, Region)]
+        return cls.inferred(flat, attributes, location, regions)
 
     @classmethod
     def inferred(
-        cls, operands: Sequence[SSAValue], properties: Mapping[str, Attribute], location: LocationAttr | None = None
+        cls,
+        operands: Sequence[SSAValue],
+        properties: Mapping[str, Attribute],
+        location: LocationAttr | None = None,
+        regions: Sequence[Region] = (),
     ) -> Self:
         """Build the operator from flat operands and complete properties; raises `VerifyException` like `make`."""
         placeholders = [NoneAttr()] * len(cls.get_irdl_definition().results)
-        op = cls.create(operands=operands, result_types=placeholders, properties=properties, location=location)
+        op = cls.create(
+            operands=operands, result_types=placeholders, properties=properties, regions=regions, location=location
+        )
         try:
             verify_operands(op, cls)
             types = op.infer_types()

@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Self, cast
 
-from xdsl.dialects.builtin import ArrayAttr, LocationAttr, NoneAttr, StringAttr, TensorType
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues
+from xdsl.dialects.builtin import ArrayAttr, LocationAttr, StringAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.irdl import base, irdl_op_definition, prop_def, region_def, result_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.affine_maps import affine_maps, dimensions_in, maps_attribute, verify_maps
 from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
@@ -72,20 +71,7 @@ class GenericOp(HighOp):
         }
         if form.element != signless(form.element):
             properties["element"] = form.element
-        op = cls.create(
-            operands=sources,
-            result_types=[NoneAttr()],
-            properties=properties,
-            regions=[Region(form.block)],
-            location=location,
-        )
-        try:
-            types = op.infer_types()
-        except VerifyException:
-            op.drop_all_references()  # The operands have no user that is nowhere.
-            raise
-        op.results = SSAValues(OpResult(type_, op, index) for index, type_ in enumerate(types))
-        return op
+        return cls.inferred(sources, properties, location, [Region(form.block)])
 
     def kinds(self) -> list[str]:
         """The kind of each dimension."""

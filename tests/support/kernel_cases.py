@@ -30,7 +30,7 @@ def product(rows: int, depth: int, columns: int, tolerance: float | None = None)
 
 
 SAME_NAMES = (
-    "softmax layer-normalization max-pool avg-pool lp-pool sum-pool max-pool-with-indices top-k pad gather "
+    "generic max-pool avg-pool lp-pool sum-pool max-pool-with-indices top-k pad gather "
     "gather-elements gather-nd scatter-elements reverse-sequence resize grid-sample deform-columns roi-align col2im "
     "sparse-lengths-sum non-zero unique non-max-suppression lstm-recurrence gru-recurrence rnn-recurrence lookup "
     "blockwise-matmul attention linear-attention shape"

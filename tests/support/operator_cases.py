@@ -11,12 +11,18 @@ from typing import Any
 import numpy as np
 from execute import Given, sample
 from operator_case import BATCH, OperatorCase, Properties
-from xdsl.dialects.builtin import f32, i8, i32
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, f32, i8, i32
+from xdsl.ir import Region
 
+from glow_mlir.dialects.affine_maps import maps_attribute
 from glow_mlir.dialects.element_types import ui8
+from glow_mlir.dialects.expressions import exp, reduce_max, reduce_sum
+from glow_mlir.dialects.generic_form import generic_form, operand_tensors
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.index_notation import Signature
 from glow_mlir.dialects.quant import uniform
 from glow_mlir.ir.universe import GLOW_UNIVERSE
+from glow_mlir.support.symbols import Size
 
 OPERATORS: dict[str, type[HighOp]] = {
     operator.name.removeprefix("glow_high."): operator
@@ -106,6 +112,18 @@ def recurrent(operator: str, gates: int, *states: np.ndarray) -> OperatorCase:
     return OperatorCase(OPERATORS[operator], operands, batch, {}, (1,))
 
 
+def stages_of_rows(batch: Size) -> dict[str, Any]:
+    """Rows less the largest element, weighed, and divided by the sum of that."""
+    x, weights = operand_tensors(notation := Signature.parse("x[i, k, j], w[i, j] -> y[i, k, j]"), [f32, f32])
+    weighed = exp(x - reduce_max(x, "j")) * weights
+    form = generic_form(notation, weighed / reduce_sum(weighed * weighed, "j"), [f32, f32], [(batch, 4, 9), (batch, 9)])
+    return {
+        "maps": maps_attribute(form.maps),
+        "iterators": ArrayAttr(map(StringAttr, form.kinds)),
+        "body": Region(form.block),
+    }
+
+
 def layer(operator: str, gates: int) -> OperatorCase:
     """A recurrent layer of five units and three steps, with its products."""
     weights, recurrence = close(1, gates * 5, 4), close(1, gates * 5, 5)
@@ -188,6 +206,7 @@ SUMS: list[OperatorCase] = [
     row("cum_prod", CUBE, axis=1, reverse=True),
     row("top_k", CUBE, axis=2, k=3),
     *(row(kind, CUBE) for kind in ("softmax", "log_softmax", "hardmax")),
+    OperatorCase(OPERATORS["generic"], [[CUBE, sample((BATCH, 9), seed=1)]], {0: 0}, stages_of_rows),
     row("layer_normalization", CUBE, sample((9,)), sample((9,), seed=1), epsilon=0.125),
     row("rms_normalization", CUBE, sample((9,)), epsilon=0.125),
     row("instance_normalization", IMAGE, *CHANNELS[:2], epsilon=0.125),
@@ -267,7 +286,7 @@ CASES: dict[str, OperatorCase] = {
 """Operator → its case."""
 
 WITHOUT_ONNX = frozenset(
-    "bit_cast integer_rescale tf_idf_vectorizer cum_prod sparse_lengths_sum deform_columns linear_attention "
+    "bit_cast generic integer_rescale tf_idf_vectorizer cum_prod sparse_lengths_sum deform_columns linear_attention "
     "blockwise_matmul blockwise_dequantize lstm_recurrence gru_recurrence rnn_recurrence".split()
 )
 """Operators for which the export has no words."""
