@@ -20,7 +20,7 @@ Arrays = dict[str, np.ndarray]
 _HINT = "a data set is a .npz file, or a folder of .npz files, .npy files or images"
 
 
-class Run(NamedTuple):
+class DatasetRun(NamedTuple):
     """The inputs of a run, and what share of the data set is used up with it."""
 
     inputs: Arrays
@@ -46,7 +46,7 @@ class Dataset:
         suffix = self.files[0].suffix.lower()
         return suffix if suffix in (".npz", ".npy") else ""
 
-    def runs(self, arguments: Sequence[Argument]) -> Iterator[Run]:
+    def runs(self, arguments: Sequence[Argument]) -> Iterator[DatasetRun]:
         """The runs for a session with those static `arguments`; raises `InputError` where the files do not fit them."""
         if not self.suffix:
             yield from self._of_images(arguments)
@@ -54,16 +54,16 @@ class Dataset:
         for number, file in enumerate(self.files):
             arrays = read_npz(file) if self.suffix == ".npz" else {_only(arguments, file).name: read_npy(file)}
             for inputs, share in _split(arrays, arguments, file):
-                yield Run(inputs, (number + share) / len(self.files))
+                yield DatasetRun(inputs, (number + share) / len(self.files))
 
-    def _of_images(self, arguments: Sequence[Argument]) -> Iterator[Run]:
+    def _of_images(self, arguments: Sequence[Argument]) -> Iterator[DatasetRun]:
         argument = _only(arguments, self.files[0])
         shape = argument.numbers
         size = shape[0] if shape else 1
         for begin in range(0, _whole(len(self.files), size, self.files[0].parent), size):
             images = [Image(file) for file in self.files[begin : begin + size]]
             batch = self.normalization.batch(images, shape, argument.numpy_dtype)
-            yield Run({argument.name: batch}, (begin + size) / len(self.files))
+            yield DatasetRun({argument.name: batch}, (begin + size) / len(self.files))
 
 
 def read_dataset(path: Path, normalization: Normalization) -> Dataset:

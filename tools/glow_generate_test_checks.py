@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from glow_mlir.errors import OptionError
 from glow_mlir.tools.command_line import EXIT_OK, new_parser, run_tool
 from glow_mlir.tools.option_arguments import names
-from glow_mlir.tools.test_checks import Run, generate, runs_of
+from glow_mlir.tools.test_checks import RunLine, generate, runs_of
 
 PROGRAM = "glow-generate-test-checks"
 DESCRIPTION = (
@@ -72,7 +72,7 @@ def check_runs(path: Path, text: str, prefixes: Sequence[str]) -> None:
             raise OptionError(f"no RUN line checks {prefix}", file=str(path), hint=f"it has {', '.join(sorted(known))}")
 
 
-def output_of(found: Run, path: Path, folder: Path) -> str:
+def output_of(found: RunLine, path: Path, folder: Path) -> str:
     """What the command of a RUN line prints, run by bash; raises `OptionError` where it fails."""
     values = {"%s": path.resolve(), "%S": path.resolve().parent, "%t": folder / f"{path.name}.tmp"}
     command = found.command

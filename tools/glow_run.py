@@ -65,11 +65,11 @@ class Section(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the tool; the exit code."""
-    return run_tool(PROGRAM, lambda arguments: Run(parse_arguments(arguments)).execute(), argv)
+    return run_tool(PROGRAM, lambda arguments: ModelRun(parse_arguments(arguments)).execute(), argv)
 
 
 @dataclass
-class Run:
+class ModelRun:
     """One run of the tool: its options, what it shows while it works, and what it has to report."""
 
     args: Namespace
@@ -82,7 +82,7 @@ class Run:
     """What a comparison shows of the compilation."""
     model: Any = None
     """The model as a session takes it, once it is prepared."""
-    other: Run | None = None
+    other: ModelRun | None = None
     """The second run of a comparison."""
     is_other: bool = False
     """Whether it is the second of a comparison, which writes no files."""
@@ -146,7 +146,7 @@ class Run:
             other = other_arguments(self.args.arguments, self.args.compare)
             # Standard input can be read once only.
             known = self.model if other.model == self.args.model else None
-            self.other = Run(other, self.progress, model=known, is_other=True)
+            self.other = ModelRun(other, self.progress, model=known, is_other=True)
             self.other._prepare()
         if self.args.check is not None:
             from glow_mlir.tools.layer_check import check_reference
@@ -290,7 +290,7 @@ class Run:
         inputs = self._inputs_of(session, given)
         return self._side(session, inputs, session.run(inputs))
 
-    def _compare(self, run: Run, given: Inputs, one: Side) -> None:
+    def _compare(self, run: ModelRun, given: Inputs, one: Side) -> None:
         """Compile and run the other one, and report both side by side."""
         from glow_mlir.ir.text import write_text
         from glow_mlir.pictures.page import Page

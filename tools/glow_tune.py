@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from glow_mlir.api.precision_trials import Trials
-    from glow_mlir.quantization.search import Search
+    from glow_mlir.quantization.search import PrecisionSearch
 
 PROGRAM = "glow-tune"
 DESCRIPTION = (
@@ -163,12 +163,12 @@ def read_labels(path: Path) -> np.ndarray:
     return found
 
 
-def search_of(args: Namespace, trials: Trials, progress: Progress) -> Search:
+def search_of(args: Namespace, trials: Trials, progress: Progress) -> PrecisionSearch:
     """
     The search that the options ask for, which tells of each trial; raises `ModelError` where nothing is to be chosen.
     """
     from glow_mlir.errors import ModelError
-    from glow_mlir.quantization.search import FULL, Choice, Loss, Search
+    from glow_mlir.quantization.search import FULL, Choice, Loss, PrecisionSearch
 
     def evaluate(choice: Choice) -> Loss:
         number = len(search.losses) + 1
@@ -177,7 +177,9 @@ def search_of(args: Namespace, trials: Trials, progress: Progress) -> Search:
 
     if not trials.units:
         raise ModelError("there is nothing to choose: no product in it can become narrower", file=args.model)
-    search = Search(trials.units, (*args.precisions, FULL), evaluate, trials.measure, args.max_loss / 100, args.trials)
+    search = PrecisionSearch(
+        trials.units, (*args.precisions, FULL), evaluate, trials.measure, args.max_loss / 100, args.trials
+    )
     limit = min(args.trials, search.most_trials())
     return search
 

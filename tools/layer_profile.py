@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glow_mlir.runtime.artifact import Step
+from glow_mlir.runtime.artifact import ProfiledStep
 from glow_mlir.runtime.machine_code import MachineEntry
 from glow_mlir.runtime.trace import CALLER, Event, lead
 from glow_mlir.tools.latency import Budget, Measurement, measure
@@ -90,7 +90,7 @@ class Profile:
     the end of the last one, as the clock and as the counter have it. What Python does is in both.
     """
 
-    steps: Sequence[Step]
+    steps: Sequence[ProfiledStep]
     stamps: np.ndarray
     measurement: Measurement
     anchor: Anchor

@@ -22,7 +22,7 @@ _WRAPPER = "builtin.module {"
 
 
 @dataclass(frozen=True)
-class Run:
+class RunLine:
     """A RUN line whose output FileCheck reads: its number, what runs in front of FileCheck, and the prefixes."""
 
     line: int
@@ -38,9 +38,9 @@ class Chunk:
     lines: list[str] = field(default_factory=list[str])
 
 
-def runs_of(text: str) -> list[Run]:
+def runs_of(text: str) -> list[RunLine]:
     """The RUN lines that end in FileCheck, with lines that a backslash continues in one."""
-    found: list[Run] = []
+    found: list[RunLine] = []
     begun, first = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
         if (match := _RUN.search(line)) is None:
@@ -52,7 +52,7 @@ def runs_of(text: str) -> list[Run]:
         command, _, last = begun.rpartition("|")
         if command and (check := _FILECHECK.match(last)) is not None:
             names = [name for option in _PREFIX.finditer(check["options"]) for name in option["names"].split(",")]
-            found.append(Run(first, command.strip(), tuple(names or ["CHECK"])))
+            found.append(RunLine(first, command.strip(), tuple(names or ["CHECK"])))
         begun, first = "", 0
     return found
 
@@ -192,7 +192,7 @@ def _escaped(text: str) -> str:
     return _SPECIAL.sub(lambda found: "{{" + "".join(f"\\{char}" for char in found[0]) + "}}", text)
 
 
-Runner = Callable[[Run], str]
+Runner = Callable[[RunLine], str]
 """Runs what stands in front of FileCheck in a RUN line; what it prints."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from glow_mlir.pictures.charts import Dot, document, paragraph, scatter, table
 from glow_mlir.quantization.noise import decibels
-from glow_mlir.quantization.search import Loss, Point, Search
+from glow_mlir.quantization.search import Loss, Point, PrecisionSearch
 from glow_mlir.tools.tables import Alignment, print_table
 
 COLUMNS: dict[str, Alignment] = {
@@ -30,7 +30,7 @@ MARK = "*"
 class TuningReport:
     """A search that is done, the best choice, and what the loss is one of: `accuracy`, `amplitude`, `elements`."""
 
-    search: Search
+    search: PrecisionSearch
     best: Point
     model: str
     measure: str

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
 
-from glow_mlir.analysis.program import Program, Step
+from glow_mlir.analysis.program import Program, ScheduledStep
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.base import HighOp, operand_spans
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp
@@ -109,7 +109,7 @@ class _Model:
         if root not in self.outside and bytes_of(root) == bytes_of(value) and root is not self._root(target):
             self.host[root] = target
 
-    def _step(self, op: Operation, buffers: dict[SSAValue, int], first: list[Operation]) -> Step:
+    def _step(self, op: Operation, buffers: dict[SSAValue, int], first: list[Operation]) -> ScheduledStep:
         operands = list(operands_of(op))
         before = [self.place[value.owner] for value in operands]
         writes = [self._root(result) for result in op.results]
@@ -117,7 +117,7 @@ class _Model:
         pairs = [(self._root(result), self._root(operand)) for result, operand in in_place_pairs(op)]
         if op.has_trait(IsTerminator):  # What a region yields comes last.
             before += range(len(self.ops) - 1)
-        return Step(
+        return ScheduledStep(
             before=tuple(dict.fromkeys([*before, *(self.place[earlier] for earlier in first)])),
             writes=tuple(dict.fromkeys(buffers[root] for root in writes if root in buffers)),
             reads=tuple(dict.fromkeys(buffers[root] for root in reads if root in buffers)),

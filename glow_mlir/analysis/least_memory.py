@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from glow_mlir.analysis.order_search import Buffers, Segment, search
-from glow_mlir.analysis.program import Order, Program, Step, child_size_order, peaks, topological_order
+from glow_mlir.analysis.program import Order, Program, ScheduledStep, child_size_order, peaks, topological_order
 
 WINDOW = 32
 """Steps that are searched at once where a segment is too long."""
@@ -86,11 +86,11 @@ class Groups:
         self.program = Program([self._merged(members) for members in self.members], program.sizes)
         self.order: Order = list(range(len(self.members)))
 
-    def _merged(self, members: list[int]) -> Step:
+    def _merged(self, members: list[int]) -> ScheduledStep:
         steps = [self.source.steps[number] for number in members]
         before = [self.group[earlier] for step in steps for earlier in step.before if earlier not in self.free]
         home = self.group[members[0]]
-        return Step(
+        return ScheduledStep(
             before=tuple(dict.fromkeys(earlier for earlier in before if earlier != home)),
             writes=tuple(dict.fromkeys(buffer for step in steps for buffer in step.writes)),
             reads=tuple(dict.fromkeys(buffer for step in steps for buffer in step.reads)),

@@ -230,7 +230,7 @@ class OutOfWorkError(Exception):
 
 
 @dataclass
-class Search:
+class OrderSearch:
     """One search of a segment; peaks up to `floor` are as good as any."""
 
     segment: Segment
@@ -314,7 +314,7 @@ class Search:
 
 def search(segment: Segment, floor: int, allowed: int) -> int:
     """Improve the best order of a segment where its peak is above `floor`; returns the transitions tried."""
-    attempt = Search(segment, floor, segment.peak, min(EXACT_WORK, allowed))
+    attempt = OrderSearch(segment, floor, segment.peak, min(EXACT_WORK, allowed))
     try:
         attempt.exact()
         return attempt.work
@@ -324,7 +324,7 @@ def search(segment: Segment, floor: int, allowed: int) -> int:
         lowest = floor
         while lowest < segment.peak:
             limit = (lowest + segment.peak) // 2
-            attempt = Search(segment, limit, limit + 1, allowed - work)
+            attempt = OrderSearch(segment, limit, limit + 1, allowed - work)
             try:
                 found = attempt.beam(width)
             except OutOfWorkError:

@@ -11,7 +11,7 @@ Order = list[int]
 
 
 @dataclass(frozen=True)
-class Step:
+class ScheduledStep:
     """One operation: what must come before it, and the buffers that it uses."""
 
     before: tuple[int, ...] = ()
@@ -34,7 +34,7 @@ class Program:
     A buffer lives from the first step that writes it to the last that writes or reads it, both included.
     """
 
-    steps: Sequence[Step]
+    steps: Sequence[ScheduledStep]
     sizes: Sequence[int]
     roots: Sequence[int] = ()
     """Where Glow's orders begin to walk; empty for all steps that nothing waits for."""
@@ -89,7 +89,9 @@ def peaks(program: Program, order: Sequence[int]) -> list[int]:
     return found
 
 
-def shared_bytes(step: Step, sizes: Sequence[int], opening: Iterable[int], closing: Iterable[int]) -> Iterator[int]:
+def shared_bytes(
+    step: ScheduledStep, sizes: Sequence[int], opening: Iterable[int], closing: Iterable[int]
+) -> Iterator[int]:
     """What `step` saves by computing in place: the size of each opening buffer that takes a closing one's place."""
     free, taken = set(opening), set(closing)
     for written, read in step.shares:

@@ -41,7 +41,7 @@ from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.text import verify_module
 from glow_mlir.ir.traversal import operations, own_operations
-from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure, Manifest, StateValue, Step
+from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure, Manifest, ProfiledStep, StateValue
 from glow_mlir.runtime.machine_code import aligned
 from glow_mlir.runtime.shared_constants import is_shared
 from glow_mlir.support.collector import without_collector
@@ -51,7 +51,9 @@ from glow_mlir.transforms.allocate import rounded
 def build_entry(function: FuncOp, profile: bool, code: int, emission: GlowLowToLlvmPass) -> Entry:
     """How to call an allocated function, whose machine code `emission` leads to, in the object file of that number."""
     steps = [
-        Step(getattr(op.properties.get("kernel"), "data", ""), op.name.split(".")[1], location_name(op.location))
+        ProfiledStep(
+            getattr(op.properties.get("kernel"), "data", ""), op.name.split(".")[1], location_name(op.location)
+        )
         for op in executed(function)
     ]
     target = function.target

@@ -62,7 +62,7 @@ class Buffer:
 
 
 @dataclass(frozen=True)
-class Step:
+class DrawnStep:
     """One instruction, branch or loop: its kernel, the bytes it reads and writes, and the nodes it comes from."""
 
     kind: str
@@ -85,7 +85,7 @@ class Memory:
     constants: int
     peak: int
     buffers: tuple[Buffer, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[DrawnStep, ...]
 
 
 def memory_of(module: ModuleOp, entry: str = ENTRY) -> Memory | None:
@@ -97,7 +97,7 @@ def memory_of(module: ModuleOp, entry: str = ENTRY) -> Memory | None:
 
 def function_memory(function: FuncOp) -> Memory:
     """The memory of an allocated function."""
-    steps: list[Step] = []
+    steps: list[DrawnStep] = []
     lives: dict[SSAValue, tuple[int, int]] = {}
     writers: dict[SSAValue, Instruction] = {}
     depths: dict[Block, int] = {function.block: 0}
@@ -113,7 +113,7 @@ def function_memory(function: FuncOp) -> Memory:
         elif isinstance(op, DeallocOp):
             lives[op.buffer] = (lives[op.buffer][0], len(steps))
         elif isinstance(op, RegionOp):
-            steps.append(Step(kind_of(op), family_of(op), "", 0, location_names(op.location), depth))
+            steps.append(DrawnStep(kind_of(op), family_of(op), "", 0, location_names(op.location), depth))
         elif isinstance(op, Instruction):
             steps.append(step_of(op, depth))
             for qualifier, value in op.uses():
@@ -153,10 +153,10 @@ def _number(attribute: object) -> int:
     return attribute.value.data if isinstance(attribute, IntegerAttr) else 0
 
 
-def step_of(op: Instruction, depth: int) -> Step:
+def step_of(op: Instruction, depth: int) -> DrawnStep:
     """What the table says of an instruction in so many branches and loops."""
     kernel = getattr(op.properties.get("kernel"), "data", "")
-    return Step(kind_of(op), family_of(op), kernel, bytes_moved(op), location_names(op.location), depth)
+    return DrawnStep(kind_of(op), family_of(op), kernel, bytes_moved(op), location_names(op.location), depth)
 
 
 def buffer_of(value: SSAValue, writer: Instruction | None, begin: int, end: int) -> Buffer:

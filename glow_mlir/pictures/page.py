@@ -15,7 +15,7 @@ from glow_mlir.driver.pass_counts import PassCount
 from glow_mlir.pictures.colours import COLOURS, meaning_of
 from glow_mlir.pictures.graph import ENTRY, PASSIVE, Graph, Node
 from glow_mlir.pictures.layout import layered
-from glow_mlir.pictures.memory import Memory, Step
+from glow_mlir.pictures.memory import DrawnStep, Memory
 from glow_mlir.support.short_names import short_names
 
 PACKAGE = "glow_mlir.pictures"
@@ -152,7 +152,7 @@ Measured = tuple[float, float] | tuple[None, None]
 """The median and the least microseconds of a step, if it was measured."""
 
 
-def step_times(steps: Sequence[Step], times: Sequence[StepTime]) -> list[Measured]:
+def step_times(steps: Sequence[DrawnStep], times: Sequence[StepTime]) -> list[Measured]:
     """The times of each step that is in no branch or loop; none where these are not what was measured."""
     outer = [number for number, step in enumerate(steps) if not step.depth]
     found: list[Measured] = [(None, None)] * len(steps)

@@ -91,7 +91,7 @@ class _ExhaustedError(Exception):
 
 
 @dataclass
-class Search:
+class PrecisionSearch:
     """
     A search among the precisions of some units, the narrowest first and f32 last, for the fastest choice that loses no
     more than `max_loss`.

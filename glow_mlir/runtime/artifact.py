@@ -58,7 +58,7 @@ class Binding:
 
 
 @dataclass(frozen=True)
-class Step:
+class ProfiledStep:
     """One instruction of the entry, for profiles: its kernel, its kind, and the ONNX nodes it comes from."""
 
     kernel: str
@@ -101,7 +101,7 @@ class Entry:
     """
     threads: int = 1
     """For how many threads instructions are cut into parts; 1 where none is."""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ProfiledStep, ...] = ()
     symbols: tuple[Symbol, ...] = ()
     """
     The symbols in the sizes of bindings. A pointer behind those of the bindings has their values, an int64 each; the
@@ -118,7 +118,7 @@ class Entry:
         tuples: dict[str, Any] = {
             "bindings": tuple(Binding(**_with_sizes(item)) for item in data["bindings"]),
             "symbols": tuple(Symbol(**item) for item in data["symbols"]),
-            "steps": tuple(Step(**item) for item in data["steps"]),
+            "steps": tuple(ProfiledStep(**item) for item in data["steps"]),
             "features": tuple(data["features"]),
             "failures": tuple(Failure(**item) for item in data["failures"]),
             "writes": tuple(data["writes"]),

@@ -59,7 +59,7 @@ class TabulateCodes(Pattern):
     def match_and_rewrite(self, op: QuantizeOp, rewriter: Rewriter, /) -> None:
         if byte_width(op.to) > 1 or not isinstance(op.to, UniformQuantizedType):
             return
-        search = Search(rewriter.storage)
+        search = OriginSearch(rewriter.storage)
         code = search.origin(op.result)
         if code is None or code is op.result or sizes_of(code) != sizes_of(op.result):
             return
@@ -73,7 +73,7 @@ class TabulateCodes(Pattern):
 
 
 @dataclass
-class Search:
+class OriginSearch:
     """Looks for the one value of 8 bits from which elementwise operators compute others."""
 
     storage: Storage

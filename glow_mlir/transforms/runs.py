@@ -76,7 +76,7 @@ class Buffers:
 
 
 @dataclass(eq=False)
-class Run:
+class ElementwiseRun:
     """
     Elementwise instructions over one index space; `splats` has the known contents of the block.
 
@@ -184,7 +184,7 @@ class Run:
         ]
 
 
-def merged(runs: Sequence[Run], most: int) -> Run | None:
+def merged(runs: Sequence[ElementwiseRun], most: int) -> ElementwiseRun | None:
     """One run of the members of several; `None` where it would be too large."""
     first = runs[0]
     if len(runs) == 1:
@@ -192,7 +192,7 @@ def merged(runs: Sequence[Run], most: int) -> Run | None:
     buffers = sum(len(run.sources) + len(run.written) for run in runs)
     if sum(len(run.members) for run in runs) >= most or buffers >= MOST_BUFFERS:
         return None
-    union = Run(first.block, first.space, first.splats, first.buffers)
+    union = ElementwiseRun(first.block, first.space, first.splats, first.buffers)
     for time, op in sorted((item for run in runs for item in run.members), key=lambda item: item[0]):
         union.add(time, op)
     return union

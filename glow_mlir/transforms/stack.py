@@ -26,7 +26,7 @@ from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import fuse_locations, low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
 from glow_mlir.transforms.open_runs import OpenRuns
-from glow_mlir.transforms.runs import MOST_MEMBERS, Buffers, Place, Run, Use, merged, splat_behind
+from glow_mlir.transforms.runs import MOST_MEMBERS, Buffers, ElementwiseRun, Place, Use, merged, splat_behind
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ class Stacking:
                 self.open.drop(old)
         self.open.add(run, time, op)
 
-    def _new_run(self, op: DerivedInstruction) -> Run:
+    def _new_run(self, op: DerivedInstruction) -> ElementwiseRun:
         """A run without members for an instruction."""
-        return Run(self.block, sizes_of(op.outputs()[0]), self.splats, self.buffers)
+        return ElementwiseRun(self.block, sizes_of(op.outputs()[0]), self.splats, self.buffers)
 
-    def _close(self, uses: Sequence[Use], kept: Sequence[Run]) -> None:
+    def _close(self, uses: Sequence[Use], kept: Sequence[ElementwiseRun]) -> None:
         """Emit the runs, but for those `kept`, that come before an instruction with these uses."""
         for run in self.open.conflicting(uses):
             if run not in kept:
@@ -135,7 +135,7 @@ def written_roots(op: Operation) -> set[SSAValue]:
 class StackBuilder:
     """Builds the stack of a run."""
 
-    run: Run
+    run: ElementwiseRun
     registers: dict[Place, SSAValue] = field(default_factory=dict[Place, SSAValue])
     constants: dict[tuple[object, object], SSAValue] = field(default_factory=dict[tuple[object, object], SSAValue])
 
@@ -185,7 +185,7 @@ def as_signless(attribute: Attribute, type_: Attribute) -> Attribute:
     return IntegerAttr(number - (1 << width) if width > 1 and number >> (width - 1) else number, integer)
 
 
-def emit_stack(run: Run) -> None:
+def emit_stack(run: ElementwiseRun) -> None:
     """Replace a run by its stack, in the place of its last member."""
     _, last = run.members[-1]
     block = last.parent_block()

@@ -74,10 +74,10 @@ def chains_of(function: FuncOp, storage: Storage) -> Iterator[Chain]:
     target = function.target
     backend = get_backend(target.backend)
     if target.limits.ram_bytes:
-        yield from Search(function.block, backend, storage, target, least=0, must_be_best=False).fitting(function)
+        yield from ChainSearch(function.block, backend, storage, target, least=0, must_be_best=False).fitting(function)
     elif target.l2_bytes:
         for block in blocks(function):
-            yield from Search(block, backend, storage, target, target.l2_bytes).chains()
+            yield from ChainSearch(block, backend, storage, target, target.l2_bytes).chains()
 
 
 def stage_of(op: Operation) -> LineStage | None:
@@ -143,7 +143,7 @@ def _between(first: Operation, last: Operation) -> list[Operation]:
 
 
 @dataclass(frozen=True)
-class Search:
+class ChainSearch:
     """The search for chains in one block."""
 
     block: Block

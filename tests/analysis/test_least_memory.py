@@ -10,7 +10,7 @@ import pytest
 from breadth import examples
 
 from glow_mlir.analysis.least_memory import least_memory_order
-from glow_mlir.analysis.program import Order, Program, Step, child_size_order, peak, topological_order
+from glow_mlir.analysis.program import Order, Program, ScheduledStep, child_size_order, peak, topological_order
 
 GRAPHS = examples(200)
 SMALL = 12
@@ -25,12 +25,12 @@ def random_program(seed: int, count: int, sharing: bool) -> Program:
     """
     draw = random.Random(seed)
     reach = draw.choice([3, 6, count])
-    steps: list[Step] = []
+    steps: list[ScheduledStep] = []
     sizes = [draw.randint(1, 100) for _ in range(count)]
     for number in range(count):
         candidates = range(max(0, number - reach), number)
         operands = tuple(draw.sample(candidates, min(len(candidates), draw.choice([0, 1, 1, 1, 2, 2, 3]))))
-        steps.append(Step(before=operands, writes=(number,), reads=operands, result_bytes=sizes[number]))
+        steps.append(ScheduledStep(before=operands, writes=(number,), reads=operands, result_bytes=sizes[number]))
     return shared(Program(steps, sizes), draw) if sharing else Program(steps, sizes)
 
 
@@ -92,7 +92,7 @@ def exhaustive_peak(program: Program) -> int:
     return min(level.values())
 
 
-def saving(program: Program, step: Step, fresh: set[int], dying: set[int]) -> int:
+def saving(program: Program, step: ScheduledStep, fresh: set[int], dying: set[int]) -> int:
     """The bytes that a step with one result saves in place."""
     fits = [w for w, r in step.shares if w in fresh and r in dying and program.sizes[w] <= program.sizes[r]]
     return program.sizes[fits[0]] if fits else 0
@@ -154,20 +154,22 @@ def test_chains_and_wide_graphs_are_ordered_in_linear_work(monkeypatch: pytest.M
 
     monkeypatch.setattr(Segment, "cost", counted)
     count = 2000
-    chain = Program([Step((n - 1,) if n else (), (n,), (n - 1,) if n else ()) for n in range(count)], [8] * count)
+    chain = Program(
+        [ScheduledStep((n - 1,) if n else (), (n,), (n - 1,) if n else ()) for n in range(count)], [8] * count
+    )
     start = time.perf_counter()
     assert peak(chain, least_memory_order(chain)) == 16
     print(f"\n{len(searched)} transitions and {time.perf_counter() - start:.3f} s for a chain of {count} steps")
     assert len(searched) <= 3 * count
     searched.clear()
     ends = tuple(range(count))
-    wide = Program([*(Step((), (n,)) for n in ends), Step(ends, (count,), ends)], [8] * (count + 1))
+    wide = Program([*(ScheduledStep((), (n,)) for n in ends), ScheduledStep(ends, (count,), ends)], [8] * (count + 1))
     assert peak(wide, least_memory_order(wide)) == 8 * (count + 1)
     assert len(searched) <= 2 * least_memory.WORK
 
 
 def test_preferences_that_contradict_each_other_are_left_out() -> None:
-    steps = [Step(writes=(0,)), Step(writes=(1,))]
+    steps = [ScheduledStep(writes=(0,)), ScheduledStep(writes=(1,))]
     program = Program(steps, [1, 1], preferences=[(0, 1), (1, 0)])
     assert sorted(least_memory_order(program)) == [0, 1]
 

@@ -25,7 +25,7 @@ from glow_mlir.driver.pipelines import Stage
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.pictures.graph import PASSIVE, Edge, Graph, Node, graph_of
-from glow_mlir.pictures.memory import Buffer, Memory, Step, memory_of
+from glow_mlir.pictures.memory import Buffer, DrawnStep, Memory, memory_of
 from glow_mlir.pictures.page import Page, Row, Shown, StepTime
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def test_legend_has_the_lines(tab: Tab, pages: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(("least", "is_disturbed"), [(9.0, False), (4.0, True)])
 def test_disturbed_measurements_are_told(tab: Tab, tmp_path: Path, least: float, is_disturbed: bool) -> None:
-    memory = Memory("@main", 16, 16, 0, 0, (), (Step("matmul", "linear", "matmul", 16, ("n",)),))
+    memory = Memory("@main", 16, 16, 0, 0, (), (DrawnStep("matmul", "linear", "matmul", 16, ("n",)),))
     file = tmp_path / "times.html"
     file.write_text(Page("times", [Shown("", memory, times=[StepTime("matmul", 10.0, least)])]).html())
     visit(tab, file.as_uri())
@@ -425,7 +425,7 @@ def test_a_graph_of_5000_nodes_is_drawn(tab: Tab, tmp_path: Path) -> None:
 def test_narrow_buffers_keep_their_colours(tab: Tab, tmp_path: Path) -> None:
     count = 1200
     lives = [Buffer("", "matmul", "linear", (), "4 f32", 0, 16, step, step + 1, ()) for step in range(count)]
-    steps = (Step("matmul", "linear", "matmul", 16, ()),) * count
+    steps = (DrawnStep("matmul", "linear", "matmul", 16, ()),) * count
     file = tmp_path / "narrow.html"
     file.write_text(Page("narrow", [Shown("", Memory("@main", 16, 16, 0, 0, tuple(lives), steps))]).html())
     visit(tab, file.as_uri())

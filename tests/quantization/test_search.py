@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from glow_mlir.quantization.search import CODES, FULL, Choice, Loss, Search, Speed, Unit
+from glow_mlir.quantization.search import CODES, FULL, Choice, Loss, PrecisionSearch, Speed, Unit
 
 SHARES: Mapping[str, float] = {"int8": 1.0, "bf16": 0.1, "f32": 0.0}
 """Precision → the share of the noise of a unit in codes that it has in that."""
@@ -42,8 +42,8 @@ class Model:
         seconds = sum(self.times[precision] for precision in precisions)
         return Speed(self.times[FULL] * len(precisions) / seconds, seconds)
 
-    def search(self, max_loss: float, precisions: Sequence[str] = tuple(SHARES), trials: int = 1000) -> Search:
-        return Search(self.units(), precisions, self.evaluate, self.measure, max_loss, trials)
+    def search(self, max_loss: float, precisions: Sequence[str] = tuple(SHARES), trials: int = 1000) -> PrecisionSearch:
+        return PrecisionSearch(self.units(), precisions, self.evaluate, self.measure, max_loss, trials)
 
 
 def noises(count: int, seed: int) -> list[float]:

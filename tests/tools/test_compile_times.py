@@ -23,7 +23,7 @@ from in_process import run_tool
 from glow_mlir import InferenceSession
 from glow_mlir.driver.compile_times import FIRST_RUN, PYTHON, CompileTimes
 from glow_mlir.driver.pipelines import Stage
-from glow_mlir.runtime.artifact import Step
+from glow_mlir.runtime.artifact import ProfiledStep
 from glow_mlir.support.import_clock import ImportClock
 from glow_mlir.tools import glow_opt, glow_run
 from glow_mlir.tools.latency import Measurement
@@ -160,7 +160,7 @@ def profile_of(stamps: list[list[int]], latencies: list[int]) -> Profile:
     """A profile of calls with those counters, which count nanoseconds, and latencies in nanoseconds."""
     begins = np.cumsum([0, *latencies[:-1]])
     ends = begins + np.array(latencies)
-    steps = [Step("kernel", "op", f"node{number}") for number in range(len(stamps[0]) - 1)]
+    steps = [ProfiledStep("kernel", "op", f"node{number}") for number in range(len(stamps[0]) - 1)]
     # The anchor makes a cycle one nanosecond.
     anchor = Anchor(0, stamps[-1][-1] - int(ends[-1]))
     spans = np.zeros((len(stamps), len(steps), 1, 2), np.int64)

@@ -13,7 +13,7 @@ from in_process import find_tool, run_tool
 from run_lines import parse_pipeline, substitute
 from shell import run_pipeline
 
-from glow_mlir.tools.test_checks import Run, generate, runs_of
+from glow_mlir.tools.test_checks import RunLine, generate, runs_of
 
 SAMPLE = [
     "transforms/canonicalize.mlir",
@@ -26,7 +26,7 @@ SAMPLE = [
 """Tests with nested regions, several modules, several prefixes, and functions that passes add or remove."""
 
 
-def run(found: Run, path: Path, folder: Path) -> str:
+def run(found: RunLine, path: Path, folder: Path) -> str:
     """What a RUN line prints, in this process."""
     outcome = run_pipeline(parse_pipeline(substitute(found.command, path, folder / "t")), folder)
     assert outcome.code == 0, outcome.stderr
@@ -45,7 +45,7 @@ def test_checks_hold_for_the_output_and_for_no_other(name: str, tmp_path: Path) 
     path = FILECHECK_ROOT / name
     outputs: dict[str, str] = {}
 
-    def runner(found: Run) -> str:
+    def runner(found: RunLine) -> str:
         outputs[found.prefixes[0]] = output = run(found, path, tmp_path)
         return output
 
@@ -118,7 +118,7 @@ def test_brackets_of_literals_are_no_patterns(tmp_path: Path) -> None:
 
 def test_run_lines_are_read_as_lit_reads_them() -> None:
     text = "// RUN: a %s \\\n// RUN:   -x | filecheck %s --check-prefixes=A,B\n// RUN: b | cat\n// RUN: c|filecheck %s"
-    assert runs_of(text) == [Run(1, "a %s -x", ("A", "B")), Run(4, "c", ("CHECK",))]
+    assert runs_of(text) == [RunLine(1, "a %s -x", ("A", "B")), RunLine(4, "c", ("CHECK",))]
 
 
 @pytest.mark.parametrize(

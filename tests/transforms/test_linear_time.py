@@ -29,7 +29,7 @@ from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import high_functions, low_functions
 from glow_mlir.ir.text import parse_module
 from glow_mlir.transforms import eliminate_copies, verify_low
-from glow_mlir.transforms.runs import MOST_BUFFERS, MOST_MEMBERS, Run
+from glow_mlir.transforms.runs import MOST_BUFFERS, MOST_MEMBERS, ElementwiseRun
 from glow_mlir.transforms.schedule import schedule_block
 from glow_mlir.transforms.stack import stack_block
 from glow_mlir.transforms.verify_low import VerifyLowPass
@@ -160,8 +160,8 @@ def test_work_on_parts_of_a_buffer_is_linear(row: bool, monkeypatch: pytest.Monk
         return counted
 
     for owner, name in (
-        (Run, "accepts"),
-        (Run, "conflicts"),
+        (ElementwiseRun, "accepts"),
+        (ElementwiseRun, "conflicts"),
         (eliminate_copies, "regions_overlap"),
         (accesses, "regions_overlap"),
     ):

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from glow_mlir.runtime.artifact import Step
+from glow_mlir.runtime.artifact import ProfiledStep
 from glow_mlir.runtime.machine_code import MachineEntry
 from glow_mlir.runtime.trace import lead
 from glow_mlir.support.cancellation import held
@@ -35,7 +35,7 @@ class _Call:
 
     begin: int
     end: int
-    steps: Sequence[Step]
+    steps: Sequence[ProfiledStep]
     stamps: np.ndarray
 
 

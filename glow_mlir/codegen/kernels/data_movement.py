@@ -125,7 +125,7 @@ class TileKernel(Kernel[ops.TileOp]):
 
 
 @dataclass(frozen=True)
-class Run:
+class EvenSteps:
     """Places along an axis of a target, and the evenly spaced places of the source that go there."""
 
     target: Index
@@ -134,16 +134,16 @@ class Run:
     step: int
 
 
-def runs(places: Sequence[int]) -> list[Run]:
+def runs(places: Sequence[int]) -> list[EvenSteps]:
     """Split places of a source into evenly spaced runs."""
-    found: list[Run] = []
+    found: list[EvenSteps] = []
     start = 0
     while start < len(places):
         stop = start + 1
         step = places[stop] - places[start] if stop < len(places) else 1
         while stop < len(places) and places[stop] - places[stop - 1] == step:
             stop += 1
-        found.append(Run(start, stop - start, places[start], step))
+        found.append(EvenSteps(start, stop - start, places[start], step))
         start = stop
     return found
 
@@ -192,7 +192,7 @@ class PadKernel(Kernel[ops.PadOp]):
             fill_box(b, shape, Box(result, result.strides, offset), value, call.share("lines"))
 
 
-def _runs_along(size: Index, width: tuple[int, int], mode: str) -> list[Run]:
+def _runs_along(size: Index, width: tuple[int, int], mode: str) -> list[EvenSteps]:
     """The runs of a padded axis; where its size is known at run time only, the border is no wider than that."""
     if isinstance(size, int):
         return runs(_places(size, width, mode))
@@ -203,7 +203,11 @@ def _runs_along(size: Index, width: tuple[int, int], mode: str) -> list[Run]:
         "wrap": (size - before, 0, 1),
     }
     front, back, step = starts[mode]
-    found = [Run(0, before, front, step), Run(before, size, 0, 1), Run(size + before, after, back, step)]
+    found = [
+        EvenSteps(0, before, front, step),
+        EvenSteps(before, size, 0, 1),
+        EvenSteps(size + before, after, back, step),
+    ]
     return [run for run in found if not isinstance(run.count, int) or run.count]
 
 
@@ -213,7 +217,7 @@ def _places(size: int, width: tuple[int, int], mode: str) -> list[int]:
     return [int(place) for place in pad(np.arange(size), width, mode=mode)]
 
 
-def copy_runs(call: KernelCall, box: Sequence[Run], result: Operand, source: Operand) -> None:
+def copy_runs(call: KernelCall, box: Sequence[EvenSteps], result: Operand, source: Operand) -> None:
     """Copy one run along each axis."""
     into = linear([run.target for run in box], result.strides)
     out_of = linear([run.source for run in box], source.strides)

@@ -155,7 +155,7 @@ UnitCode = Callable[[Index, Index, Index, int], None]
 
 
 @dataclass(frozen=True)
-class Step:
+class RecurrentStep:
     """What the code of one step refers to: the states before it are read, others written."""
 
     call: KernelCall
@@ -316,7 +316,7 @@ class RecurrenceKernel(Kernel):
         """The scalar code of a step."""
 
     @abstractmethod
-    def step(self, step: Step) -> None:
+    def step(self, step: RecurrentStep) -> None:
         """Emit one step."""
 
     def at_once(self, op: Recurrence) -> int:
@@ -368,7 +368,7 @@ class RecurrenceKernel(Kernel):
 
         def one(number: Value) -> None:
             time = b.index(steps - 1) - number if flag(op.reverse) else number
-            self.step(Step(call, plan, functions, batch, time, number, packed))
+            self.step(RecurrentStep(call, plan, functions, batch, time, number, packed))
 
         if call.runs("begin"):
             _copy_rows(call, plan, call.one("initial_h"), states)
@@ -418,7 +418,7 @@ class LstmRecurrenceKernel(RecurrenceKernel):
 
         return [ScalarFunction.of(cell, count, _element(op))]
 
-    def step(self, step: Step) -> None:
+    def step(self, step: RecurrentStep) -> None:
         b, hidden, peepholes = step.b, step.plan.hidden, step.call.maybe("peepholes")
 
         def cell(n: Index, unit: Index, j: Index, lanes: int) -> None:
@@ -453,7 +453,7 @@ class GruRecurrenceKernel(RecurrenceKernel):
         gru = cast(GruRecurrenceOp, op)
         return [ScalarFunction.of(gru.gate, 1, _element(op)), ScalarFunction.of(gru.blend, 3, _element(op))]
 
-    def step(self, step: Step) -> None:
+    def step(self, step: RecurrentStep) -> None:
         bias = step.call.maybe("bias")
         if bias is not None:
             self._reset_product(step, Row.of(bias))
@@ -463,7 +463,7 @@ class GruRecurrenceKernel(RecurrenceKernel):
         if step.call.runs("candidate"):
             self._candidate(step)
 
-    def _reset_product(self, step: Step, bias: Row) -> None:
+    def _reset_product(self, step: RecurrentStep, bias: Row) -> None:
         """All gates at once: the reset gate multiplies the product of the candidate."""
         b, hidden, (gate, blend) = step.b, step.plan.hidden, step.functions
 
@@ -476,7 +476,7 @@ class GruRecurrenceKernel(RecurrenceKernel):
 
         step.compute(unit_code)
 
-    def _gates(self, step: Step) -> None:
+    def _gates(self, step: RecurrentStep) -> None:
         """The update gate, and the state times the reset gate, for all units."""
         b, (gate, _) = step.b, step.functions
 
@@ -487,7 +487,7 @@ class GruRecurrenceKernel(RecurrenceKernel):
 
         step.compute(unit_code, panels=(0, 1), axis="gates")
 
-    def _candidate(self, step: Step) -> None:
+    def _candidate(self, step: RecurrentStep) -> None:
         """The new state, from the product with the state times the reset gate."""
         b, hidden, (_, blend) = step.b, step.plan.hidden, step.functions
 
@@ -510,7 +510,7 @@ class RnnRecurrenceKernel(RecurrenceKernel):
     def functions(self, op: Recurrence) -> list[ScalarFunction]:
         return [ScalarFunction.of(cast(RnnRecurrenceOp, op).cell, 1, _element(op))]
 
-    def step(self, step: Step) -> None:
+    def step(self, step: RecurrentStep) -> None:
         def unit_code(n: Index, unit: Index, j: Index, lanes: int) -> None:
             (h,) = step.functions[0](step.b, step.gate_sum(n, 0, unit, j, lanes))
             step.finish(n, unit, h)
