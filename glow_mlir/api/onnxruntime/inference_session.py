@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.model_session import ModelSession
-from glow_mlir.api.onnxruntime.call_profile import CallProfile
 from glow_mlir.api.onnxruntime.messages import is_telling, telling
 from glow_mlir.api.onnxruntime.model_configuration import add_carried_options, is_asked_for
 from glow_mlir.api.onnxruntime.model_metadata import ModelMetadata, model_metadata
@@ -22,7 +21,6 @@ from glow_mlir.api.onnxruntime.run_options import RunOptions
 from glow_mlir.api.onnxruntime.session_arguments import given_keywords, keywords_of, model_of, providers_of, settings_of
 from glow_mlir.api.onnxruntime.session_facade import Result, SessionFacade
 from glow_mlir.api.onnxruntime.session_options import SessionOptions
-from glow_mlir.api.onnxruntime.session_page import session_page
 from glow_mlir.api.optimized_model import write_optimized
 from glow_mlir.api.reopening import Recipe, kept_model
 from glow_mlir.api.session_entry import SessionEntry
@@ -36,6 +34,7 @@ from glow_mlir.support.symbols import Dimension
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from glow_mlir.api.onnxruntime.call_profile import CallProfile
     from glow_mlir.driver.compiler import Observer
     from glow_mlir.driver.pipelines import PassObserver, Pipeline
     from glow_mlir.frontends.onnx.importer import ModelSource
@@ -145,7 +144,7 @@ class InferenceSession(SessionFacade):
             if settings.optimized_model_filepath:
                 write_optimized(model, self.options, settings.external_form, self._model_path)
         self._settings = settings
-        self._profile = CallProfile(settings.profile_file_prefix, start) if settings.enable_profiling else None
+        self._profile = _call_profile(settings, start)
         self._is_watched = self._profile is not None or is_telling(settings) or bool(self._compiled.time_limit)
 
     def _check_profile(self) -> None:
@@ -172,6 +171,8 @@ class InferenceSession(SessionFacade):
 
     def _repr_html_(self) -> str:
         """What notebooks show: inputs, outputs, target, memory, and the time of each stage."""
+        from glow_mlir.api.onnxruntime.session_page import session_page
+
         return session_page(self)
 
     # ---- what its session says of itself ----
@@ -311,3 +312,12 @@ class InferenceSession(SessionFacade):
     def entry(self) -> str:
         """The name of the function that `run` calls by default."""
         return self._entry.name
+
+
+def _call_profile(settings: SessionOptions, start: int) -> CallProfile | None:
+    """What keeps the times of calls, from a moment on, where options ask for it."""
+    if not settings.enable_profiling:
+        return None
+    from glow_mlir.api.onnxruntime.call_profile import CallProfile
+
+    return CallProfile(settings.profile_file_prefix, start)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from glow_mlir.api.onnxruntime.allocators import CPU_MEMORY, OrtMemoryInfo
-from glow_mlir.api.onnxruntime.async_calls import Callback, call_beside
 from glow_mlir.api.onnxruntime.call_limits import cancellable
 from glow_mlir.api.onnxruntime.io_binding import IOBinding
 from glow_mlir.api.onnxruntime.messages import telling
@@ -23,6 +22,9 @@ from glow_mlir.api.reopening import Recipe
 from glow_mlir.api.session import Session
 from glow_mlir.api.session_entry import SessionEntry, check_named
 from glow_mlir.errors import InputError
+
+if TYPE_CHECKING:
+    from glow_mlir.api.onnxruntime.async_calls import Callback
 
 Result = TypeVar("Result")
 
@@ -127,6 +129,8 @@ class SessionFacade(Explained, ABC):
 
         The arrays of inputs have to stay as they are until then. Raises `InputError` for missing or unknown inputs.
         """
+        from glow_mlir.api.onnxruntime.async_calls import call_beside
+
         check_named(input_feed, "inputs")
         self._entry.check_names(input_feed)
         feed = dict(input_feed)
