@@ -17,7 +17,7 @@ from glow_mlir.constants.codes import CELL_BITS
 from glow_mlir.constants.layouts import Interleave
 from glow_mlir.dialects.element_types import bit_width, byte_width, is_float, is_integer, is_unsigned, signless, ui8
 from glow_mlir.dialects.product_types import ProductSignature
-from glow_mlir.dialects.shapes import Shape, element_of
+from glow_mlir.dialects.shapes import element_of
 from glow_mlir.dialects.target import Target
 
 Parts = Sequence[Value]
@@ -89,10 +89,6 @@ class DotProduct:
     def panel_rows(self, depth: Index, run: Index) -> Index:
         """How many rows of cells a panel has for a depth that is made of contiguous runs of one length."""
         return depth
-
-    def panel_shape(self, depth: int, run: int, panel: int) -> Shape:
-        """The shape of a panel of so many columns."""
-        return (depth, panel)
 
     def cells(self, run: Index) -> tuple[Index, int]:
         """How many whole cells are read of a run, and how many elements are left."""
@@ -345,11 +341,6 @@ class CellProduct(DotProduct):
         assert isinstance(depth, int), "cells are of runs of known length"
         assert isinstance(run, int), "cells are of runs of known length"
         return depth // max(1, run) * -(-run // self.group) + (self.start != 0)
-
-    def panel_shape(self, depth: int, run: int, panel: int) -> Shape:
-        rows = self.panel_rows(depth, run)
-        assert isinstance(rows, int)
-        return (rows, panel, self.group)
 
     def cells(self, run: Index) -> tuple[Index, int]:
         assert isinstance(run, int), "cells are of runs of known length"

@@ -47,6 +47,7 @@ from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.layouts import matrix_panels
 from glow_mlir.constants.storage import Storage
+from glow_mlir.constants.tiled_layout import TiledLayout
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -197,23 +198,14 @@ class MatMulKernel(Kernel):
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
         if not has_static_shape(getattr(op, "right")):
             return {}
-        plain, dot, transposed = _right_shape(op), _dot(op, target), _flag(op, "transpose_right")
-        if len(plain) != 2:
-            return {}
-        panel = dot.tile(target).panel
-        interleave = dot.interleave(plain[1 if transposed else 0])
-        return {"right": PackedForm(matrix_panels(plain, panel, interleave, transposed=transposed), dot.right)}
+        plain = _right_shape(op)
+        return {"right": PackedForm(_layout(op, plain, target), _dot(op, target).right)} if len(plain) == 2 else {}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
         if op.properties.get("packing") is not None:
             return ()
         right = getattr(op, "right")
-        depth, columns = largest_shape(right)[-2:]
-        if _flag(op, "transpose_right"):
-            depth, columns = columns, depth
-        dot = _dot(op, target)
-        panel = dot.tile(target).panel
-        return [((-(-columns // panel), *dot.panel_shape(depth, depth, panel)), element_of(right))]
+        return [(_layout(op, largest_shape(right)[-2:], target).shape, element_of(right))]
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
         return product_choices(_tile_product(op, target) is not None)
@@ -310,10 +302,7 @@ class MatMulKernel(Kernel):
         dot, element = _dot(call.op, call.target), signless(right.element)
         tile = dot.tile(call.target)
         if isinstance(dot, CellProduct):
-            columns, depth = numbers((columns, depth))
-            transposed = _flag(call.op, "transpose_right")
-            plain = (columns, depth) if transposed else (depth, columns)
-            layout = matrix_panels(plain, tile.panel, dot.interleave(depth), transposed=transposed)
+            layout = _layout(call.op, right.shape[-2:], call.target)
             emit_packing(call.b, layout, scratch, Box(right, right.strides[-2:], offset), share)
             return
         if _flag(call.op, "transpose_right"):
@@ -329,6 +318,13 @@ class MatMulKernel(Kernel):
 def _dot(op: Operation, target: Target) -> DotProduct:
     """How a machine computes the products of an instruction."""
     return dot_product(getattr(op, "left"), getattr(op, "right"), target)
+
+
+def _layout(op: Operation, plain: Shape, target: Target) -> TiledLayout:
+    """In which layout a right operand is read that is a matrix of that shape."""
+    dot, transposed = _dot(op, target), _flag(op, "transpose_right")
+    interleave = dot.interleave(plain[1 if transposed else 0])
+    return matrix_panels(plain, dot.tile(target).panel, interleave, transposed=transposed)
 
 
 def _tile_product(op: Operation, target: Target) -> TileProduct | None:

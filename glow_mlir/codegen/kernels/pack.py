@@ -21,7 +21,6 @@ from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import TABLES, kernel
 from glow_mlir.constants.layouts import Interleave, WinogradTransform
 from glow_mlir.constants.tiled_layout import COLUMNS, DEPTH, TiledLayout
-from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import is_dense
 from glow_mlir.dialects.glow_low.packing import PackOp, form_of
@@ -103,7 +102,7 @@ def _emit_cells(b: Builder, layout: TiledLayout, packed: Operand, plain: Box, sh
     """Emit the packing of elements of which neighbours along the depth lie together."""
     operand = plain.operand
     dot = cell_product(operand.element, Interleave.of(layout.numbers), b.target)
-    tile, element, strides = dot.tile(b.target), signless(operand.element), layout.strides(plain.strides)
+    tile, element, strides = dot.tile(b.target), dot.memory, layout.strides(plain.strides)
     rows = [word.strip("/") for word in layout.rows]
     axes = [(layout.sizes[name], strides[name]) for name in rows]
     groups = layout.sizes.get("g", 1)

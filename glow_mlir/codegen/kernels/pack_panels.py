@@ -7,7 +7,7 @@ from dataclasses import replace
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import numbers, steps_of
+from glow_mlir.codegen.builder.nests import steps_of
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.builder.types import f32, vector
 from glow_mlir.codegen.builder.value import Index, Value
@@ -74,7 +74,6 @@ def emit_pack_transposed(
     n: Index,
     k: Index,
     *,
-    channels: int = 1,
     tile: Tile | None = None,
     share: Partition = ALL,
 ) -> None:
@@ -82,26 +81,17 @@ def emit_pack_transposed(
     Emit the packing of a transposed matrix `[n, k]`, of which the strides are those of `matrix`, as `emit_pack_panels`
     does it; squares are transposed in registers. `packed` has only its operand and offset.
 
-    Columns behind the last stay as they are: what is computed with them is never stored. With `channels`, the rows are
-    themselves `[k / channels, channels]`, and packed channel by channel: Python has to know both numbers.
+    Columns behind the last stay as they are: what is computed with them is never stored.
     """
     element = packed.operand.element
     tile = tile or tile_for(b.target, element)
-    panel, (pitch, step) = tile.panel, matrix.strides
+    panel, (pitch, _) = tile.panel, matrix.strides
     whole, rest = n // panel, n % panel
-    taps: Index = k
-    channel_step = 2 * panel  # It is not taken for one channel, and says that the others are inside.
-    if channels > 1:
-        (depth,) = numbers((k,))
-        taps = depth // channels
-        channel_step = depth // channels * panel
 
     def pack(number: Index, columns: Index) -> None:
-        target = replace(packed, strides=(1, panel, channel_step), offset=packed.offset + number * (k * panel))
-        source = replace(
-            matrix, strides=(pitch, channels * step, step), offset=matrix.offset + number * (panel * pitch)
-        )
-        copy_box(b, (columns, taps, channels), target, source)
+        target = replace(packed, strides=(1, panel), offset=packed.offset + number * (k * panel))
+        source = replace(matrix, offset=matrix.offset + number * (panel * pitch))
+        copy_box(b, (columns, k), target, source)
 
     if not isinstance(whole, int) or not isinstance(rest, int):
         panels = steps_of(n, panel)

@@ -50,7 +50,7 @@ glow_low.func @convolutions(@in %image: memref<1x12x12x32xf32>, @in %thin: memre
 // PARTS-NEXT:    glow_low.alloc : memref<2x36x160xf32>
 // PARTS-NEXT:    glow_low.alloc : memref<2x36x32xf32>
 // PARTS-NEXT:    glow_low.conv @out %features, {{.*}}partitions = {transform = 7, columns = 2}
-// PARTS:         glow_low.conv @out %features, {{.*}}kernel = "conv", tiles = {rows = 100, prefetch = 0}, partitions = {pack = 1, rows = {{[0-9]}}}
+// PARTS:         glow_low.conv @out %features, {{.*}}kernel = "conv", tiles = {rows = 100, prefetch = 0}, partitions = {pack = {{[0-9]}}, rows = {{[0-9]}}}
 // PARTS:         glow_low.conv @out %dot
 // PARTS-NOT:     partitions
 // PARTS-LABEL: glow_low.func @main(
