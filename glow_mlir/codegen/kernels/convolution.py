@@ -21,7 +21,6 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.gemm import (
-    Ahead,
     GemmOptions,
     emit_blocks,
     emit_panels,
@@ -31,12 +30,12 @@ from glow_mlir.codegen.kernels.gemm import (
 )
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.pixels import Pixels, Places
+from glow_mlir.codegen.kernels.product import Ahead, Place, Product
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.sized_sums import SumSizes
 from glow_mlir.codegen.kernels.strips import Strips
 from glow_mlir.codegen.kernels.tile_gemm import Origin, TileGemm
 from glow_mlir.codegen.kernels.tile_products import tile_product
-from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Columns, Tile
 from glow_mlir.codegen.selection.kernel import UNBOUNDED
 from glow_mlir.dialects.target import Target
@@ -125,15 +124,15 @@ class _Nest:
     b: Builder
     operands: ProductOperands
     shape: ConvShape
-    kernel: MicroKernel
+    product: Product
     options: GemmOptions
     tiles: TileGemm | None = None
     """The same by tile registers."""
 
     @property
-    def panel_rows(self) -> Index:
-        """How many rows a panel of the filters has."""
-        return self.shape.panel_rows(self.kernel.dot)
+    def kernel(self) -> MicroKernel:
+        """The micro-kernel of a whole tile."""
+        return self.product.kernel
 
 
 def placed(shape: ConvShape, planes: Sequence[Plane], offsets: Places, index: Index, axis: int) -> Places:
@@ -151,30 +150,20 @@ def emit_conv(b: Builder, operands: ProductOperands, shape: ConvShape, *, option
     """
     options, dot, planes = options or GemmOptions(), operands.dot, operands.planes
     tile = options.tile or dot.tile(b.target)
-    loops, run = shape.segments()
-    sizes = shape.sum_sizes(dot, tile, b.target)
-    kernel = MicroKernel(
-        dot,
-        tile,
-        tile.rows,
-        tile.vectors,
-        bias=operands.bias is not None,
-        segment_loops=len(loops),
-        rest=dot.cells(run)[1],
-        shared=dot.last_cell(run) is not None,
-        prefetch=int(options.prefetch and sizes is None),
-        sizes=sizes,
-        epilogue=operands.epilogue,
-        planes=tuple(PlaneKind(plane.element, any(plane.strides[-3:-1]), plane.spread) for plane in planes),
+    product = Product.of(
+        *(b, operands, tile, shape.segments(), shape.panel_rows(dot)),
+        [any(plane.strides[-3:-1]) for plane in planes],
+        sizes=shape.sum_sizes(dot, tile, b.target),
+        prefetch=options.prefetch,
     )
     panels = -(-shape.filters // tile.panel) if isinstance(shape.filters, int) else None
     if panels is None:
         panels = (shape.filters + (tile.panel - 1)) // tile.panel
-    group_size = panels * shape.panel_rows(dot) * tile.panel
+    group_size = panels * product.panel_rows * tile.panel
     images = options.images.of(shape.batch)
     by_tiles = _by_tiles(b, operands, shape, options) if options.tile_products else nullcontext()
     with by_tiles as tiles, b.loop(*images) as image, b.loop(0, shape.groups) as group:
-        nest = _Nest(b, operands, shape, kernel, options, tiles)
+        nest = _Nest(b, operands, shape, product, options, tiles)
         steps = (shape.output_image, *(plane.strides[0] for plane in planes))
         _outer(
             nest,
@@ -288,7 +277,7 @@ class _Bound:
 
         def block(first: Index, rows: Index) -> None:
             def panel(columns: Columns) -> None:
-                ahead = Ahead(columns, nest.panel_rows, rows)
+                ahead = nest.product.ahead(columns, rows)
 
                 def tile(row: Index, count: int, tiles: int) -> None:
                     self._tile(columns, (count, tiles), pixels.at(0, row), pixels, ahead, row - first, {})
@@ -307,7 +296,7 @@ class _Bound:
         def block(first: Index, lines: Index) -> None:
             def panel(columns: Columns) -> None:
                 every = lines * pixels.width
-                ahead = Ahead(columns, nest.panel_rows, every)
+                ahead = nest.product.ahead(columns, every)
                 with nest.b.loop(0, lines) as step:
                     line = step + first
 
@@ -335,7 +324,7 @@ class _Bound:
     def _wrapped_panel(self, columns: Columns, first: Index, rows: Index, pixels: Pixels, share: Partition) -> None:
         """Multiply a block of pixels that runs on from line to line with a panel, or a share of its tiles."""
         nest = self.nest
-        ahead = Ahead(columns, nest.panel_rows, rows)
+        ahead = nest.product.ahead(columns, rows)
 
         def tile(row: Index, count: int) -> None:
             position, line = row % pixels.width, row // pixels.width
@@ -358,7 +347,7 @@ class _Bound:
         shape, kernel = nest.shape, nest.kernel
         columns = nest.options.columns
         cell = kernel.dot.right_cell
-        emit_panels(nest.b, self.filters, shape.filters, nest.panel_rows, kernel.tile, cell, body, columns)
+        emit_panels(nest.b, self.filters, shape.filters, nest.product.panel_rows, kernel.tile, cell, body, columns)
 
     def _tile(
         self,
@@ -376,37 +365,10 @@ class _Bound:
 
         `wrap` says how it goes on from line to line, where it does.
         """
-        nest, operands = self.nest, self.nest.operands
-        rows, together = tiles
-        variant = nest.kernel.of_tile(rows, columns, self.whole_rows)
-        if not wrap:
-            variant = variant.together(nest.b.target, pixels.width, together, nest.panel_rows)
-        variant = ahead.applied(dataclasses.replace(variant, wraps=bool(wrap)), nest.b.target)
-        loops, run = nest.shape.segments()
-        segments: dict[str, Index] = {}
-        for index, (count, stride) in enumerate(loops):
-            segments |= {f"count{index}": count, f"stride{index}": stride}
+        product, (rows, together) = self.nest.product, tiles
         column = columns.start + self.column
-        output, *planes = (place + base for place, base in zip(at[1], self.target, strict=True))
-        arguments: dict[str, Index] = {}
-        for index, (plane, offset, step) in enumerate(zip(operands.planes, planes, pixels.step_out[1:], strict=True)):
-            arguments[f"plane{index}"] = plane.pointer.at(offset if plane.spread else offset + column, plane.element)
-            arguments[f"plane_step{index}"] = step
-        variant.call(
-            nest.b,
-            output=operands.out.at(output + column, nest.kernel.output_element),
-            input=operands.inp.at(at[0] + self.source, nest.kernel.dot.memory),
-            weights=columns.weights,
-            bias=operands.bias_at(column),
-            depth=variant.dot.cells(run)[0],
-            count=together,
-            cells=nest.panel_rows * variant.tile.panel if variant.widened else 0,
-            last=variant.dot.last_cell(run) or 0,
-            input_step=pixels.step_in,
-            output_step=pixels.step_out[0],
-            columns=columns.count,
-            **segments,
-            **arguments,
-            **wrap,
-            **ahead.arguments(variant, row),
-        )
+        target = tuple(place + base for place, base in zip(at[1], self.target, strict=True))
+        place = Place(at[0] + self.source, target, pixels.step_in, pixels.step_out)
+        line = None if wrap else (pixels.width, together)
+        variant = product.variant(columns, rows, self.whole_rows, line)
+        product.call(variant, columns, place, ahead, row, column, count=together, wrap=wrap)

@@ -9,7 +9,6 @@ K = 3072. Extents are numbers of Python or values; numbers give better tiles.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -22,10 +21,10 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
+from glow_mlir.codegen.kernels.product import Place, Product
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.sized_sums import SumSizes
-from glow_mlir.codegen.kernels.tile_store import PlaneKind
-from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, distinct, line_elements
+from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, distinct
 from glow_mlir.codegen.selection.kernel import UNBOUNDED, YES_OR_NO, Choice
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.target import Target
@@ -278,116 +277,32 @@ def emit_gemm(
     `[ceil(n / panel), k, panel]` as `layouts.matrix_panels` has them. With `accumulate` the product is added to C, and
     the bias is not read.
     """
-    options, dot, planes = options or GemmOptions(), operands.dot, operands.planes
+    options, dot = options or GemmOptions(), operands.dot
     tile = options.tile or dot.tile(b.target)
+    moves = [plane.strides[-2] != 0 for plane in operands.planes]
     sizes = SumSizes.of(dot, tile, b.target, (), (1, 0), k, (lda, ldc))
-    kernel = MicroKernel(
-        dot,
-        tile,
-        tile.rows,
-        tile.vectors,
-        bias=operands.bias is not None and not accumulate,
-        accumulate=accumulate,
-        rest=dot.cells(k)[1],
-        shared=dot.last_cell(k) is not None,
-        prefetch=int(options.prefetch and sizes is None),
+    product = Product.of(
+        *(b, operands, tile, ((), k), dot.panel_rows(k, k), moves),
         sizes=sizes,
-        epilogue=operands.epilogue,
-        planes=tuple(PlaneKind(plane.element, plane.strides[-2] != 0, plane.spread) for plane in planes),
+        prefetch=options.prefetch,
+        accumulate=accumulate,
     )
+    steps = (ldc, *(plane.strides[-2] for plane in operands.planes))
     by_blocks, by_tiles = options.shares_of_rows(m)
-    nest = _Nest(b, operands, kernel, k, lda, ldc, options.whole_rows or m, by_tiles)
+    whole_rows = options.whole_rows or m
 
     def block(first: Index, rows: Index) -> None:
         def panel(columns: Columns) -> None:
-            nest.panel(columns, first, rows)
+            ahead = product.ahead(columns, rows)
 
-        emit_panels(b, operands.weights, n, dot.panel_rows(k, k), tile, dot.right_cell, panel, options.columns)
+            def one(row: Index, count: int, tiles: int) -> None:
+                target = tuple(row * step for step in steps)
+                place = Place(row * lda, target, lda, steps)
+                variant = product.variant(columns, count, whole_rows, (rows, tiles))
+                product.call(variant, columns, place, ahead, row - first, columns.start, count=tiles)
+
+            emit_runs_of_tiles(b, product.kernel, first, rows, one, by_tiles)
+
+        emit_panels(b, operands.weights, n, product.panel_rows, tile, dot.right_cell, panel, options.columns)
 
     emit_blocks(b, m, tile.rows, options.block_rows, block, by_blocks)
-
-
-@dataclass(frozen=True)
-class _Nest:
-    """What the loops of one product share."""
-
-    b: Builder
-    operands: ProductOperands
-    kernel: MicroKernel
-    k: Index
-    lda: Index
-    ldc: Index
-    whole_rows: Index
-    share: Partition
-    """Which of the tiles of a block."""
-
-    def panel(self, columns: Columns, first: Index, rows: Index) -> None:
-        """Multiply a block of rows with one panel of columns."""
-        kernel, operands, dot = self.kernel, self.operands, self.kernel.dot
-        ahead = Ahead(columns, dot.panel_rows(self.k, self.k), rows)
-
-        def tile(row: Index, count: int, tiles: int) -> None:
-            variant = ahead.applied(kernel.of_tile(count, columns, self.whole_rows), self.b.target)
-            variant = variant.together(self.b.target, rows, tiles, ahead.depth)
-            variant.call(
-                self.b,
-                output=operands.out.at(row * self.ldc + columns.start, kernel.output_element),
-                input=operands.inp.at(row * self.lda, dot.memory),
-                weights=columns.weights,
-                bias=operands.bias_at(columns.start) if kernel.bias else operands.out,
-                depth=dot.cells(self.k)[0],
-                count=tiles,
-                cells=ahead.depth * kernel.tile.panel if variant.widened else 0,
-                last=dot.last_cell(self.k) or 0,
-                input_step=self.lda,
-                output_step=self.ldc,
-                columns=columns.count,
-                **ahead.arguments(variant, row - first),
-                **self._planes(row, columns.start),
-            )
-
-        emit_runs_of_tiles(self.b, kernel, first, rows, tile, self.share)
-
-    def _planes(self, row: Index, column: Index) -> dict[str, Index]:
-        """Where the tile at a row and column finds the planes of the epilogue."""
-        arguments: dict[str, Index] = {}
-        for index, plane in enumerate(self.operands.planes):
-            offset = row * plane.strides[-2]
-            arguments[f"plane{index}"] = plane.pointer.at(offset if plane.spread else offset + column, plane.element)
-            arguments[f"plane_step{index}"] = plane.strides[-2]
-        return arguments
-
-
-@dataclass(frozen=True)
-class Ahead:
-    """
-    What the tiles of one panel fetch of the next one, which they share by their rows.
-
-    `rows` are those of all tiles, `depth` are the rows of the panel. Where Python does not know how many tiles share
-    it, each fetches as many lines at a time as a row of the panel has, some of them again, which costs nothing.
-    """
-
-    columns: Columns
-    depth: Index
-    rows: Index
-
-    def step(self, kernel: MicroKernel) -> Index:
-        """How many cells the tile of a kernel fetches while it takes one row of the panel."""
-        return (kernel.tile.panel * kernel.rows + (self.rows - 1)) // self.rows
-
-    def applied(self, kernel: MicroKernel, target: Target) -> MicroKernel:
-        """The variant that fetches all lines of the cache on its way, not some of them."""
-        if not kernel.prefetch:
-            return kernel
-        rows = self.rows if isinstance(self.rows, int) else kernel.rows
-        cells, line = kernel.tile.panel * kernel.rows, line_elements(target, kernel.dot.right_cell)
-        return dataclasses.replace(kernel, prefetch=-(-cells // (rows * line)))
-
-    def arguments(self, kernel: MicroKernel, row: Index) -> dict[str, Index]:
-        """What the tile from a row on is told."""
-        if not kernel.prefetch:
-            return {}
-        size = self.depth * kernel.tile.panel
-        following = self.columns.weights.at(size, kernel.dot.right_cell)
-        ahead = following.at(row * size // self.rows, kernel.dot.right_cell)
-        return {"ahead": ahead, "ahead_step": self.step(kernel)}
