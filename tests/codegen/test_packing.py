@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from emitted import TARGETS, aligned, compiled
+from emulators import machine_for
+from execute import Case, module_of
 from packed import laid_out
 from xdsl.dialects.builtin import i8
 from xdsl.ir import Attribute
@@ -32,7 +34,11 @@ from glow_mlir.constants.layouts import (
 from glow_mlir.constants.tiled_layout import TiledLayout
 from glow_mlir.constants.winograd import TileForm
 from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_low.memory import AllocOp, buffer_type
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.interpreter.machine import run_function
 
 PARTS = 3
 """Into how many parts packing is cut."""
@@ -140,3 +146,24 @@ def test_winograd(name: str, tile: TileForm) -> None:
     layout = winograd_panels(filters.shape, panel, tile)
     found = layout.unpack(packed_by_code(name, layout, filters, f32))
     np.testing.assert_allclose(found, filters, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("left", [np.uint8, np.int8])
+@pytest.mark.parametrize("target", ["neon-dotprod", "cortex-m55"])
+def test_operands_of_a_call_on_other_machines(target: str, left: type[np.generic]) -> None:
+    """Cells behind a row of sums, which shift the left bytes to the other sign; filters in one group and in two."""
+    machine, random, info = machine_for(target), np.random.default_rng(0), np.iinfo(np.dtype(left).name)
+    rows, image = (random.integers(info.min, info.max, shape, left, endpoint=True) for shape in ((9, 37), (1, 7, 7, 6)))
+    matrix, filters, halves = (
+        random.integers(-128, 127, shape, np.int8, endpoint=True) for shape in ((37, 50), (20, 3, 3, 6), (20, 3, 3, 3))
+    )
+    module, inputs = module_of(
+        Case(MatMulOp, rows, matrix),
+        Case(MatMulOp, rows, np.ascontiguousarray(matrix.T), transpose_right=True),
+        Case(ConvOp, image, filters, None),
+        Case(ConvOp, image, halves, None, group=2),
+    )
+    wanted = run_function(module.clone(), inputs)
+    found = machine.run(Compilation(module, target=target).artifact(), inputs).outputs
+    for name, sums in wanted.items():
+        np.testing.assert_array_equal(found[name], sums)
