@@ -367,8 +367,7 @@ class _Bound:
         """
         product, (rows, together) = self.nest.product, tiles
         column = columns.start + self.column
-        target = tuple(place + base for place, base in zip(at[1], self.target, strict=True))
-        place = Place(at[0] + self.source, target, pixels.step_in, pixels.step_out)
+        place = Place(*at, pixels.step_in, pixels.step_out, (self.source, self.target))
         line = None if wrap else (pixels.width, together)
         variant = product.variant(columns, rows, self.whole_rows, line)
         product.call(variant, columns, place, ahead, row, column, count=together, wrap=wrap)

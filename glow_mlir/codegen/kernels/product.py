@@ -28,13 +28,14 @@ Segments = tuple[Sequence[tuple[Index, Index]], Index]
 class Place:
     """
     Where the first row of a tile is, in the left operand, in output and planes, and the steps to the next row, all in
-    elements.
+    elements. Rows are counted from `origin`, the places of the first of an image.
     """
 
     source: Index
     target: Places
     source_step: Index
     target_steps: Places
+    origin: tuple[Index, Places] | None = None
 
 
 @dataclass(frozen=True)
@@ -120,11 +121,13 @@ class Product:
         segments: dict[str, Index] = {}
         for index, (times, stride) in enumerate(loops):
             segments |= {f"count{index}": times, f"stride{index}": stride}
-        output, *planes = place.target
+        source, target = place.origin or (0, (0,) * len(place.target))
+        output, *planes = (offset + start for offset, start in zip(place.target, target, strict=True))
+        arguments = self._planes(planes, place.target_steps[1:], column)
         variant.call(
             self.b,
             output=operands.out.at(output + column, kernel.output_element),
-            input=operands.inp.at(place.source, kernel.dot.memory),
+            input=operands.inp.at(place.source + source, kernel.dot.memory),
             weights=columns.weights,
             bias=operands.bias_at(column) if kernel.bias else operands.out,
             depth=kernel.dot.cells(run)[0],
@@ -135,7 +138,7 @@ class Product:
             output_step=place.target_steps[0],
             columns=columns.count,
             **segments,
-            **self._planes(planes, place.target_steps[1:], column),
+            **arguments,
             **(wrap or {}),
             **ahead.arguments(variant, row),
         )
