@@ -26,6 +26,7 @@ def test_forms_are_models(form: Form) -> None:
     assert list(form.feeds()) == [value.name for value in form.model().graph.input]
 
 
+@pytest.mark.long
 def test_a_version_compiles_to_the_same_bytes_as_itself(tmp_path: Path) -> None:
     chosen = [form for form in forms() if form.name in ("Relu", "Relu, N", "RoiAlign")]
     names = [form.name for form in chosen]

@@ -123,6 +123,7 @@ def test_one_line_is_short():
     assert len(one_line("x" * 1000)) == 200
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "expected"), [("mobilenet_v2", 0.602e9), ("resnet18", 3.63e9), ("chain_math", 0)])
 def test_operations_are_counted(name: str, expected: float):
     assert flops(WORKLOADS[name]()) == pytest.approx(expected, rel=0.01)

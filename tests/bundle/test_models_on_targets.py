@@ -89,6 +89,7 @@ def test_files_that_glow_compile_writes_run_on_targets(target: str, tmp_path: Pa
         assert 0 < ran.stack_bytes <= int(bound[1])
 
 
+@pytest.mark.long
 def test_codes_are_computed_by_lines() -> None:
     """Between instructions of a chain, codes are seen as what they mean, or as the integers that they are."""
     program, inputs = compiled("mobilenet", "int8", "sse2,l2_bytes=16384"), inputs_of("mobilenet")

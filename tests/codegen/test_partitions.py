@@ -7,7 +7,7 @@ from typing import Any
 import cut
 import numpy as np
 import pytest
-from breadth import examples
+from breadth import examples, share
 from cut import check_parts
 from execute import Case, Program, module_of, runnable_targets, sample
 from hypothesis import HealthCheck, given, settings
@@ -176,7 +176,7 @@ LINES: list[Case] = [
 ]
 
 
-@pytest.mark.parametrize("case", LINES, ids=lambda case: case.operator.name)
+@pytest.mark.parametrize("case", share(LINES, "lines"), ids=lambda case: case.operator.name)
 def test_lines(case: Case):
     check(case)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import run_snippets
-from breadth import mostly_long
+from breadth import long_ones
 from checkout import ROOT
 from run_snippets import PAGES
 
@@ -30,7 +30,7 @@ FIRST_PAGES = [ROOT / "README.md", ROOT / "docs" / "get-started.md"]
 
 @pytest.mark.parametrize(
     "page",
-    mostly_long([page for page in PAGES if "```" in page.read_text(encoding="utf-8")], FIRST_PAGES),
+    long_ones(WITH_CODE, lambda page: page not in FIRST_PAGES),
     ids=lambda p: p.name,
 )
 def test_code_on_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

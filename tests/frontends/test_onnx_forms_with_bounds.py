@@ -207,6 +207,7 @@ NOT_CUT = {"Shape", "Size", "Reshape", "Flatten", "Identity", "Dropout"}
 """Operators that are views of their operands, or have sizes for results."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "axis"), [case for case in CASES if case not in UNFIT])
 def test_calls_with_symbols_use_all_threads(kind: str, axis: int) -> None:
     """With the same bits as on one."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from models import LIGHT, model_named
+from breadth import long_ones
+from models import LARGE, LIGHT, model_named
 
 from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.dialects.glow_high.convolution import ConvOp
@@ -25,7 +26,7 @@ SHUFFLES = {"shufflenet": 16}
 """Model → copies that permute axes: the channel shuffles."""
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=long_ones(NAMES, LARGE.__contains__))
 def model(request: pytest.FixtureRequest) -> tuple[str, FuncOp]:
     """A model's name and its allocated instructions."""
     module = Compilation(import_model(model_named(request.param))).run(until="allocated")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from models import BUILT, LIGHT, model_named
+from breadth import long_ones
+from models import BUILT, LARGE, LIGHT, model_named
 
 from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.storage import GetOp
@@ -26,7 +27,7 @@ EXPECTED: dict[str, dict[tuple[int, ...], int]] = {
 """Model → how many transposes of each permutation it keeps."""
 
 
-@pytest.mark.parametrize("name", [*LIGHT, *BUILT])
+@pytest.mark.parametrize("name", long_ones([*LIGHT, *BUILT], LARGE.__contains__))
 def test_transposes_that_stay(name: str) -> None:
     """Images arrive with channels first; ShuffleNet shuffles channels; attention splits and merges heads."""
     compilation = Compilation(import_model(model_named(name)))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import onnx
 import pytest
+from breadth import long_ones
 from memory_bound import memory_bound
-from models import LIGHT, model_named
+from models import LARGE, LIGHT, model_named
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 
 from glow_mlir.analysis.activations import program_of
@@ -29,7 +30,7 @@ def stages_of(model: onnx.ModelProto, accuracy: str) -> tuple[ModuleOp, ModuleOp
     return lowered, scheduled, compilation.run("allocated")
 
 
-@pytest.fixture(scope="module", params=MODELS)
+@pytest.fixture(scope="module", params=long_ones(MODELS, LARGE.__contains__))
 def found(request: pytest.FixtureRequest) -> tuple[str, ModuleOp, ModuleOp, ModuleOp]:
     """The name of a model, and its stages."""
     return request.param, *stages_of(model_named(request.param), "strict")
@@ -50,7 +51,7 @@ def test_arena_is_near_what_the_graph_needs(found: tuple[str, ModuleOp, ModuleOp
     assert size <= ARENA_RATIO * bound
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", long_ones(MODELS, LARGE.__contains__))
 def test_fast_kernels_take_at_most_the_cache_in_addition(name: str) -> None:
     """Those of the accuracy `default` transform their operands block by block, in scratch that the cache holds."""
     _, scheduled, allocated = stages_of(model_named(name), "default")

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from breadth import long_ones
+from models import LARGE
 from onnx_suite import (
     MISSED_BY_CODE,
     MISSES,
@@ -32,7 +34,7 @@ def folder_of_light_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield
 
 
-@pytest.mark.parametrize("name", list(suite_tests()))
+@pytest.mark.parametrize("name", long_ones(suite_tests(), lambda name: name.removeprefix("light/test_") in LARGE))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_case(name: str, record_property: Callable[[str, object], None]) -> None:
     """Also fails where a test passes that is not expected to. Its outcome is what the summary counts."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import pytest
@@ -39,9 +39,9 @@ def examples(count: int) -> int:
     return max(count // PART, min(count, FEWEST)) if _breadth["is_short"] else count
 
 
-def mostly_long(values: Iterable[T], kept: Collection[T]) -> list[pytest.ParameterSet]:
-    """Values of a `parametrize` of which a short run has those alone that are `kept`."""
-    return [pytest.param(value, marks=() if value in kept else pytest.mark.long) for value in values]
+def long_ones(values: Iterable[T], is_long: Callable[[T], bool]) -> list[pytest.ParameterSet]:
+    """Values of a `parametrize`, some of which a short run has no time for."""
+    return [pytest.param(value, marks=pytest.mark.long if is_long(value) else ()) for value in values]
 
 
 def share(items: Sequence[T], name: str) -> list[T]:

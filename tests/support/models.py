@@ -24,6 +24,9 @@ LIGHT = (
 )
 """The CNNs that the onnx package ships without their weights, which are constant fills."""
 
+LARGE = ("bvlc_alexnet", "densenet121", "inception_v2", "resnet50", "vgg19", "zfnet512")
+"""Those for which a short run has no time."""
+
 
 def light_model(name: str) -> onnx.ModelProto:
     """One of the `LIGHT` models as it is shipped."""

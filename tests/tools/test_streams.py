@@ -30,6 +30,7 @@ def start(command: str, stdout: int, *, unbuffered: bool) -> subprocess.Popen[by
     return subprocess.Popen(argv, stdout=stdout, stderr=subprocess.PIPE, env=environment)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unbuffered", [False, True])
 def test_a_full_disk_under_stdout_is_one_line(unbuffered: bool) -> None:
     with Path("/dev/full").open("wb") as full:

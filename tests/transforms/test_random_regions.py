@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from breadth import examples
 from execute import compile_module
 from random_regions import region_inputs, region_program
 from validation import assert_same_results, assert_text_round_trips, run_all, validate
@@ -19,7 +20,7 @@ TOLERANCE = 2e-5
 """Elements are below one; some passes sum in another order."""
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(examples(12)))
 def test_stages_and_machine_code_mean_the_same(seed: int) -> None:
     module = region_program(seed)
     inputs = region_inputs(seed)
