@@ -11,6 +11,7 @@ import onnx
 import pytest
 from checkout import ROOT
 from control_flow_models import greedy_decoder, lstm, mandelbrot
+from execute import Case, module_of
 from models import bert_encoder, lstm_network, random_inputs, resnet18
 from onnx import checker, defs, numpy_helper, parser
 from onnx_models import model_of, node, value, weight
@@ -19,6 +20,7 @@ from other_runtimes import Arrays, by_onnxruntime
 from quantized_models import quantized_model
 from single_node import SingleNode
 
+from glow_mlir.dialects.glow_high.selection import NonMaxSuppressionOp
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.errors import UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.export import exporter
@@ -374,6 +376,14 @@ def test_scales_are_of_the_type_of_the_numbers() -> None:
     (found,) = by_onnxruntime(exported, {"x": x}).values()
     assert found.dtype == np.float16
     np.testing.assert_array_equal(found, wanted)
+
+
+def test_no_box_is_chosen_where_nobody_asks_for_any() -> None:
+    """Whatever there is room for."""
+    boxes, scores = floats(1, 6, 4), floats(1, 2, 6)
+    module, inputs = module_of(Case(NonMaxSuppressionOp, boxes, scores, limit=3))
+    exported = exported_model(module)
+    assert_near(run_function(module, inputs), by_onnxruntime(exported, inputs))
 
 
 def test_large_weights_lie_beside_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
