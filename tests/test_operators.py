@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from abilities import COUNT, laid_out, shapes_of
 from cut import backwards, however_small
+from emulators import machine_for
 from execute import assert_same, compile_module, runnable_targets
 from onnx import checker
 from operator_case import BATCH, LARGEST, OperatorCase
@@ -13,6 +14,7 @@ from other_runtimes import by_onnxruntime, by_reference
 from validation import assert_text_round_trips
 
 from glow_mlir.conversion.glow_high_to_glow_low import GlowHighToGlowLowPass
+from glow_mlir.driver.compiler import Compilation
 from glow_mlir.errors import UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.export.exporter import exported_model
 from glow_mlir.frontends.onnx.importer import import_model
@@ -69,6 +71,19 @@ def test_machine_code(case: OperatorCase, target: str) -> None:
     module, inputs = case.module(sized=False), case.inputs()
     expected = run_function(module.clone(), inputs)
     assert_same(expected, compile_module(module, target).run(inputs), case.tolerance)
+
+
+@pytest.mark.extra
+@EACH
+@pytest.mark.parametrize("target", ["neon", "rvv-128", "wasm32", "cortex-m4", "cortex-m55"])
+def test_machine_code_for_other_processors(case: OperatorCase, target: str) -> None:
+    """The same on processors that are emulated."""
+    machine = machine_for(target)
+    module, inputs = case.module(sized=False), case.inputs()
+    expected = run_function(module.clone(), inputs)
+    ran = machine.run(Compilation(module, target=target).artifact(), inputs)
+    assert ran.status == 0
+    assert_same(expected, ran.outputs, case.tolerance)
 
 
 @EACH
