@@ -60,6 +60,7 @@ def blocks_of_rows() -> dict[str, str]:
     return found
 
 
+@pytest.mark.extra
 def test_what_there_is_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All rows run on one page, behind what they begin with, by a reader who has only the page."""
     monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path / "cache"))
