@@ -129,6 +129,7 @@ def test_cores_matter_to_several_threads_alone(monkeypatch: pytest.MonkeyPatch) 
     assert made(won_by(0), two) is choice.candidates[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("winner", [0, 1, 3, -1])
 def test_tuned_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch, winner: int) -> None:
     """Whatever wins with several threads: it sums in the order that won with one."""
