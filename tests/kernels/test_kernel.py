@@ -68,9 +68,9 @@ def against_rows(x: k.Tensor, y: k.Tensor) -> k.Tensor:
 
 
 @glow_mlir.kernel("x[i, j], w[j, 1] -> y[i, j]")
-def kept_twice(x: k.Tensor, w: k.Tensor) -> k.Tensor:
-    e, f = k.tanh(x * w), k.exp(x)
-    return e * k.reduce_sum(e, "j") + f * k.reduce_max(f, "j")
+def kept(x: k.Tensor, w: k.Tensor) -> k.Tensor:
+    e, f, g = k.tanh(x * w), k.exp(x), k.sin(x)
+    return e * k.reduce_sum(e, "j") + f * k.reduce_max(f, "j") + g * k.reduce_min(g, "j")
 
 
 def _softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -108,9 +108,9 @@ def _against_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return (x - y[:, None]) * y.max()
 
 
-def _kept_twice(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    e, f = np.tanh(x * w[:, 0]), np.exp(x)
-    return e * e.sum(-1, keepdims=True) + f * f.max(-1, keepdims=True)
+def _kept(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    e, f, g = np.tanh(x * w[:, 0]), np.exp(x), np.sin(x)
+    return e * e.sum(-1, keepdims=True) + f * f.max(-1, keepdims=True) + g * g.min(-1, keepdims=True)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ CASES = [
     Case(elementwise, ((4, 5, 8), (5, 8)), _elementwise),
     Case(elementwise, ((1, 8), (6, 8)), _elementwise),
     Case(against_rows, ((6, 10), (6,)), _against_rows),
-    Case(kept_twice, ((5, 40), (40, 1)), _kept_twice),
+    Case(kept, ((5, 40), (40, 1)), _kept),
 ]
 
 
@@ -205,6 +205,18 @@ def test_sizes_that_are_known_at_run_time_only() -> None:
             x, scale, bias = (rng.standard_normal(s).astype(np.float32) for s in (shape, shape[1:], shape[1:]))
             (found,) = session.run(None, {"x": x, "scale": scale, "bias": bias})
             np.testing.assert_allclose(found, _layer_norm(x, scale, bias), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("most", [1, 2, 7])
+def test_rows_that_are_kept_of_lines_whose_number_the_call_says(most: int) -> None:
+    rows = SymbolicSize.of(Symbol("rows", 0, most))
+    x = np.random.default_rng(3).standard_normal((most, 40)).astype(np.float32)
+    w = np.random.default_rng(4).standard_normal((40, 1)).astype(np.float32)
+    module = kept.module(tensor((rows, 40), f32), tensor((40, 1), f32))
+    session = glow_mlir.InferenceSession(module)
+    for count in range(most + 1):
+        (found,) = session.run(None, {"x": x[:count], "w": w})
+        np.testing.assert_allclose(found, _kept(x[:count], w), rtol=2e-5, atol=2e-5)
 
 
 def test_an_onnx_operator_in_a_model_with_others_around_it() -> None:

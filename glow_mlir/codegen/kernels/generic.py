@@ -232,7 +232,7 @@ class Program:
         chains = sum(count_chains(stage.body.block) for stage in stages_of(self.block))
         return softmax_alone(target) if chains else normalization_alone(target)
 
-    def lines(self, space: Extents, strides: Sequence[Shape]) -> Lines:
+    def lines(self, space: Extents | Sizes, strides: Sequence[Shape]) -> Lines:
         """The lines of the whole index space."""
         return lines_over(space, range(len(space)), self.rows, strides)
 
@@ -245,15 +245,18 @@ class Program:
         """How many lanes a line has at once, where so many lines are taken side by side."""
         return lanes_for(target, self.element, (0,), kernel_costs(target).independent_vectors // count)
 
-    def largest_lines(self) -> Lines:
-        """The lines where all sizes are as large as they may be."""
-        return self.lines(tuple(map(largest, self.space)), self.operand_strides())
+    def planned_lines(self) -> Lines:
+        """The lines as machine code has them: with sizes in the place of what they are when it runs."""
+        body = self.op.epilogue
+        operands = () if body is None else zip((*body.targets, *body.sources), body.maps, strict=True)
+        planes = [strides_over(affine, strides_of(value)) for value, affine in operands]
+        return self.lines(self.space, [*self.operand_strides(), *self.plane_strides(planes)])
 
     def elements_a_line(self, target: Target) -> int:
         """How often rows that are kept lie in memory: for each lane that is a line, or for each line side by side."""
         if not self.runs_along_lines:
             return 1
-        lines = self.largest_lines()
+        lines = self.planned_lines()
         count = self.count(lines, target)
         return self.width(target, count) if lines.across else count
 
@@ -261,7 +264,7 @@ class Program:
         """How many lines can be taken side by side, the best guess first; empty tiles where there is no choice."""
         if not self.runs_along_lines:
             return [{}]
-        lines = self.largest_lines()
+        lines = self.planned_lines()
         most = lines.side_by_side(kernel_costs(target).independent_vectors)
         guess = self.count(lines, target)
         others = (1 << power for power in range(most.bit_length()))
@@ -535,7 +538,9 @@ class AtPoints(Emission):
         return numbers | set(self.sink_numbers if self.program.result in stage.results else ())
 
 
-def lines_over(space: Extents, dimensions: Sequence[int], along: Sequence[int], strides: Sequence[Shape]) -> Lines:
+def lines_over(
+    space: Extents | Sizes, dimensions: Sequence[int], along: Sequence[int], strides: Sequence[Shape]
+) -> Lines:
     """
     Lines along some dimensions of an index space, for each index of others; operands move by `strides`.
 
@@ -548,7 +553,8 @@ def lines_over(space: Extents, dimensions: Sequence[int], along: Sequence[int], 
     is_even = bool(outer) and all(steps[outer[-1]] in (0, 1) for steps in strides)
     order = inner + outer if is_even else outer + inner
     picked = [tuple(steps[dimension] for dimension in order) for steps in strides]
-    return Lines.of([space[dimension] for dimension in order], [order.index(dimension) for dimension in inner], picked)
+    extents = cast(Extents, [space[dimension] for dimension in order])
+    return Lines.of(extents, [order.index(dimension) for dimension in inner], picked)
 
 
 def _nothing(values: Sequence[Value]) -> None:
