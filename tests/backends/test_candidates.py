@@ -54,7 +54,7 @@ CASES = {
     "depthwise": (conv((1, 12, 12, 32), (32, 3, 3, 1), group=32), {"conv-depthwise", "conv"}),
     "pointwise": (conv((2, 9, 23, 128), (128, 1, 1, 128)), {"conv", "conv-strassen"}),
     "pointwise-strides": (conv((1, 21, 25, 128), (256, 1, 1, 128), strides=[2, 2]), {"conv", "conv-strassen"}),
-    "conv-at-run-time": (conv((1, 15, 13, 64), (64, 3, 3, 64), constant=False), {"conv"}),
+    "conv-at-run-time": (conv((1, 15, 13, 64), (64, 3, 3, 64), constant=False), {"conv", "conv-winograd"}),
     "matmul": (matmul((1, 203, 128), (128, 256)), {"matmul", "matmul-strassen"}),
     "matmul-few-rows": (matmul((1, 3, 128), (128, 256)), {"matmul", "matmul-strassen"}),
     "matmul-transposed": (
