@@ -216,9 +216,11 @@ class StageOp(IRDLOperation):
         over, along, words = self.space, self.folded, self.words
         for what, listed in (("over", over), ("along", along)):
             require(list(listed) == sorted(set(listed)), f"dimensions '{what}' ascend, got {list(listed)}")
+        require(bool(over), "a stage runs over a dimension at least: ops around stages compute scalars")
         require(set(along) <= set(over), f"it folds along {list(along)}, but runs over {list(over)}")
         require(bool(along) == bool(words), "folds need dimensions to fold along, and these folds")
         for value in self.inputs:
+            require(isinstance(value.type, RowType), f"a stage takes rows: its body uses {value.type} as it is")
             outside = sorted(set(dimensions_of(value.type)) - set(over))
             require(not outside, f"a row over {list(dimensions_of(value.type))} has elements along {outside} too")
         self._verify_body(over, along, words)

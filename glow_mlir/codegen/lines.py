@@ -170,8 +170,8 @@ class Line:
         return [lane_range(self.b, value, line * lanes, lanes) for line in range(self.count)]
 
     def spread(self, value: Value, lanes: int) -> Value:
-        """What `fold` gave, for `lanes` elements of each line."""
-        if self.count == 1 or lanes == 1:
+        """What `fold` gave, for `lanes` elements of each line; a scalar is the same in all of them."""
+        if self.count == 1 or lanes == 1 or not value.info.is_vector:
             return value
         return self.b.shuffle(value, value, [line for line in range(self.count) for _ in range(lanes)])
 

@@ -71,8 +71,9 @@ def run_form(form: GenericForm, arrays: Sequence[Array]) -> Array:
     axes = dimensions_in(form.maps[-1])
     whole = np.broadcast_to(values[result], [size if d in axes else 1 for d, size in enumerate(extents)])
     rest = [d for d in range(len(extents)) if d not in axes]
-    stored = np.ascontiguousarray(whole.transpose((*axes, *rest)).reshape([extents[axis] for axis in axes]))
-    return as_stored(stored, numpy_dtype(form.element), stored.shape)
+    shape = tuple(extents[axis] for axis in axes)
+    stored = np.ascontiguousarray(whole.transpose((*axes, *rest))).reshape(shape)  # The first makes one axis of none.
+    return as_stored(stored, numpy_dtype(form.element), shape)
 
 
 def _run_stage(stage: StageOp, values: dict[SSAValue, Any], extents: Shape) -> None:

@@ -175,6 +175,8 @@ class Arithmetic(Emission):
     def select(self, condition: Value, a: Number, b: Number) -> Value:
         """Return `a` where the condition holds, else `b`."""
         x, y = self._pair(a, b)
+        if condition.info.is_vector and not x.info.is_vector:
+            x, y = self.splat(x, condition.lanes), self.splat(y, condition.lanes)
         return self.emit(values.SelectOp, (condition, x, y), x.type, NO_FAST_MATH)
 
     def min(self, a: Number, b: Number) -> Value:

@@ -57,17 +57,6 @@ glow_high.func @twice(%x: tensor<2x2xf32>) {
 
 // -----
 
-glow_high.func @no_stage(%x: tensor<2x3xf32>) {
-  // expected-error@+1 {{no stage runs over [1]}}
-  %y = glow_high.generic %x {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterators = ["parallel", "reduction"]} {
-  ^bb0(%row: !glow.row<f32, [1]>):
-    %0 = arith.constant 1.0 : f32
-    glow.yield %0 : f32
-  } : tensor<2xf32>
-}
-
-// -----
-
 glow_high.func @parallel_stage(%x: tensor<2x3xf32>) {
   // expected-error@+1 {{a stage runs over [0], which are parallel, or none}}
   %y = glow_high.generic %x {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterators = ["parallel", "reduction"]} {
@@ -97,10 +86,10 @@ glow_high.func @given(%x: tensor<2x3xf32>) {
 // -----
 
 glow_high.func @copied(%x: tensor<2x3xf32>) {
-  // expected-error@+1 {{the body yields what it computes: a stage copies elements of an operand}}
-  %y = glow_high.generic %x {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterators = ["parallel", "parallel"]} {
-  ^bb0(%e: f32):
-    glow.yield %e : f32
+  // expected-error@+1 {{the body yields a row of an operand: a stage copies its elements}}
+  %y = glow_high.generic %x {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterators = ["parallel", "row"]} {
+  ^bb0(%row: !glow.row<f32, [1]>):
+    glow.yield %row : !glow.row<f32, [1]>
   } : tensor<2x3xf32>
 }
 
@@ -141,6 +130,21 @@ glow_high.func @outside(%x: tensor<2x3x4xf32>) {
     %0 = glow.stage(%row) over [1] fold [add] along [1] {
     ^bb1(%e: f32):
       glow.yield %e : f32
+    } : f32
+    glow.yield %0 : f32
+  } : tensor<2xf32>
+}
+
+// -----
+
+glow_high.func @scalar_input(%x: tensor<2x3xf32>, %s: tensor<2xf32>) {
+  %y = glow_high.generic %x, %s {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i)>], iterators = ["parallel", "reduction"]} {
+  ^bb0(%row: !glow.row<f32, [1]>, %scale: f32):
+    // expected-error@+1 {{a stage takes rows: its body uses f32 as it is}}
+    %0 = glow.stage(%row, %scale) over [1] fold [add] along [1] {
+    ^bb1(%e: f32, %f: f32):
+      %1 = arith.mulf %e, %f : f32
+      glow.yield %1 : f32
     } : f32
     glow.yield %0 : f32
   } : tensor<2xf32>
