@@ -9,13 +9,15 @@ y = e / reduce_sum(e, "j")
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute
 
-from glow_mlir.dialects.element_types import element_type, is_float, is_unsigned
+from glow_mlir.dialects.element_types import element_type, is_bool, is_float, is_unsigned, number_width
 from glow_mlir.errors import OptionError
 from glow_mlir.support.dtypes import named_dtype
 
@@ -75,8 +77,14 @@ class Tensor:
     def __mod__(self, other: Tensor | Number) -> Tensor:
         return binary("rem", self, other)
 
+    def __rmod__(self, other: Number) -> Tensor:
+        return binary("rem", other, self)
+
     def __pow__(self, other: Tensor | Number) -> Tensor:
         return binary("power", self, other)
+
+    def __rpow__(self, other: Number) -> Tensor:
+        return binary("power", other, self)
 
     def __and__(self, other: Tensor) -> Tensor:
         return binary("and", self, other)
@@ -88,10 +96,12 @@ class Tensor:
         return binary("xor", self, other)
 
     def __neg__(self) -> Tensor:
-        return self._like("negate", self)
+        return Tensor(_element("negate", (self,)), self.dimensions, "negate", (self,))
 
     def __abs__(self) -> Tensor:
-        return maximum(self, -self) if not is_float(self.element) else unary("abs", self)
+        if is_float(self.element):
+            return unary("abs", self)
+        return self if is_unsigned(self.element) else maximum(self, -self)
 
     def __lt__(self, other: Tensor | Number) -> Tensor:
         return compare("lt", self, other)
@@ -108,8 +118,10 @@ class Tensor:
     def __bool__(self) -> bool:
         raise OptionError("a kernel has no branches: its values are known when it runs", hint="use where(…)")
 
-    def _like(self, word: str, *arguments: Tensor | Number) -> Tensor:
-        return Tensor(self.element, _joined(arguments), word, arguments)
+    def __eq__(self, other: object) -> bool:
+        raise OptionError("kernels do not compare by '==' or '!='", hint="use equal(…) or not_equal(…)")
+
+    __hash__ = object.__hash__
 
 
 def _joined(arguments: Sequence[Tensor | Number]) -> frozenset[str]:
@@ -119,13 +131,46 @@ def _joined(arguments: Sequence[Tensor | Number]) -> frozenset[str]:
 
 
 def _element(word: str, arguments: Sequence[Tensor | Number]) -> Attribute:
-    """The element type that values have which meet; raises `OptionError` where they have several."""
+    """
+    The element type that values have which meet.
+
+    Raises `OptionError` where they have several, or one that the operation does not take, and for what is no number of
+    it.
+    """
     found = list(dict.fromkeys(part.element for part in arguments if isinstance(part, Tensor)))
     if not found:
-        raise OptionError(f"{word} of numbers alone", hint="compute numbers in Python")
+        hint = 'cast(condition, "float32") is 1 or 0' if word == "where" else "compute numbers in Python"
+        raise OptionError(f"{word} of numbers alone", hint=hint)
     if len(found) > 1:
         raise OptionError(f"{word} of {' and '.join(map(str, found))}", hint='convert one: cast(x, "float32")')
+    if not _takes(word, found[0]):
+        raise OptionError(f"{word} of {found[0]}", hint='convert it: cast(x, "float32"), cast(x, "int32")')
+    for argument in arguments:
+        if not isinstance(argument, Tensor) and not _is_number_of(found[0], argument):
+            raise OptionError(f"{word} of {found[0]} and {argument!r}, which is none", hint='cast(x, "float32")')
     return found[0]
+
+
+_BITWISE = frozenset({"and", "or", "xor"})
+_OF_ANY = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "where"})
+"""Operations on truth values, too, as those on bits are."""
+
+
+def _takes(word: str, element: Attribute) -> bool:
+    """Whether an operation is one on an element type."""
+    if word in _BITWISE:
+        return not is_float(element)
+    return is_float(element) if word == "fma" else word in _OF_ANY or not is_bool(element)
+
+
+def _is_number_of(element: Attribute, number: Any) -> bool:
+    """Whether a number of Python is one of an element type, or can be rounded to a float."""
+    is_real = issubclass(type(number), Real)
+    if is_float(element) or not is_real:
+        return is_real
+    count = 1 << number_width(element)
+    first = 0 if is_unsigned(element) else -count // 2
+    return float(number).is_integer() and first <= int(number) < first + count
 
 
 def binary(word: str, x: Tensor | Number, y: Tensor | Number) -> Tensor:
@@ -135,7 +180,7 @@ def binary(word: str, x: Tensor | Number, y: Tensor | Number) -> Tensor:
 
 def unary(word: str, x: Tensor) -> Tensor:
     """A function of a float; raises `OptionError` for a value of another type."""
-    if not is_float(x.element):
+    if not is_float(_element(word, (x,))):
         raise OptionError(f"{word} of {x.element}", hint=f'convert it: {word}(cast(x, "float32"))')
     return Tensor(x.element, x.dimensions, word, (x,))
 
@@ -147,7 +192,9 @@ def compare(word: str, x: Tensor | Number, y: Tensor | Number) -> Tensor:
 
 
 def where(condition: Tensor, x: Tensor | Number, y: Tensor | Number) -> Tensor:
-    """`x` where the condition holds, else `y`."""
+    """`x` where the condition holds, else `y`; raises `OptionError` for a condition that is no truth value."""
+    if not isinstance(condition, Tensor) or not is_bool(condition.element):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise OptionError("a condition is a truth value of elements", hint="such as x > 0, or not_equal(x, 0)")
     return Tensor(_element("where", (x, y)), _joined((condition, x, y)), "select", (condition, x, y))
 
 
@@ -172,24 +219,34 @@ def cast(x: Tensor, dtype: str) -> Tensor:
 
 def fold(word: str, x: Tensor, along: str | Sequence[str]) -> Tensor:
     """`x` folded along dimensions of these names, if any; raises `OptionError` for one that it does not have."""
-    names = frozenset([along] if isinstance(along, str) else along)
-    for name in sorted(names - x.dimensions):
-        have = ", ".join(sorted(x.dimensions)) or "none"
-        raise OptionError(f"a fold along '{name}' of a value without it", hint=f"its dimensions are {have}")
+    element, names = _element(word, (x,)), _names(x, along)
     if not names:
         return x
-    return Tensor(x.element, x.dimensions - names, _combining(word, x.element), (x,), along=names)
+    return Tensor(element, x.dimensions - names, _combining(word, element), (x,), along=names)
 
 
 def size_along(x: Tensor, along: str | Sequence[str]) -> Tensor:
-    """How many elements `x` has along dimensions, as a number of its element type."""
-    names = frozenset([along] if isinstance(along, str) else along)
-    return Tensor(x.element, frozenset(), "size", counted=names)
+    """
+    How many elements `x` has along dimensions, as a number of its element type.
+
+    Raises `OptionError` for one that it does not have.
+    """
+    return Tensor(_element("size", (x,)), frozenset(), "size", counted=_names(x, along))
+
+
+def _names(x: Tensor, along: str | Sequence[str]) -> frozenset[str]:
+    """The dimensions of `x` that are listed."""
+    listed = [along] if isinstance(along, str) or not isinstance(along, Iterable) else along  # pyright: ignore[reportUnnecessaryIsInstance]
+    for name in listed:
+        if name not in x.dimensions:
+            have = ", ".join(sorted(x.dimensions)) or "none"
+            raise OptionError(f"a fold along '{name}' of a value without it", hint=f"its dimensions are {have}")
+    return frozenset(listed)
 
 
 def reduce_mean(x: Tensor, along: str | Sequence[str]) -> Tensor:
     """The mean of floats along dimensions; raises `OptionError` for a value of another type."""
-    if not is_float(x.element):
+    if not is_float(_element("mean", (x,))):
         raise OptionError(f"a mean of {x.element}", hint='convert it: reduce_mean(cast(x, "float32"), …)')
     return fold("add", x, along) / size_along(x, along)
 

@@ -61,7 +61,7 @@ def generic_form(
     sizes = _sizes(signature, shapes)
     if frozenset(signature.result.axes) != root.dimensions:
         raise ValueError(f"it gives a value over {_listed(root.dimensions)}, not {_listed(signature.result.axes)}")
-    parallel = parallel_dimensions(root, signature.result.axes)
+    parallel = parallel_dimensions(root, signature.result.axes, sizes)
     rest = [name for name in signature.dimensions() if name not in parallel]
     numbers = {name: number for number, name in enumerate((*parallel, *rest))}
     maps = [_map(access, numbers, sizes, own) for access, own in zip(signature.operands, shapes, strict=True)]
@@ -107,7 +107,9 @@ def _sizes(signature: Signature, shapes: Sequence[Sizes]) -> dict[str, Size]:
             known = sizes.setdefault(axis, size)
             if axis.startswith("...") and known == 1:
                 sizes[axis] = size
-            elif known != size and axis != "1" and not (axis.startswith("...") and size == 1):
+            elif axis == "1" and size != 1:
+                raise ValueError(f"an axis of {access} has size 1, got {size}")
+            elif known != size and not (axis.startswith("...") and size == 1):
                 raise ValueError(f"dimension '{axis}' is {known} and {size} long")
     return sizes
 

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast
 
 from xdsl.dialects import math as math_dialect
 from xdsl.dialects.arith import FastMathFlagsAttr
@@ -22,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.expressions import Number, Tensor
 from glow_mlir.dialects.scalar_builder import FALLING, UNARY_MATH, Scalar, ScalarBuilder
-from glow_mlir.dialects.stages import StageOp, YieldOp
+from glow_mlir.dialects.stages import RowType, StageOp, YieldOp
 from glow_mlir.support.symbols import Size
 
 CHEAP = frozenset({"abs", "ceil", "floor", "round_even", "trunc", "sqrt"})
@@ -43,14 +42,17 @@ def postorder(root: Tensor) -> Iterator[Tensor]:
             waiting += [(inner, False) for inner in reversed(part.parts)]
 
 
-def parallel_dimensions(root: Tensor, axes: Sequence[str]) -> list[str]:
+def parallel_dimensions(root: Tensor, axes: Sequence[str], sizes: Mapping[str, Size]) -> list[str]:
     """
     The axes of a result that each fold it needs has as well and none folds, in their order.
 
-    What does not depend on an axis is computed once for all of it, so that such an axis is not parallel.
+    What does not depend on an axis is computed once for all of it, so that such an axis is not parallel; nor is one
+    whose indices are counted at run time.
     """
-    folds = [part for part in postorder(root) if part.along]
-    return [axis for axis in axes if all(axis in part.dimensions for part in folds)]
+    parts = list(postorder(root))
+    counted = {name for part in parts for name in part.counted if not isinstance(sizes[name], int)}
+    folds = [part for part in parts if part.along]
+    return [axis for axis in axes if axis not in counted and all(axis in part.dimensions for part in folds)]
 
 
 @dataclass
@@ -75,7 +77,7 @@ class Staging:
         for part in postorder(self.root):
             if part.operand is not None:
                 self.made[part] = self.block.args[part.operand]
-            if part.counted:
+            if part.word == "size":
                 self.made[part] = self._count(part)
         left: list[Tensor] = [part for part in postorder(self.root) if part.along]
         while left:
@@ -88,14 +90,13 @@ class Staging:
 
     def _count(self, part: Tensor) -> SSAValue:
         """How many indices some dimensions have: a constant, or counted where that is known at run time only."""
-        sizes = [self.sizes[name] for name in part.counted]
-        if all(isinstance(size, int) for size in sizes):
-            count = math.prod(cast("list[int]", sizes))
+        count = math.prod(size for name in part.counted if isinstance(size := self.sizes[name], int))
+        over = sorted(self.numbers[name] for name in part.counted if not isinstance(self.sizes[name], int))
+        if not over:
             return ScalarBuilder(lambda op: _added(self.block, op)).constant(count, part.element).value
         body = Block()
-        one = ScalarBuilder(lambda op: _added(body, op)).constant(1, part.element)
-        body.add_op(YieldOp.create(operands=[one.value]))
-        over = sorted(self.numbers[name] for name in part.counted)
+        each = ScalarBuilder(lambda op: _added(body, op)).constant(count, part.element)
+        body.add_op(YieldOp.create(operands=[each.value]))
         stage = StageOp.of([], over, over, ["add"], body)
         self.block.add_op(stage)
         return stage.results[0]
@@ -158,15 +159,17 @@ class Staging:
         """Add the stage that folds some values and keeps others."""
         yielded = [*folded, *kept]
         leaves = list(dict.fromkeys(leaf for part in yielded for leaf in self._leaves(part)))
-        rows = [leaf for leaf in leaves if self.rows(leaf)]
-        scalars = {leaf: self._scalar(leaf) for leaf in leaves if not self.rows(leaf)}
+        # An operand that broadcasts along all row dimensions has one element.
+        rows = {leaf: self.made[leaf] for leaf in leaves if leaf in self.made}
+        rows = {leaf: value for leaf, value in rows.items() if isinstance(value.type, RowType)}
+        scalars = {leaf: self._scalar(leaf) for leaf in leaves if leaf not in rows}
         body = Block(arg_types=[signless(leaf.element) for leaf in rows])
         known = scalars | dict(zip(rows, body.args, strict=True))
         builder = ScalarBuilder(lambda op: _added(body, op))
         body.add_op(YieldOp.create(operands=_computed(yielded, known, builder)))
         over = sorted(self.numbers[name] for name in space)
         along = sorted(self.numbers[name] for fold in folds[:1] for name in fold.along)
-        stage = StageOp.of([self.made[leaf] for leaf in rows], over, along, [fold.word for fold in folds], body)
+        stage = StageOp.of(list(rows.values()), over, along, [fold.word for fold in folds], body)
         self.block.add_op(stage)
         return stage
 

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.element_types import element_type
+from glow_mlir.dialects.element_types import element_type, is_bool
 from glow_mlir.dialects.expressions import Tensor
 from glow_mlir.dialects.generic_form import generic_form, operand_tensors, rounded
 from glow_mlir.dialects.glow_high.generic import GenericOp
@@ -37,6 +37,8 @@ class Kernel:
         self.function = function
         self.signature = signature
         self.name = function.__name__
+        if not (self.name.isascii() and self.name.isidentifier()):
+            raise self._error("its name is none that C code can call", "define it by def, in letters of ASCII")
         self.parameters = _parameters(function, signature)
         self._sessions: dict[object, Any] = {}
         update_wrapper(self, function)
@@ -84,10 +86,15 @@ class Kernel:
         """What machine code gives for arrays; compiled once for each set of shapes, element types and parameters."""
         from glow_mlir.api.model_session import ModelSession
 
-        key = (tuple((array.shape, array.dtype.str) for array in arrays), tuple(sorted(parameters.items())))
+        for array in arrays:
+            if not isinstance(array, np.ndarray | np.generic):  # pyright: ignore[reportUnnecessaryIsInstance]
+                hint = "numpy.asarray(…, numpy.float32) makes one of it"
+                raise InputError(f"kernel {self.name}: an operand is {type(array).__name__}, no array", hint=hint)
+        given = tuple((name, value.__class__, value) for name, value in sorted(parameters.items()))
+        key = (tuple((array.shape, array.dtype) for array in arrays), given)
         session = self._sessions.pop(key, None)
         if session is None:
-            types = [tensor(array.shape, element_type(array.dtype)) for array in arrays]
+            types = [tensor(array.shape, self._element(array.dtype)) for array in arrays]
             session = ModelSession.of(self.module(*types, **parameters))
         self._sessions[key] = session
         while len(self._sessions) > MOST_KEPT:
@@ -113,7 +120,16 @@ class Kernel:
         root = self.function(*tensors, **{**self.parameters, **parameters})
         if not isinstance(root, Tensor):
             raise self._error(f"it gives {type(root).__name__}, and no value of its operands")
+        if is_bool(root.element):
+            raise self._error("it gives truth values", 'convert them: cast(x > 0, "int8")')
         return rounded(root, elements[0])
+
+    def _element(self, dtype: np.dtype) -> Attribute:
+        """The element type of an array."""
+        try:
+            return element_type(dtype)
+        except KeyError:
+            raise InputError(f"kernel {self.name}: there are no tensors of {dtype}", hint="convert the array") from None
 
     def _count(self, count: int) -> InputError:
         names = ", ".join(access.name for access in self.signature.operands)

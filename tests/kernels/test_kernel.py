@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from xdsl.dialects.builtin import TensorType, bf16, f16, f32, f64, i32
+from xdsl.dialects.builtin import TensorType, bf16, f16, f32, f64, i1, i32
 from xdsl.ir import Attribute
 
 import glow_mlir
@@ -73,6 +73,36 @@ def kept(x: k.Tensor, w: k.Tensor) -> k.Tensor:
     return e * k.reduce_sum(e, "j") + f * k.reduce_max(f, "j") + g * k.reduce_min(g, "j")
 
 
+@glow_mlir.kernel("x[i, j] -> y[i]")
+def shares(x: k.Tensor) -> k.Tensor:
+    return k.reduce_sum(x / k.size_along(x, "j"), "j")
+
+
+@glow_mlir.kernel("x[i, j] -> y[j, i]")
+def transposed(x: k.Tensor) -> k.Tensor:
+    return x
+
+
+@glow_mlir.kernel("x[i, j], w[k] -> y[i]")
+def of_one_operand(x: k.Tensor, w: k.Tensor) -> k.Tensor:
+    return k.reduce_mean(x, "j")
+
+
+@glow_mlir.kernel("x[i, j] -> y[i, j]")
+def to_either_end(x: k.Tensor) -> k.Tensor:
+    return k.where(x > 0, k.reduce_max(x, "j"), k.reduce_min(x, "j"))
+
+
+@glow_mlir.kernel("x[i, j], s[i], w[j] -> y[i, j]")
+def scaled_by_columns(x: k.Tensor, s: k.Tensor, w: k.Tensor) -> k.Tensor:
+    return x * k.reduce_sum(k.where(x * w > 0, s, -s), "j") / k.reduce_sum(x * w, ["i", "j"])
+
+
+@glow_mlir.kernel("x[..., i], w[...] -> y[..., i]")
+def spread_over_all(x: k.Tensor, w: k.Tensor) -> k.Tensor:
+    return k.reduce_sum(x * w, ["...0", "i"]) - x
+
+
 def _softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
     e = np.exp(x - x.max(axis, keepdims=True, initial=-1e30))
     return e / e.sum(axis, keepdims=True)
@@ -113,6 +143,23 @@ def _kept(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     return e * e.sum(-1, keepdims=True) + f * f.max(-1, keepdims=True) + g * g.min(-1, keepdims=True)
 
 
+def _mean(x: np.ndarray, *_: np.ndarray) -> np.ndarray:
+    return x @ np.full(x.shape[1], 1 / x.shape[1])
+
+
+def _to_either_end(x: np.ndarray) -> np.ndarray:
+    return np.where(x > 0, x.max(1, keepdims=True), x.min(1, keepdims=True))
+
+
+def _scaled_by_columns(x: np.ndarray, s: np.ndarray, w: np.ndarray) -> np.ndarray:
+    signs = np.where(x * w > 0, s[:, None], -s[:, None])
+    return x * signs.sum(1, keepdims=True) / (x * w).sum()
+
+
+def _spread_over_all(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    return (x * w).sum() - x
+
+
 @dataclass(frozen=True)
 class Case:
     """A kernel, the shapes of its operands, and what numpy gives in f64."""
@@ -142,8 +189,14 @@ CASES = [
     Case(elementwise, ((5, 33), (5, 33)), _elementwise),
     Case(elementwise, ((4, 5, 8), (5, 8)), _elementwise),
     Case(elementwise, ((1, 8), (6, 8)), _elementwise),
+    Case(spread_over_all, ((4, 20), (1,)), _spread_over_all),
     Case(against_rows, ((6, 10), (6,)), _against_rows),
     Case(kept, ((5, 40), (40, 1)), _kept),
+    *(Case(shares, (shape,), _mean) for shape in ((20, 5), (8, 64), (3, 7))),
+    Case(transposed, ((5, 12),), np.transpose),
+    *(Case(to_either_end, (shape,), _to_either_end) for shape in ((3, 20), (8, 20))),
+    Case(scaled_by_columns, ((8, 20), (8,), (20,)), _scaled_by_columns),
+    Case(of_one_operand, ((6, 9), (4,)), _mean),
 ]
 
 
@@ -156,7 +209,7 @@ def test_values(case: Case, backend: str) -> None:
     session = glow_mlir.InferenceSession(case.kernel.module(*types), backend=backend)
     (found,) = session.run(None, dict(zip(names, arrays, strict=True)))
     expected = case.expected(*(array.astype(np.float64) for array in arrays))
-    assert found.dtype == np.float32
+    assert (found.dtype, found.shape) == (np.float32, expected.shape)
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
@@ -293,8 +346,84 @@ def test_errors_name_the_kernel_and_say_what_to_do() -> None:
     branch = _refused("x[i] -> y[i]", branching, tensor((2,), f32))
     assert "a kernel has no branches" in branch
     assert "use where" in branch
+    with pytest.raises(GlowError, match="kernel <lambda>: its name is none that C code can call"):
+        glow_mlir.kernel("x[i] -> y[i]")(lambda x: x)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     mixed = _refused("x[i], y[i] -> z[i]", added, tensor((2,), f32), tensor((2,), i32))
     assert "add of f32 and i32" in mixed
     assert "cast" in mixed
     sizes = _refused("x[i], y[i] -> z[i]", added, tensor((2,), f32), tensor((3,), f32))
     assert "dimension 'i' is 2 and 3 long" in sizes
+
+
+Words = Callable[[k.Tensor, k.Tensor, k.Tensor], k.Tensor]
+
+REFUSED: list[tuple[Words, str]] = [
+    (lambda x, i, m: k.where(x == 0, 1.0, x), "kernels do not compare by '=='"),  # pyright: ignore[reportArgumentType]
+    (lambda x, i, m: x * (x != 0), "not_equal"),
+    (lambda x, i, m: k.where(x, 1.0, x), "a condition is a truth value"),
+    (lambda x, i, m: k.where(x > 0, 1.0, 0.0), 'cast(condition, "float32") is 1 or 0'),
+    (lambda x, i, m: x & x, "and of f32"),
+    (lambda x, i, m: m + m, "add of i1"),
+    (lambda x, i, m: -m, "negate of i1"),
+    (lambda x, i, m: k.maximum(m, m), "max of i1"),
+    (lambda x, i, m: k.reduce_max(m, "i"), "max of i1"),
+    (lambda x, i, m: k.fma(i, i, i), "fma of i32"),
+    (lambda x, i, m: i + 1.5, "add of i32 and 1.5, which is none"),
+    (lambda x, i, m: k.maximum(i, float("-inf")), "max of i32 and -inf, which is none"),
+    (lambda x, i, m: k.cast(i, "int8") + 128, "add of i8 and 128, which is none"),
+    (lambda x, i, m: k.cast(i, "uint8") - (-1), "sub of ui8 and -1, which is none"),
+    (lambda x, i, m: x + "1", "add of f32 and '1', which is none"),  # pyright: ignore[reportOperatorIssue, reportUnknownLambdaType]
+    (lambda x, i, m: x * k.exp(2.0), "exp of numbers alone"),  # pyright: ignore[reportArgumentType]
+    (lambda x, i, m: x * k.reduce_sum(2.0, "i"), "add of numbers alone"),  # pyright: ignore[reportArgumentType]
+    (lambda x, i, m: x / k.size_along(x, "j"), "along 'j' of a value without it"),
+    (lambda x, i, m: k.reduce_sum(x, -1), "along '-1' of a value without it"),  # pyright: ignore[reportArgumentType]
+    (lambda x, i, m: x > 0, "it gives truth values"),
+]
+
+
+@pytest.mark.parametrize(("function", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_what_values_do_not_do(function: Words, message: str) -> None:
+    def words(x: k.Tensor, i: k.Tensor, m: k.Tensor) -> k.Tensor:
+        return function(x, i, m)
+
+    types = tensor((2,), f32), tensor((2,), i32), tensor((2,), i1)
+    assert message in _refused("x[i], i[i], m[i] -> y[i]", words, *types)
+
+
+def test_numbers_on_either_side_and_sizes_of_nothing() -> None:
+    @glow_mlir.kernel("x[i] -> y[i]")
+    def sides(x: k.Tensor) -> k.Tensor:
+        return 2**x + 7 % x + k.reduce_mean(x, [])
+
+    x = np.array([1, 2, 3, 5], np.float32)
+    np.testing.assert_allclose(sides(x), 2**x + 7 % x + x, rtol=1e-6)
+
+
+def test_magnitudes_of_integers() -> None:
+    @glow_mlir.kernel("x[i] -> y[i]")
+    def magnitude(x: k.Tensor) -> k.Tensor:
+        return abs(x)
+
+    for x in (np.array([1, 200], np.uint8), np.array([1, -20], np.int8)):
+        np.testing.assert_array_equal(magnitude(x), np.abs(x))
+
+
+def test_arrays_that_are_none() -> None:
+    with pytest.raises(GlowError, match="kernel all_of_it: an operand is list, no array"):
+        all_of_it([[1.0, 2.0]])  # pyright: ignore[reportArgumentType]
+    with pytest.raises(GlowError, match="kernel all_of_it: there are no tensors of complex64"):
+        all_of_it(np.ones((2, 2), np.complex64))
+    with pytest.raises(GlowError, match=r"kernel kept: an axis of w\[j, 1\] has size 1, got 2"):
+        kept(np.ones((3, 4), np.float32), np.ones((4, 2), np.float32))
+
+
+def test_sizes_of_parallel_dimensions_that_are_known_at_run_time_only() -> None:
+    @glow_mlir.kernel("x[i, j] -> y[i, j]")
+    def share(x: k.Tensor) -> k.Tensor:
+        return x / k.size_along(x, ["i", "j"])
+
+    rows = SymbolicSize.of(Symbol("rows", 1, 50))
+    for backend in ("cpu", "interpreter"):
+        session = glow_mlir.InferenceSession(share.module(tensor((rows, 8), f32)), backend=backend)
+        (found,) = session.run(None, {"x": np.ones((12, 8), np.float32)})
+        np.testing.assert_allclose(found, np.full((12, 8), 1 / 96), rtol=1e-6)
