@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Block
 
 from glow_mlir.codegen.bodies import Epilogue, Plane
 from glow_mlir.codegen.builder.builder import Builder
@@ -32,11 +32,10 @@ from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_tr
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.score_lines import ScoreLines
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, tile_for
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, scratch_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.attention import AttentionOp
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.memory import has_unit_stride
 from glow_mlir.dialects.properties import flag, number, size
@@ -75,12 +74,12 @@ class Plan:
     """Lanes of the vectors that read them."""
 
     @staticmethod
-    def of(op: Operation, target: Target) -> Plan:
+    def of(op: AttentionOp, target: Target) -> Plan:
         """The plan for an instruction."""
-        query, key, value = (largest_shape(getattr(op, name)) for name in ("query", "key", "value"))
-        element = element_of(getattr(op, "query"))
+        query, key, value = map(largest_shape, (op.query, op.key, op.value))
+        element = element_of(op.query)
         tile, costs = tile_for(target, element), kernel_costs(target)
-        fewest_queries, fewest_keys = (smallest(sizes_of(getattr(op, name))[-2]) for name in ("query", "key"))
+        fewest_queries, fewest_keys = (smallest(sizes_of(matrix)[-2]) for matrix in (op.query, op.key))
         room = target.l1_bytes // 2 // byte_width(element)
         fitting = room // max(1, fewest_keys)
         few = [queries <= costs.unpacked_queries for queries in (query[-2], fewest_queries)]
@@ -94,8 +93,8 @@ class Plan:
             block=min(max(2 * tile.rows, fitting), query[-2]),
             fewest_keys=fewest_keys,
             room=room,
-            scale=float(number(op.properties["scale"])),
-            past=size(op.properties["past"]) if flag(op.properties["causal"]) else None,
+            scale=float(number(op.scale)),
+            past=size(op.past) if flag(op.causal) else None,
             in_place=few[0] if few[0] == few[1] else None,
             in_place_width=tile.lanes * costs.independent_vectors,
         )
@@ -130,35 +129,32 @@ class Plan:
 
 
 @kernel("attention")
-class AttentionKernel(Kernel):
+class AttentionKernel(Kernel[AttentionOp]):
     """Attention of floats whose rows are dense."""
 
     name = "attention"
     AXES = ("batches",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        if kind_of(op) is not AttentionOp:
-            return False
-        matrices, mask = [getattr(op, name) for name in MATRICES], getattr(op, "mask")
-        element = element_of(matrices[0])
+    def accepts(self, op: AttentionOp) -> bool:
+        matrices, mask, element = (op.query, op.key, op.value, op.result), op.mask, element_of(op.query)
         wide = is_float(element) and byte_width(element) >= 4
         filled = all(not is_empty(matrix) for matrix in matrices)
         rows = [*matrices] if mask is None or not sizes_of(mask) else [*matrices, mask]
         known = all(isinstance(sizes_of(matrix)[-1], int) for matrix in matrices)
         return wide and filled and known and all(map(has_unit_stride, rows))
 
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        element = element_of(getattr(op, "query"))
+    def scratch(self, op: AttentionOp, target: Target) -> Sequence[Buffer]:
+        element = element_of(op.query)
         return [(shape, element) for shape in Plan.of(op, target).scratch.values()]
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        return {"batches": math.prod(shape_of(getattr(op, "result"))[:-2])}
+    def cuts(self, op: AttentionOp, target: Target) -> Mapping[str, int]:
+        return {"batches": math.prod(shape_of(op.result)[:-2])}
 
-    def private(self, op: Instruction) -> Sequence[int]:
-        return range(sum(name == "scratch" for name, _, _ in op.named_uses()))
+    def private(self, op: AttentionOp) -> Sequence[int]:
+        return range(len(scratch_of(op)))
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[AttentionOp]) -> None:
         plan = Plan.of(call.op, call.target)
         batch = call.result.extents[:-2]
         scratch = dict(zip(plan.scratch, call.many("scratch"), strict=True))

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from xdsl.ir import Operation
-
 from glow_mlir.codegen.builder.nests import Extents, Index, collapse, linear, nest
 from glow_mlir.codegen.builder.types import f32, i32
 from glow_mlir.codegen.kernels.blockwise_tile import BlockwiseTile
@@ -17,7 +15,7 @@ from glow_mlir.codegen.kernels.micro_gemm import partial_sums
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Columns, balanced, tile_for
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Tiles, kind_of
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Tiles
 from glow_mlir.codegen.selection.pack_operands import whole_constant
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.tables import kernel
@@ -26,8 +24,6 @@ from glow_mlir.constants.layouts import CodeCells, matrix_panels
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import signless, ui8
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
-from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, is_empty, shape_of, size_along
@@ -35,7 +31,7 @@ from glow_mlir.dialects.target import Target
 
 
 @kernel("blockwise-matmul")
-class BlockwiseMatMulKernel(Kernel):
+class BlockwiseMatMulKernel(Kernel[BlockwiseMatMulOp]):
     """
     Products of rows and constant weights in blocks of codes: each panel of columns is read once, for all rows.
     """
@@ -45,34 +41,31 @@ class BlockwiseMatMulKernel(Kernel):
     EPILOGUE = True
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        if kind_of(op) is not BlockwiseMatMulOp or integer(op.properties["left_bits"]):
+    def accepts(self, op: BlockwiseMatMulOp) -> bool:
+        if integer(op.left_bits) or is_empty(op.result) or is_empty(op.left):
             return False
-        left, codes, bias, result = (getattr(op, name) for name in ("left", "codes", "bias", "result"))
-        if is_empty(result) or is_empty(left) or (bias is not None and not is_dense(bias)):
-            return False
-        in_bytes = getattr(op, "plain_shape")("codes")[1]
-        return in_bytes % CELL_BYTES == 0 and has_unit_stride(left) and has_unit_stride(result) and codes is not None
+        in_bytes, rows = op.plain_shape("codes")[1], all(map(has_unit_stride, (op.left, op.result)))
+        return in_bytes % CELL_BYTES == 0 and rows and (op.bias is None or is_dense(op.bias))
 
-    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
-        operands = [getattr(op, name) for name in ("codes", "scales", "zero_points")]
+    def candidates(self, op: BlockwiseMatMulOp, storage: Storage, target: Target) -> Sequence[Tiles]:
+        operands = (op.codes, op.scales, op.zero_points)
         known = all(value is None or whole_constant(value, storage) is not None for value in operands)
         return ({},) if known else ()
 
-    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
-        assert isinstance(op, DerivedInstruction)
-        panel, bits = tile_for(target, f32).panel, _bits(op)
+    def packed(self, op: BlockwiseMatMulOp, target: Target) -> Mapping[str, PackedForm]:
+        panel, bits = tile_for(target, f32).panel, integer(op.bits)
         found = {"codes": PackedForm(CodeCells(op.plain_shape("codes"), panel, bits), ui8)}
-        for name in ("scales", "zero_points"):  # Of each block those of a panel side by side.
-            if (value := getattr(op, name)) is not None:
+        # Of each block those of a panel side by side.
+        for name, value in (("scales", op.scales), ("zero_points", op.zero_points)):
+            if value is not None:
                 layout = matrix_panels(op.plain_shape(name), panel, transposed=True)
                 found[name] = PackedForm(layout, element_of(value))
         return found
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        return {"columns": -(-shape_of(getattr(op, "result"))[-1] // tile_for(target, f32).panel)}
+    def cuts(self, op: BlockwiseMatMulOp, target: Target) -> Mapping[str, int]:
+        return {"columns": -(-shape_of(op.result)[-1] // tile_for(target, f32).panel)}
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[BlockwiseMatMulOp]) -> None:
         left, result = call.one("left"), call.result
         operands = ProductOperands.of(call, "left", call.one("codes").pointer)
         strides = [left.strides[:-1], result.strides[:-1], *(plane.strides[:-1] for plane in operands.planes)]
@@ -83,11 +76,6 @@ class BlockwiseMatMulKernel(Kernel):
         emit_panels(call.b, operands.weights, columns, cells, tile, i32, product.panel, call.share("columns"))
 
 
-def _bits(op: Operation) -> int:
-    """Bits of a code."""
-    return integer(op.properties["bits"])
-
-
 @dataclass(frozen=True)
 class _Product:
     """
@@ -95,7 +83,7 @@ class _Product:
     and `steps` how they move the left operand, the result, and the planes of the epilogue.
     """
 
-    call: KernelCall
+    call: KernelCall[BlockwiseMatMulOp]
     operands: ProductOperands
     rows: Extents
     steps: Sequence[Shape]
@@ -146,7 +134,7 @@ class _Product:
     def _variant(self, columns: Columns, count: int) -> BlockwiseTile:
         """The function for a tile of so many rows."""
         call, operands, tile = self.call, self.operands, tile_for(self.call.target, f32)
-        block, zero_points = integer(call.op.properties["block"]), call.maybe("zero_points")
+        block, zero_points = integer(call.op.block), call.maybe("zero_points")
         rows = self.rows[-1]
         fewest = balanced(rows, tile.rows)[-1][1] if isinstance(rows, int) else 1
         planes = zip(operands.planes, self.steps[2:], strict=True)
@@ -158,9 +146,9 @@ class _Product:
             columns.partial,
             epilogue=operands.epilogue,
             planes=tuple(PlaneKind(plane.element, step[-1] != 0, plane.spread) for plane, step in planes),
-            bits=_bits(call.op),
+            bits=integer(call.op.bits),
             block=block,
-            code=call.op.properties.get("element"),
+            code=call.op.element,
             rest=self._depth % block,
             scale=signless(call.one("scales").element),
             zero_point=None if zero_points is None else signless(zero_points.element),

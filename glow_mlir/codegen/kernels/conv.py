@@ -6,8 +6,6 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
-from xdsl.ir import Operation
-
 from glow_mlir.codegen.bodies import Plane, prologue_of
 from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.builder.value import Value
@@ -44,7 +42,7 @@ from glow_mlir.constants.layouts import depthwise_filters, filter_panels, winogr
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.winograd import OUTPUTS, STRIDES, TAPS, TileForm
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.shapes import element_of, largest_shape, shape_of, size_along, sizes_of
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.dialects.target import Target
@@ -54,7 +52,7 @@ MOST_UNROLLED = 64
 
 
 @kernel("conv-depthwise")
-class DepthwiseConvKernel(Kernel):
+class DepthwiseConvKernel(Kernel[ConvOp]):
     """One filter a channel: vectors run over the channels."""
 
     name = "conv-depthwise"
@@ -63,29 +61,29 @@ class DepthwiseConvKernel(Kernel):
     EPILOGUE = True
     ROW_TILING = True
 
-    def accepts(self, op: Operation) -> bool:
+    def accepts(self, op: ConvOp) -> bool:
         form = ConvolutionForm.read_by_kernels(op)
         if form is None or not form.has_dense_pixels:
             return False
         return form.plain[-1] == 1 and form.filters == form.group and form.depth <= MOST_UNROLLED
 
-    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+    def packed(self, op: ConvOp, target: Target) -> Mapping[str, PackedForm]:
         form = ConvolutionForm.of(op)
         return {"filter": PackedForm(depthwise_filters(form.plain), form.dot(target).right)}
 
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+    def scratch(self, op: ConvOp, target: Target) -> Sequence[Buffer]:
         return packing_scratch(op, self.packed(op, target))
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ConvOp]) -> None:
         packed, form = _packed_filter(call, self), ConvolutionForm.of(call.op)
         if call.runs("images", "lines"):
             operands = ProductOperands.of(call, "input", packed, form.dot(call.target).singly)
             images, lines = call.share("images"), call.share("lines")
             emit_depthwise(call.b, operands, form.shape_at(call), images=images, lines=lines)
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: ConvOp, target: Target) -> Mapping[str, int]:
         pack = packing_cuts(op, self.packed(op, target), target)
-        batch, *outputs, _ = map(smallest, sizes_of(getattr(op, "result")))
+        batch, *outputs, _ = map(smallest, sizes_of(op.result))
         by_images = (
             batch >= kernel_costs(target).parts_per_thread * target.policy.threads
             or batch % target.policy.threads == 0
@@ -94,14 +92,14 @@ class DepthwiseConvKernel(Kernel):
         return {**pack, "images": batch} if by_images else {**pack, "lines": outputs[0]}
 
 
-def _packed_filter(call: KernelCall, by: Kernel, at: int = 0) -> Value:
+def _packed_filter(call: KernelCall[ConvOp], by: Kernel[ConvOp], at: int = 0) -> Value:
     """The filter in the layout of a kernel, whose scratch number `at` it is packed into where it is not packed."""
     scratch = call.many("scratch")[at:] or [call.one("filter")]
     return packed_operand(call, "filter", by.packed(call.op, call.target)["filter"], scratch[0])
 
 
 @kernel("conv-winograd")
-class WinogradConvKernel(Kernel):
+class WinogradConvKernel(Kernel[ConvOp]):
     """
     3x3 filters that move by one pixel or by two, in one group: fewer products, with larger rounding errors.
 
@@ -118,30 +116,30 @@ class WinogradConvKernel(Kernel):
     EPILOGUE = True
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
+    def accepts(self, op: ConvOp) -> bool:
         form = ConvolutionForm.read_by_kernels(op)
         if form is None or not form.is_square_in_one_group(TAPS):
             return False
         return max(form.window.dilations) == 1 and form.stride in STRIDES
 
-    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+    def candidates(self, op: ConvOp, storage: Storage, target: Target) -> Sequence[Tiles]:
         return _winograd_shape(op, target, _packs_before(op, storage)).candidates(target, f32)
 
-    def is_profitable(self, op: Operation, storage: Storage, target: Target) -> bool:
+    def is_profitable(self, op: ConvOp, storage: Storage, target: Target) -> bool:
         return _winograd_shape(op, target, _packs_before(op, storage)).forms(target, f32)[0] is not None
 
-    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+    def packed(self, op: ConvOp, target: Target) -> Mapping[str, PackedForm]:
         whole = _winograd_shape(op, target)
         if not whole.suits(target, f32):
             return {}
         cut = whole.blocking(target, f32, tiles_of(op))
         return {"filter": PackedForm(winograd_panels(ConvolutionForm.of(op).plain, cut.panel, cut.form), f32)}
 
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+    def scratch(self, op: ConvOp, target: Target) -> Sequence[Buffer]:
         cut = _winograd_shape(op, target).blocking(target, f32, tiles_of(op))
         return [*((shape, f32) for shape in cut.scratch()), *packing_scratch(op, self.packed(op, target))]
 
-    def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
+    def choices(self, op: ConvOp, target: Target) -> Mapping[str, Choice]:
         tiles, shape = tiles_of(op), _winograd_shape(op, target)
         form = {side: Choice(OUTPUTS, needed=True) for side in ("height", "width")}
         if any(tiles.get(side) not in choice.values for side, choice in form.items()):
@@ -149,7 +147,7 @@ class WinogradConvKernel(Kernel):
         most = shape.tiles(TileForm(tiles["height"], tiles["width"], shape.stride))
         return {**form, "block": Choice(range(1, most + 1), needed=True), "prefetch": Choice(YES_OR_NO, needed=True)}
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: ConvOp, target: Target) -> Mapping[str, int]:
         cut = _winograd_shape(op, target).blocking(target, f32, tiles_of(op))
         panels = -(-ConvolutionForm.of(op).filters // cut.panel)
         pack = packing_cuts(op, self.packed(op, target), target)
@@ -157,11 +155,11 @@ class WinogradConvKernel(Kernel):
             return {**pack, "tiles": -(-cut.tiles // cut.block)}
         return {**pack, "transform": cut.tiles, "columns": panels}
 
-    def private(self, op: Instruction) -> Sequence[int]:
+    def private(self, op: ConvOp) -> Sequence[int]:
         # Inputs, products and patch; the panels of a block share its inputs.
         return (1, 2) if "columns" in partitions_of(op) else (0, 1, 2)
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ConvOp]) -> None:
         cut = _winograd_shape(call.op, call.target).blocking(call.target, f32, tiles_of(call.op))
         packed, scratch = _packed_filter(call, self, at=len(cut.scratch())), call.many("scratch")
         if not call.runs(*self.AXES[1:]):
@@ -179,12 +177,12 @@ class WinogradConvKernel(Kernel):
         )
 
 
-def _packs_before(op: Operation, storage: Storage) -> bool:
+def _packs_before(op: ConvOp, storage: Storage) -> bool:
     """Whether filters are transformed before the run: constants, and state that the function leaves as it is."""
-    return whole_storage(getattr(op, "filter"), storage) is not None
+    return whole_storage(op.filter, storage) is not None
 
 
-def _winograd_shape(op: Operation, target: Target, is_packed: bool = True) -> WinogradShape:
+def _winograd_shape(op: ConvOp, target: Target, is_packed: bool = True) -> WinogradShape:
     """The sizes of a convolution that Winograd's algorithm can do, and whether its filters are packed before."""
     form = ConvolutionForm.of(op)
     batch, *extents, _ = largest_shape(form.result)
@@ -195,7 +193,7 @@ def _winograd_shape(op: Operation, target: Target, is_packed: bool = True) -> Wi
 
 
 @kernel("conv-strassen")
-class StrassenConvKernel(StrassenKernel):
+class StrassenConvKernel(StrassenKernel[ConvOp]):
     """
     Filters of one element over images, in one group, as a matrix product by Strassen's algorithm.
 
@@ -206,24 +204,24 @@ class StrassenConvKernel(StrassenKernel):
     STRIDED_INNER = True
     PROLOGUE = True
 
-    def accepts(self, op: Operation) -> bool:
+    def accepts(self, op: ConvOp) -> bool:
         form = ConvolutionForm.read_by_kernels(op)
         if form is None or not form.is_square_in_one_group(1) or form.element != f32:
             return False
         return self.knows_samples(op, shape_of(form.result)[0])
 
-    def is_constant(self, op: Operation, storage: Storage) -> bool:
-        return whole_constant(getattr(op, "filter"), storage) is not None
+    def is_constant(self, op: ConvOp, storage: Storage) -> bool:
+        return whole_constant(op.filter, storage) is not None
 
-    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+    def packed(self, op: ConvOp, target: Target) -> Mapping[str, PackedForm]:
         return self.packed_matrix(op, "filter", ConvolutionForm.of(op).plain, target, transposed=True)
 
-    def sizes(self, op: Operation) -> Sizes:
+    def sizes(self, op: ConvOp) -> Sizes:
         form = ConvolutionForm.of(op)
         images, *pixels, columns = shape_of(form.result)
         return Sizes(images, math.prod(pixels), columns, form.plain[-1])
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ConvOp]) -> None:
         shape = ConvolutionForm.of(call.op).shape_at(call)
         steps = [stride * pitch for stride, pitch in zip(shape.strides, shape.input_pitches, strict=True)]
         source, result = call.one("input"), call.result
@@ -240,7 +238,7 @@ class StrassenConvKernel(StrassenKernel):
 
 
 @kernel("conv")
-class ConvKernel(Kernel):
+class ConvKernel(Kernel[ConvOp]):
     """
     Convolution as an implicit matrix product; filters of constants and state are packed before the run, others into
     scratch.
@@ -257,7 +255,7 @@ class ConvKernel(Kernel):
     ROW_TILING = True
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
+    def accepts(self, op: ConvOp) -> bool:
         form = ConvolutionForm.read_by_kernels(op)
         if form is None:
             return False
@@ -266,7 +264,7 @@ class ConvKernel(Kernel):
             return form.has_dense_pixels and form.is_pointwise and wide
         return form.has_dense_pixels or form.by_channel
 
-    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+    def candidates(self, op: ConvOp, storage: Storage, target: Target) -> Sequence[Tiles]:
         form = ConvolutionForm.of(op)
         channels = size_along(form.input, -1)
         if form.by_channel and channels > kernel_costs(target).plane_channels:
@@ -289,24 +287,24 @@ class ConvKernel(Kernel):
         pixels = math.prod(number for number in shape.outputs if isinstance(number, int))
         return with_tile_products(found, product, conv_strips(shape).count, pixels, *sizes[1:], target)
 
-    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
+    def packed(self, op: ConvOp, target: Target) -> Mapping[str, PackedForm]:
         form = ConvolutionForm.of(op)
         dot = form.dot(target)
         panel, interleave = dot.tile(target).panel, dot.interleave(form.run)
         layout = filter_panels(form.plain, panel, form.group, interleave, by_channel=form.by_channel)
         return {"filter": PackedForm(layout, dot.right)}
 
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+    def scratch(self, op: ConvOp, target: Target) -> Sequence[Buffer]:
         found, form = packing_scratch(op, self.packed(op, target)), ConvolutionForm.of(op)
         if form.has_prologue:
             outputs = block_lines(form.outputs, target), *form.outputs[1:]
             found.append(((*outputs, form.plain[-1]), element_of(form.filter)))
         return found
 
-    def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
+    def choices(self, op: ConvOp, target: Target) -> Mapping[str, Choice]:
         return product_choices(ConvolutionForm.of(op).tile_product(target) is not None)
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: ConvOp, target: Target) -> Mapping[str, int]:
         pack, form = packing_cuts(op, self.packed(op, target), target), ConvolutionForm.of(op)
         if form.has_prologue:
             return {**pack, "blocks": -(-form.outputs[0] // block_lines(form.outputs, target))}
@@ -316,10 +314,10 @@ class ConvKernel(Kernel):
         axis, steps = conv_cut(shape, tile, target, by_tiles)
         return {**pack, axis: steps}
 
-    def private(self, op: Instruction) -> Sequence[int]:
+    def private(self, op: ConvOp) -> Sequence[int]:
         return (int(op.properties.get("packing") is None),) if ConvolutionForm.of(op).has_prologue else ()
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[ConvOp]) -> None:
         packed, prologue = _packed_filter(call, self), prologue_of(call)
         if not call.runs(*self.AXES[1:]):
             return

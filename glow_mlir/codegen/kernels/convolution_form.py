@@ -7,19 +7,19 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.builder.types import f32
 from glow_mlir.codegen.kernels.convolution import ConvShape
 from glow_mlir.codegen.kernels.dot_products import DotProduct, dot_product, multiplies
 from glow_mlir.codegen.kernels.tile_products import TileProduct, tile_instruction, tile_product
 from glow_mlir.codegen.math.half import is_half
-from glow_mlir.codegen.selection.kernel import KernelCall, kind_of
+from glow_mlir.codegen.selection.kernel import KernelCall
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import integer, ints, text
-from glow_mlir.dialects.shapes import Shape, element_of, is_empty, largest_shape, shape_of, sizes_of
+from glow_mlir.dialects.shapes import Shape, element_of, is_empty, largest_shape, sizes_of
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
@@ -42,37 +42,31 @@ class ConvolutionForm:
     has_prologue: bool
 
     @staticmethod
-    def of(op: Operation) -> ConvolutionForm:
+    def of(op: ConvOp) -> ConvolutionForm:
         """The form of a convolution with channels last."""
-        source, filter_, result = (getattr(op, name) for name in ("input", "filter", "result"))
-        instruction, properties = op if isinstance(op, DerivedInstruction) else None, op.properties
-        plain = shape_of(filter_) if instruction is None else instruction.plain_shape("filter")
-        strides, dilations = properties.get("strides"), properties.get("dilations")
+        plain, image_lines = op.plain_shape("filter"), op.properties.get("image_lines")
         return ConvolutionForm(
-            source,
-            filter_,
-            result,
+            op.input,
+            op.filter,
+            op.result,
             plain,
-            integer(properties["group"]),
-            Window.of(plain[1:-1], strides, None, dilations),  # pyright: ignore[reportArgumentType]
-            integer(properties["image_lines"]) if "image_lines" in properties else None,
-            instruction is not None and instruction.prologue is not None,
+            integer(op.group),
+            Window.of(plain[1:-1], op.strides, None, op.dilations),
+            None if image_lines is None else integer(image_lines),
+            isinstance(op, DerivedInstruction) and op.prologue is not None,
         )
 
     @staticmethod
-    def read_by_kernels(op: Operation) -> ConvolutionForm | None:
-        """The form of a convolution, channels last, whose input holds its own border; `None` for anything else."""
-        if kind_of(op) is not ConvOp:
-            return None
-        source, filter_, bias, result = (getattr(op, name) for name in ("input", "filter", "bias", "result"))
+    def read_by_kernels(op: ConvOp) -> ConvolutionForm | None:
+        """The form of a convolution, channels last, whose input holds its own border; `None` for any other."""
         fits = (
-            text(op.properties["layout"]) == CHANNELS_LAST
-            and all(isinstance(sizes_of(value)[-1], int) for value in (source, result))
-            and all(is_dense(value) for value in (filter_, bias) if value is not None)
-            and has_unit_stride(result)
-            and not any(ints(op.properties.get("pads")))
-            and multiplies(op, source, filter_)
-            and not is_empty(filter_)
+            text(op.layout) == CHANNELS_LAST
+            and all(isinstance(sizes_of(value)[-1], int) for value in (op.input, op.result))
+            and all(is_dense(value) for value in (op.filter, op.bias) if value is not None)
+            and has_unit_stride(op.result)
+            and not any(ints(op.pads))
+            and multiplies(op, op.input, op.filter)
+            and not is_empty(op.filter)
         )
         return ConvolutionForm.of(op) if fits else None
 
@@ -149,7 +143,7 @@ class ConvolutionForm:
             image_lines=self.image_lines,
         )
 
-    def shape_at(self, call: KernelCall) -> ConvShape:
+    def shape_at(self, call: KernelCall[ConvOp]) -> ConvShape:
         """The sizes in a call."""
         batch, *outputs, _ = call.result.extents
         return dataclasses.replace(self.shape, batch=batch, outputs=tuple(outputs))

@@ -11,10 +11,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from xdsl.dialects import arith
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from glow_mlir.codegen.access import computed, lanes_for, load_as
 from glow_mlir.codegen.bodies import Sink
@@ -41,7 +41,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.affine_maps import dimensions_in, strides_over
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_narrow
 from glow_mlir.dialects.generic_form import GenericForm
-from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.generic import GenericOp, yielded_rows
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -92,18 +92,18 @@ _FORMS: dict[object, GenericForm] = {}
 """Kind, types and properties of an operator → its form."""
 
 
-def form_of(op: Operation) -> GenericForm:
+def form_of(op: GenericOp | Expressed) -> GenericForm:
     """The form of `generic` of an operator, or of its instruction."""
     if kind_of(op) is GenericOp:
-        return cast(GenericOp, op).generic_form()
-    operands = cast(HighOp, op).inputs()
+        return op.generic_form()
+    operands = op.inputs()
     own = set(kind_of(op).get_irdl_definition().properties)
     properties = tuple((name, value) for name, value in op.properties.items() if name in own)
     key = kind_of(op), tuple(map(sizes_of, operands)), tuple(map(element_of, operands)), properties
     if key not in _FORMS:
         if len(_FORMS) >= MOST_FORMS:
             _FORMS.clear()
-        _FORMS[key] = cast(Expressed, op).generic_form()
+        _FORMS[key] = op.generic_form()
     return _FORMS[key]
 
 
@@ -130,7 +130,7 @@ class Program:
     form: GenericForm
 
     @staticmethod
-    def of(op: Operation) -> Program:
+    def of(op: GenericOp | Expressed) -> Program:
         """The program of an instruction, or of its operator."""
         return Program(op, form_of(op))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, numbers
@@ -39,7 +39,6 @@ from glow_mlir.codegen.selection.kernel import (
     KernelCall,
     Operand,
     Tiles,
-    kind_of,
     tiles_of,
 )
 from glow_mlir.codegen.selection.pack_operands import whole_constant, whole_storage
@@ -50,8 +49,6 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.tiled_layout import TiledLayout
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.linear import MatMulOp
-from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import (
@@ -70,15 +67,10 @@ from glow_mlir.support.symbols import Size
 from glow_mlir.support.symbols import Sizes as AllSizes
 
 
-def _flag(op: Operation, name: str) -> bool:
-    return flag(op.properties[name])
-
-
-def _has_rows(op: Operation) -> bool:
+def _has_rows(op: MatMulOp) -> bool:
     """Whether the rows of all operands are dense; views may space them, but not the elements of a row."""
-    matrices = [getattr(op, name) for name in ("left", "right", "result")]
-    bias = getattr(op, "bias")
-    return all(has_unit_stride(matrix) for matrix in matrices) and (bias is None or is_dense(bias))
+    matrices = (op.left, op.right, op.result)
+    return all(has_unit_stride(matrix) for matrix in matrices) and (op.bias is None or is_dense(op.bias))
 
 
 def batch_strides(operand: Operand, batch: Extents) -> Shape:
@@ -91,21 +83,15 @@ def batch_strides(operand: Operand, batch: Extents) -> Shape:
     return tuple(steps)
 
 
-def _right_shape(op: Instruction) -> Shape:
-    """The shape of the right operand, packed or not."""
-    assert isinstance(op, DerivedInstruction)
-    return op.plain_shape("right")
-
-
-def _is_matrix(op: Operation) -> bool:
+def _is_matrix(op: MatMulOp) -> bool:
     """Whether the right operand of a product is one matrix."""
-    return rank_of(getattr(op, "right")) == 2
+    return rank_of(op.right) == 2
 
 
-def _sizes(op: Operation) -> tuple[int, int, int]:
+def _sizes(op: MatMulOp) -> tuple[int, int, int]:
     """Rows of all batches, columns and depth of a product."""
-    *rows, columns = shape_of(getattr(op, "result"))
-    return math.prod(rows), columns, shape_of(getattr(op, "left"))[-1]
+    *rows, columns = shape_of(op.result)
+    return math.prod(rows), columns, shape_of(op.left)[-1]
 
 
 MOST_AXES = 4
@@ -113,7 +99,7 @@ MOST_AXES = 4
 
 
 @kernel("matmul-strassen")
-class StrassenMatMulKernel(StrassenKernel):
+class StrassenMatMulKernel(StrassenKernel[MatMulOp]):
     """
     Products with a constant matrix by Strassen's algorithm: fewer products, with larger rounding errors.
 
@@ -122,26 +108,26 @@ class StrassenMatMulKernel(StrassenKernel):
 
     name = "matmul-strassen"
 
-    def accepts(self, op: Operation) -> bool:
-        if kind_of(op) is not MatMulOp or _flag(op, "transpose_left") or not _has_rows(op):
+    def accepts(self, op: MatMulOp) -> bool:
+        if flag(op.transpose_left) or not _has_rows(op):
             return False
-        few = rank_of(getattr(op, "result")) <= MOST_AXES
-        suits = element_of(getattr(op, "left")) == f32 and not is_empty(getattr(op, "right"))
+        few = rank_of(op.result) <= MOST_AXES
+        suits = element_of(op.left) == f32 and not is_empty(op.right)
         return few and suits and self.knows_samples(op, _sizes(op)[0])
 
-    def is_constant(self, op: Operation, storage: Storage) -> bool:
-        return _is_matrix(op) and whole_constant(getattr(op, "right"), storage) is not None
+    def is_constant(self, op: MatMulOp, storage: Storage) -> bool:
+        return _is_matrix(op) and whole_constant(op.right, storage) is not None
 
-    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
-        plain = _right_shape(op)
-        return self.packed_matrix(op, "right", plain, target, _flag(op, "transpose_right")) if len(plain) == 2 else {}
+    def packed(self, op: MatMulOp, target: Target) -> Mapping[str, PackedForm]:
+        plain = op.plain_shape("right")
+        return self.packed_matrix(op, "right", plain, target, flag(op.transpose_right)) if len(plain) == 2 else {}
 
-    def sizes(self, op: Operation) -> Sizes:
+    def sizes(self, op: MatMulOp) -> Sizes:
         rows, columns, depth = _sizes(op)
         samples = integer(op.properties["samples"])
         return Sizes(samples, rows // samples, columns, depth)
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[MatMulOp]) -> None:
         left, result = call.one("left"), call.result
         operands = ProductOperands.of(call, "left", call.one("right").pointer)
         missing = MOST_AXES - len(result.shape)
@@ -164,7 +150,7 @@ class StrassenMatMulKernel(StrassenKernel):
 
 
 @kernel("matmul")
-class MatMulKernel(Kernel):
+class MatMulKernel(Kernel[MatMulOp]):
     """
     Products of batches. The right operand is read in packed panels: packed before the run where it is a
     matrix of a constant or of state, else into scratch, once where it is not batched and once a batch where it is.
@@ -176,16 +162,15 @@ class MatMulKernel(Kernel):
     EPILOGUE = True
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        if kind_of(op) is not MatMulOp or _flag(op, "transpose_left"):
+    def accepts(self, op: MatMulOp) -> bool:
+        if flag(op.transpose_left):
             return False
-        left, right = (getattr(op, name) for name in ("left", "right"))
-        able = multiplies(op, left, right) and not is_empty(right) and _has_rows(op)
-        return able and (has_static_shape(right) or _takes_any_size(left, right))
+        able = multiplies(op, op.left, op.right) and not is_empty(op.right) and _has_rows(op)
+        return able and (has_static_shape(op.right) or _takes_any_size(op.left, op.right))
 
-    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
-        sizes = [*sizes_of(getattr(op, "result")), sizes_of(getattr(op, "left"))[-1]]
-        if not _is_matrix(op) or whole_storage(getattr(op, "right"), storage) is None:
+    def candidates(self, op: MatMulOp, storage: Storage, target: Target) -> Sequence[Tiles]:
+        sizes = [*sizes_of(op.result), sizes_of(op.left)[-1]]
+        if not _is_matrix(op) or whole_storage(op.right, storage) is None:
             sizes = sizes[-3:]
         *most, columns, depth = map(largest, sizes)
         rows, fewest = math.prod(most), math.prod(map(smallest, sizes[:-2]))
@@ -195,23 +180,22 @@ class MatMulKernel(Kernel):
             return found
         return with_tile_products(found, product, row_strips(rows).count, rows, columns, depth, target)
 
-    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
-        if not has_static_shape(getattr(op, "right")):
+    def packed(self, op: MatMulOp, target: Target) -> Mapping[str, PackedForm]:
+        if not has_static_shape(op.right):
             return {}
-        plain = _right_shape(op)
+        plain = op.plain_shape("right")
         return {"right": PackedForm(_layout(op, plain, target), _dot(op, target).right)} if len(plain) == 2 else {}
 
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+    def scratch(self, op: MatMulOp, target: Target) -> Sequence[Buffer]:
         if op.properties.get("packing") is not None:
             return ()
-        right = getattr(op, "right")
-        return [(_layout(op, largest_shape(right)[-2:], target).shape, element_of(right))]
+        return [(_layout(op, largest_shape(op.right)[-2:], target).shape, element_of(op.right))]
 
-    def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
+    def choices(self, op: MatMulOp, target: Target) -> Mapping[str, Choice]:
         return product_choices(_tile_product(op, target) is not None)
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        sizes = sizes_of(getattr(op, "result"))
+    def cuts(self, op: MatMulOp, target: Target) -> Mapping[str, int]:
+        sizes = sizes_of(op.result)
         *batch, rows, columns = map(largest, sizes)
         tile = _dot(op, target).tile(target)
         packed = op.properties.get("packing") is not None
@@ -230,10 +214,10 @@ class MatMulKernel(Kernel):
             cut = ("batches", math.prod(batch))
         return dict([cut] if packed else [("pack", -(-columns // tile.panel)), cut])
 
-    def private(self, op: Instruction) -> Sequence[int]:
+    def private(self, op: MatMulOp) -> Sequence[int]:
         return (0,) if op.properties.get("packing") is None and _is_batched(op) else ()
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[MatMulOp]) -> None:
         left, result = call.one("left"), call.result
         rows, columns = result.extents[-2:]
         depth = left.extents[-1]
@@ -273,7 +257,9 @@ class MatMulKernel(Kernel):
 
             self._phases(call, batch, product)
 
-    def _phases(self, call: KernelCall, batch: Extents, product: Callable[[list[Index], Value], None]) -> None:
+    def _phases(
+        self, call: KernelCall[MatMulOp], batch: Extents, product: Callable[[list[Index], Value], None]
+    ) -> None:
         """Pack the right operand where it is not packed, and run `product` for each batch."""
         right, batches = call.one("right"), call.share("batches")
         if call.op.properties.get("packing") is not None:
@@ -296,7 +282,7 @@ class MatMulKernel(Kernel):
         nest(call.b, batch, both, batches)
 
     def _pack(
-        self, call: KernelCall, right: Operand, offset: Index, scratch: Operand, columns: Index, depth: Index
+        self, call: KernelCall[MatMulOp], right: Operand, offset: Index, scratch: Operand, columns: Index, depth: Index
     ) -> None:
         share, pitch = call.share("pack"), right.strides[-2]
         dot, element = _dot(call.op, call.target), signless(right.element)
@@ -305,7 +291,7 @@ class MatMulKernel(Kernel):
             layout = _layout(call.op, right.shape[-2:], call.target)
             emit_packing(call.b, layout, scratch, Box(right, right.strides[-2:], offset), share)
             return
-        if _flag(call.op, "transpose_right"):
+        if flag(call.op.transpose_right):
             matrix = Box(right, (pitch, 1), offset)
             emit_pack_transposed(call.b, Box(scratch, ()), matrix, columns, depth, tile=tile, share=share)
             return
@@ -315,33 +301,33 @@ class MatMulKernel(Kernel):
         )
 
 
-def _dot(op: Operation, target: Target) -> DotProduct:
+def _dot(op: MatMulOp, target: Target) -> DotProduct:
     """How a machine computes the products of an instruction."""
-    return dot_product(getattr(op, "left"), getattr(op, "right"), target)
+    return dot_product(op.left, op.right, target)
 
 
-def _layout(op: Operation, plain: Shape, target: Target) -> TiledLayout:
+def _layout(op: MatMulOp, plain: Shape, target: Target) -> TiledLayout:
     """In which layout a right operand is read that is a matrix of that shape."""
-    dot, transposed = _dot(op, target), _flag(op, "transpose_right")
+    dot, transposed = _dot(op, target), flag(op.transpose_right)
     interleave = dot.interleave(plain[1 if transposed else 0])
     return matrix_panels(plain, dot.tile(target).panel, interleave, transposed=transposed)
 
 
-def _tile_product(op: Operation, target: Target) -> TileProduct | None:
+def _tile_product(op: MatMulOp, target: Target) -> TileProduct | None:
     """How tile registers compute the products of an instruction; `None` where they do not, as for symbolic sizes."""
-    if not all(map(has_static_shape, (getattr(op, "left"), getattr(op, "result")))):
+    if not all(map(has_static_shape, (op.left, op.result))):
         return None
-    return tile_product(_dot(op, target), shape_of(getattr(op, "left"))[-1], target)
+    return tile_product(_dot(op, target), shape_of(op.left)[-1], target)
 
 
-def _is_batched(op: Instruction) -> bool:
+def _is_batched(op: MatMulOp) -> bool:
     """Whether the right operand is another matrix for some of the batches."""
-    return any(size != 1 for size in sizes_of(getattr(op, "right"))[:-2])
+    return any(size != 1 for size in sizes_of(op.right)[:-2])
 
 
-def _is_merged(op: Instruction) -> bool:
+def _is_merged(op: MatMulOp) -> bool:
     """Whether all batches are multiplied as one matrix, as far as that is known without the planes of an epilogue."""
-    matrices = [getattr(op, name) for name in ("left", "result")]
+    matrices = (op.left, op.result)
     return _merged_rows([sizes_of(m) for m in matrices], [strides_of(m) for m in matrices]) is not None
 
 

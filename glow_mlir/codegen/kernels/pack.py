@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from xdsl.ir import Operation
-
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.partition import ALL, Partition
 from glow_mlir.codegen.copies import Box, box_steps, fill_box, move_box, raw_constant
@@ -21,7 +19,6 @@ from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.tables import TABLES, kernel
 from glow_mlir.constants.layouts import Interleave, WinogradTransform
 from glow_mlir.constants.tiled_layout import COLUMNS, DEPTH, TiledLayout
-from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import is_dense
 from glow_mlir.dialects.glow_low.packing import PackOp, form_of
 from glow_mlir.dialects.shapes import shape_of
@@ -30,23 +27,23 @@ from glow_mlir.ir.registry import packed_forms_of
 
 
 @kernel("pack")
-class PackKernel(Kernel):
+class PackKernel(Kernel[PackOp]):
     """An operand in the layout of another kernel."""
 
     name = "pack"
     AXES = ("steps",)
 
-    def accepts(self, op: Operation) -> bool:
-        if not isinstance(op, PackOp) or not is_dense(op.target):
+    def accepts(self, op: PackOp) -> bool:
+        if not is_dense(op.target):
             return False
         layout = _layout_of(op)
         computes = layout is not None and not isinstance(layout.transform, WinogradTransform | None)
         return layout is not None and not computes and shape_of(op.target) == layout.shape
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: PackOp, target: Target) -> Mapping[str, int]:
         return {"steps": packing_steps(_known_layout(op), target)}
 
-    def emit(self, call: KernelCall) -> None:
+    def emit(self, call: KernelCall[PackOp]) -> None:
         emit_packing(
             call.b, _known_layout(call.op), call.one("target"), Box.all_of(call.one("source")), call.share("steps")
         )
@@ -63,9 +60,9 @@ def _layout_of(op: PackOp) -> TiledLayout | None:
     return layout if isinstance(layout, TiledLayout) else None
 
 
-def _known_layout(op: Instruction) -> TiledLayout:
+def _known_layout(op: PackOp) -> TiledLayout:
     """The layout of an instruction that the kernel accepts."""
-    layout = _layout_of(op) if isinstance(op, PackOp) else None
+    layout = _layout_of(op)
     assert layout is not None
     return layout
 

@@ -13,8 +13,9 @@ import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Any
 
+from typing_extensions import TypeVar
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.access import computed, lanes_for, load, read_index, store
@@ -31,13 +32,11 @@ from glow_mlir.codegen.kernels.tiles import Tile, tile_for
 from glow_mlir.codegen.lines import moved_by
 from glow_mlir.codegen.math.half import is_half, rounded
 from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, kind_of
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.layouts import gate_blocks
 from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, Recurrence, RnnRecurrenceOp
-from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, largest_shape, sizes_of
@@ -294,72 +293,71 @@ class RecurrentStep:
         Row.of(self.call.one("states"), self.time, n).store(b, unit, output)
 
 
-class RecurrenceKernel(Kernel):
+RecurrenceT = TypeVar("RecurrenceT", bound=Recurrence, default=Any)
+"""The recurrence whose steps are computed."""
+
+
+class RecurrenceKernel(Kernel[RecurrenceT]):
     """
     The loop over steps; what a step does differs.
 
     For several threads, the blocks of hidden units are cut in each step: the steps are the rounds.
     """
 
-    OPERATOR: ClassVar[type[Recurrence]]
     AXES = (PACK, "begin", "units", "gates", "candidate", "end")
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: Operation) -> bool:
-        if kind_of(op) is not self.OPERATOR:
-            return False
-        found = self.functions(cast(Recurrence, op))
-        return all(can_emit(inner) for function in found for inner in function.block.ops)
+    def accepts(self, op: RecurrenceT) -> bool:
+        return all(can_emit(inner) for function in self.functions(op) for inner in function.block.ops)
 
     @abstractmethod
-    def functions(self, op: Recurrence) -> list[ScalarFunction]:
+    def functions(self, op: RecurrenceT) -> list[ScalarFunction]:
         """The scalar code of a step."""
 
     @abstractmethod
     def step(self, step: RecurrentStep) -> None:
         """Emit one step."""
 
-    def at_once(self, op: Recurrence) -> int:
+    def at_once(self, op: RecurrenceT) -> int:
         """How many gates multiply the same state."""
-        return self.OPERATOR.GATES
+        return op.GATES
 
-    def plan(self, op: Recurrence, target: Target) -> Plan:
+    def plan(self, op: RecurrenceT, target: Target) -> Plan:
         """How the weights are packed."""
-        states = op.outputs() if isinstance(op, DerivedInstruction) else op.results
-        batch, hidden = largest_shape(states[1])
-        return Plan.of(target, self.OPERATOR.GATES, self.at_once(op), batch, hidden, _element(op))
+        batch, hidden = largest_shape(op.outputs()[1])
+        return Plan.of(target, op.GATES, self.at_once(op), batch, hidden, _element(op))
 
-    def scratch_shapes(self, op: Recurrence, plan: Plan, batch: int) -> list[tuple[int, ...]]:
+    def scratch_shapes(self, op: RecurrenceT, plan: Plan, batch: int) -> list[tuple[int, ...]]:
         """What the steps need: the sums of a block, and the states before and after the step."""
         return [(batch, plan.panels * plan.tile.panel), (2, batch, plan.hidden)]
 
-    def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
-        plan = self.plan(cast(Recurrence, op), target)
+    def packed(self, op: RecurrenceT, target: Target) -> Mapping[str, PackedForm]:
+        plan = self.plan(op, target)
         plain = plan.hidden, plan.gates * plan.hidden
         return {"weights": PackedForm(gate_blocks(plain, plan.together, plan.units), plan.element)}
 
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        plan = self.plan(cast(Recurrence, op), target)
-        shapes = self.scratch_shapes(cast(Recurrence, op), plan, largest_shape(op.inputs()[0])[1])
+    def scratch(self, op: RecurrenceT, target: Target) -> Sequence[Buffer]:
+        plan = self.plan(op, target)
+        shapes = self.scratch_shapes(op, plan, largest_shape(op.inputs()[0])[1])
         return [*((shape, plan.element) for shape in shapes), *packing_scratch(op, self.packed(op, target))]
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        blocks = self.plan(cast(Recurrence, op), target).packed_shape[0]
+    def cuts(self, op: RecurrenceT, target: Target) -> Mapping[str, int]:
+        blocks = self.plan(op, target).packed_shape[0]
         pack = packing_cuts(op, self.packed(op, target), target)
-        return {**pack, "begin": 1, **dict.fromkeys(self.step_axes(cast(Recurrence, op)), blocks), "end": 1}
+        return {**pack, "begin": 1, **dict.fromkeys(self.step_axes(op), blocks), "end": 1}
 
-    def rounds(self, op: Instruction, axis: str) -> Size:
+    def rounds(self, op: RecurrenceT, axis: str) -> Size:
         return 1 if axis in (PACK, "begin", "end") else sizes_of(op.inputs()[0])[0]
 
-    def private(self, op: Instruction) -> Sequence[int]:
+    def private(self, op: RecurrenceT) -> Sequence[int]:
         return (SUMS,)
 
-    def step_axes(self, op: Recurrence) -> Sequence[str]:
+    def step_axes(self, op: RecurrenceT) -> Sequence[str]:
         """The axes along which a step is cut, one after the other."""
         return ("units",)
 
-    def emit(self, call: KernelCall) -> None:
-        op, b = cast(Recurrence, call.op), call.b
+    def emit(self, call: KernelCall[RecurrenceT]) -> None:
+        op, b = call.op, call.b
         steps, batch, _ = call.one("input").extents
         plan, functions = self.plan(op, call.target), self.functions(op)
         form = self.packed(call.op, call.target)["weights"]
@@ -386,7 +384,7 @@ class RecurrenceKernel(Kernel):
 
 def _element(op: Recurrence) -> Attribute:
     """The type that a recurrence is computed in."""
-    return computed(element_of(op.inputs()[0] if isinstance(op, DerivedInstruction) else op.operands[0]))
+    return computed(element_of(op.inputs()[0]))
 
 
 def _copy_rows(call: KernelCall, plan: Plan, source: Operand, target: Operand) -> None:
@@ -403,18 +401,16 @@ def _copy_rows(call: KernelCall, plan: Plan, source: Operand, target: Operand) -
 
 
 @kernel("lstm-recurrence")
-class LstmRecurrenceKernel(RecurrenceKernel):
+class LstmRecurrenceKernel(RecurrenceKernel[LstmRecurrenceOp]):
     """One product, then the cell."""
 
     name = "lstm-recurrence"
-    OPERATOR = LstmRecurrenceOp
 
-    def functions(self, op: Recurrence) -> list[ScalarFunction]:
-        lstm = cast(LstmRecurrenceOp, op)
-        count = 5 if lstm.peepholes is None else 8
+    def functions(self, op: LstmRecurrenceOp) -> list[ScalarFunction]:
+        count = 5 if op.peepholes is None else 8
 
         def cell(b: ScalarBuilder, *arguments: Scalar) -> tuple[Scalar, Scalar]:
-            return lstm.cell(b, arguments[:4], arguments[4], arguments[5:])
+            return op.cell(b, arguments[:4], arguments[4], arguments[5:])
 
         return [ScalarFunction.of(cell, count, _element(op))]
 
@@ -432,26 +428,24 @@ class LstmRecurrenceKernel(RecurrenceKernel):
 
 
 @kernel("gru-recurrence")
-class GruRecurrenceKernel(RecurrenceKernel):
+class GruRecurrenceKernel(RecurrenceKernel[GruRecurrenceOp]):
     """The products of update and reset gate, then that of the candidate, then the blend."""
 
     name = "gru-recurrence"
-    OPERATOR = GruRecurrenceOp
 
-    def at_once(self, op: Recurrence) -> int:
+    def at_once(self, op: GruRecurrenceOp) -> int:
         # Without bias, the product of the candidate is one with the state times the whole reset gate.
-        return 1 if cast(GruRecurrenceOp, op).bias is None else 3
+        return 1 if op.bias is None else 3
 
-    def step_axes(self, op: Recurrence) -> Sequence[str]:
+    def step_axes(self, op: GruRecurrenceOp) -> Sequence[str]:
         return ("gates", "candidate") if self.at_once(op) == 1 else ("units",)
 
-    def scratch_shapes(self, op: Recurrence, plan: Plan, batch: int) -> list[tuple[int, ...]]:
+    def scratch_shapes(self, op: GruRecurrenceOp, plan: Plan, batch: int) -> list[tuple[int, ...]]:
         extra = [(batch, plan.hidden)] * 2 if self.at_once(op) == 1 else []
         return [*super().scratch_shapes(op, plan, batch), *extra]
 
-    def functions(self, op: Recurrence) -> list[ScalarFunction]:
-        gru = cast(GruRecurrenceOp, op)
-        return [ScalarFunction.of(gru.gate, 1, _element(op)), ScalarFunction.of(gru.blend, 3, _element(op))]
+    def functions(self, op: GruRecurrenceOp) -> list[ScalarFunction]:
+        return [ScalarFunction.of(op.gate, 1, _element(op)), ScalarFunction.of(op.blend, 3, _element(op))]
 
     def step(self, step: RecurrentStep) -> None:
         bias = step.call.maybe("bias")
@@ -501,14 +495,13 @@ class GruRecurrenceKernel(RecurrenceKernel):
 
 
 @kernel("rnn-recurrence")
-class RnnRecurrenceKernel(RecurrenceKernel):
+class RnnRecurrenceKernel(RecurrenceKernel[RnnRecurrenceOp]):
     """One product, then its function."""
 
     name = "rnn-recurrence"
-    OPERATOR = RnnRecurrenceOp
 
-    def functions(self, op: Recurrence) -> list[ScalarFunction]:
-        return [ScalarFunction.of(cast(RnnRecurrenceOp, op).cell, 1, _element(op))]
+    def functions(self, op: RnnRecurrenceOp) -> list[ScalarFunction]:
+        return [ScalarFunction.of(op.cell, 1, _element(op))]
 
     def step(self, step: RecurrentStep) -> None:
         def unit_code(n: Index, unit: Index, j: Index, lanes: int) -> None:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from typing_extensions import TypeVar
 from xdsl.ir import Operation
 
 from glow_mlir.codegen.builder.types import f32
@@ -28,8 +29,11 @@ from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.target import Target
 
+ProductT = TypeVar("ProductT", bound=Operation, default=Any)
+"""The operator whose products are computed."""
 
-class StrassenKernel(Kernel):
+
+class StrassenKernel(Kernel[ProductT]):
     """
     A product that is cut along its rows, each part with sums of its own; or along its columns, once all sums are there.
 
@@ -45,11 +49,11 @@ class StrassenKernel(Kernel):
     AXES = ("rows", "sums", "columns")
 
     @abstractmethod
-    def sizes(self, op: Operation) -> Sizes:
+    def sizes(self, op: ProductT) -> Sizes:
         """The sizes of the product, whether its right operand is packed or not."""
 
     @abstractmethod
-    def is_constant(self, op: Operation, storage: Storage) -> bool:
+    def is_constant(self, op: ProductT, storage: Storage) -> bool:
         """Whether the right operand is known, so that it can be packed."""
 
     @staticmethod
@@ -60,7 +64,7 @@ class StrassenKernel(Kernel):
         samples = op.properties.get("samples")
         return samples is not None and items % integer(samples) == 0
 
-    def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
+    def candidates(self, op: ProductT, storage: Storage, target: Target) -> Sequence[Tiles]:
         if not self.is_constant(op, storage):
             return ()
         sizes = self.sizes(op)
@@ -74,11 +78,11 @@ class StrassenKernel(Kernel):
             for tiles in found
         ]
 
-    def is_profitable(self, op: Operation, storage: Storage, target: Target) -> bool:
+    def is_profitable(self, op: ProductT, storage: Storage, target: Target) -> bool:
         return strassen_is_faster(target, f32, self.sizes(op))
 
     def packed_matrix(
-        self, op: Operation, name: str, plain: Shape, target: Target, transposed: bool
+        self, op: ProductT, name: str, plain: Shape, target: Target, transposed: bool
     ) -> Mapping[str, PackedForm]:
         """The packed form of the right operand `[K, N]`, or `[N, …, K]` where it is stored transposed."""
         panel, sizes = tile_for(target, f32).panel, self.sizes(op)
@@ -86,11 +90,11 @@ class StrassenKernel(Kernel):
             return {}
         return {name: PackedForm(strassen_panels(plain, panel, transposed=transposed), f32)}
 
-    def halves(self, op: Operation, target: Target) -> Halves:
+    def halves(self, op: ProductT, target: Target) -> Halves:
         """How the product is cut into blocks."""
         return Halves.of(target, f32, self.sizes(op), tiles_of(op))
 
-    def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
+    def choices(self, op: ProductT, target: Target) -> Mapping[str, Choice]:
         sizes = self.sizes(op)
         item, whole = sizes.rows, min(sizes.rows, 2 * tile_for(target, f32).rows)
         several = tiles_of(op).get("rows", 0) > item
@@ -104,18 +108,18 @@ class StrassenKernel(Kernel):
             "held": Choice(held, needed=0 not in held),
         }
 
-    def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
+    def scratch(self, op: ProductT, target: Target) -> Sequence[Buffer]:
         return [(shape, f32) for shape in self.halves(op, target).scratch()]
 
-    def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: ProductT, target: Target) -> Mapping[str, int]:
         sizes = self.sizes(op)
         axis, steps = _cut(tiles_of(op), sizes, target)
         return {"rows": steps} if axis == "rows" else {"sums": sizes.items * sizes.half, "columns": steps}
 
-    def private(self, op: Instruction) -> Sequence[int]:
+    def private(self, op: ProductT) -> Sequence[int]:
         return (1,) if "columns" in partitions_of(op) else (0, 1)
 
-    def shares(self, call: KernelCall) -> dict[str, Any]:
+    def shares(self, call: KernelCall[ProductT]) -> dict[str, Any]:
         """What `emit_strassen` is told of the part of a call."""
         return {
             "share": call.share("rows"),

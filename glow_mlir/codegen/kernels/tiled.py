@@ -18,7 +18,7 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.instruction_functions import instruction_function, symbols_of
 from glow_mlir.codegen.kernels.elementwise import StackKernel
 from glow_mlir.codegen.selection.acceptance import executes
-from glow_mlir.codegen.selection.kernel import Buffer, Choice, Kernel, KernelCall, Operand, Tiles, tiles_of
+from glow_mlir.codegen.selection.kernel import Buffer, Choice, Kernel, KernelCall, Operand, Tiles, scratch_of, tiles_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.tile import Tile
 from glow_mlir.constants.storage import Storage
@@ -111,7 +111,7 @@ class TiledKernel(Kernel):
         return [*tile.scratch(), *self.inner.scratch(tile.inner(self._properties(op)), target)]
 
     def private(self, op: Instruction) -> Sequence[int]:
-        return range(sum(name == "scratch" for name, _, _ in op.named_uses()))
+        return range(len(scratch_of(op)))
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         tile = self._chosen(op)
@@ -257,5 +257,5 @@ class Emission:
 
 def tiled(kernel: Kernel) -> TiledKernel:
     """The kernel that runs another one tile by tile."""
-    kept = {name: getattr(kernel, name) for name in ("passes", "STRICT", "LEAN", "SUMMING", "ONLY_PACKED")}
+    kept = {name: getattr(kernel, name) for name in ("operators", "passes", "STRICT", "LEAN", "SUMMING", "ONLY_PACKED")}
     return type(f"Tiled{type(kernel).__name__}", (TiledKernel,), {"name": kernel.name + SUFFIX, **kept})(kernel)

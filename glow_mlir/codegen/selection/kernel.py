@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, get_args, get_origin
 from typing_extensions import TypeVar, get_original_bases
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import IRDLOperation
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -256,7 +257,7 @@ class Kernel(ABC, Generic[OpT]):
     ONLY_PACKED: ClassVar[bool] = False
     """Whether the kernel executes an instruction only when its operands are packed."""
 
-    operators: ClassVar[tuple[type[Operation], ...]] = (Operation,)
+    operators: ClassVar[tuple[type[Operation], ...]] = ()
     """The operators, or bases of operators, that the kernel is asked about: its type argument."""
 
     def __init_subclass__(cls) -> None:
@@ -275,11 +276,11 @@ class Kernel(ABC, Generic[OpT]):
 
     def accepts(self, op: OpT) -> bool:
         """
-        Whether the kernel executes `op`, one of its operators or an instruction of one: by default if it names any.
+        Whether the kernel executes `op`, one of its operators or an instruction of one: by default it does.
 
         Operators are asked before lowering, so that what no kernel accepts is lowered.
         """
-        return Operation not in self.operators
+        return True
 
     def candidates(self, op: OpT, storage: Storage, target: Target) -> Sequence[Tiles]:
         """
@@ -346,9 +347,14 @@ def tiles_of(op: Operation) -> Tiles:
     return {name: integer(size) for name, size in tiles.data.items()} if isinstance(tiles, DictionaryAttr) else {}
 
 
-def kind_of(op: Operation) -> Any:
+def kind_of(op: OpT) -> type[OpT]:
     """The operator class of an operator or of its instruction; the class itself for other instructions."""
     return getattr(op, "OPERATOR", type(op))
+
+
+def scratch_of(op: IRDLOperation) -> list[SSAValue]:
+    """The @scratch operands of an instruction."""
+    return [value for name, group in operand_groups(op) if name == "scratch" for value in group if value is not None]
 
 
 def add_scratch(op: DerivedInstruction, shape: Shape, element: Attribute) -> SSAValue:
@@ -358,6 +364,5 @@ def add_scratch(op: DerivedInstruction, shape: Shape, element: Attribute) -> SSA
     assert block is not None
     block.insert_op_before(allocation, op)
     block.insert_op_after(DeallocOp.of(allocation.result, location=op.location), op)
-    present = [value for name, group in operand_groups(op) if name == "scratch" for value in group if value is not None]
-    op.set_operands({"scratch": [*present, allocation.result]})
+    op.set_operands({"scratch": [*scratch_of(op), allocation.result]})
     return allocation.result

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.analysis.cost import work
 from glow_mlir.backends.interface import costs_of
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, scratch_of
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.forms import at_largest
@@ -39,7 +39,7 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
     if all(count == 1 for count in parts.values()):
         return False
     op.properties["partitions"] = DictionaryAttr({axis: to_attribute(count) for axis, count in parts.items()})
-    scratch = [value for name, _, value in op.named_uses() if name == "scratch"]
+    scratch = scratch_of(op)
     for number in kernel.private(op):
         _multiply(scratch[number], target.policy.threads)
     return True
@@ -53,7 +53,7 @@ def steps_of_axes(op: Instruction, kernel: Kernel, target: Target) -> Mapping[st
         return kernel.cuts(at_largest(op), target)
 
 
-def partitions_of(op: Instruction) -> dict[str, int]:
+def partitions_of(op: Operation) -> dict[str, int]:
     """Axis → into how many parts an instruction is cut along it; empty where it is whole."""
     found = op.properties.get("partitions")
     if not isinstance(found, DictionaryAttr):

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.selection.acceptance import executes
-from glow_mlir.codegen.selection.kernel import UNBOUNDED, Buffer, Kernel, tiles_of
+from glow_mlir.codegen.selection.kernel import UNBOUNDED, Buffer, Kernel, scratch_of, tiles_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.partitions import partitions_of, steps_of_axes, widened
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -126,7 +126,7 @@ def _of_scratch(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fau
             # Before there are as many buffers as the kernel wants, it may count others.
             if number < len(wanted):
                 wanted[number] = widened(wanted[number], target.policy.threads)
-    values = [value for name, _, value in op.named_uses() if name == "scratch"]
+    values = scratch_of(op)
     found = [(shape_of(value), element_of(value)) for value in values]
     if found != wanted or not all(map(is_contiguous, values)):
         yield (
