@@ -12,7 +12,7 @@ from enum import Enum
 from functools import cache
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import LocationAttr, MemRefType
+from xdsl.dialects.builtin import LocationAttr, MemRefType, StringAttr
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -95,6 +95,12 @@ class QualifiedOp(IRDLOperation, ABC):
 
     irdl_options = SEGMENTS
     traits = traits_def(_QualifierEffects(), KnownAttributes())
+
+    @property
+    def kernel_name(self) -> str:
+        """Name of the kernel that a backend selected; empty where there is none."""
+        chosen = self.properties.get("kernel")
+        return chosen.data if isinstance(chosen, StringAttr) else ""
 
     def named_uses(self) -> Iterator[tuple[str, Qualifier, SSAValue]]:
         """Every operand present: its name, qualifier and buffer."""

@@ -216,7 +216,7 @@ def expanded_bytes(module: ModuleOp) -> int:
 
 def _is_lean(op: DerivedInstruction) -> bool:
     """Whether the kernel of an instruction is taken as well where little code and memory are wanted."""
-    maker = kernels_of(TABLES).get(getattr(op.properties.get("kernel"), "data", ""))
+    maker = kernels_of(TABLES).get(op.kernel_name)
     return maker is None or maker().LEAN
 
 

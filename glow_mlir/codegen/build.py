@@ -51,10 +51,7 @@ from glow_mlir.transforms.allocate import rounded
 def build_entry(function: FuncOp, profile: bool, code: int, emission: GlowLowToLlvmPass) -> Entry:
     """How to call an allocated function, whose machine code `emission` leads to, in the object file of that number."""
     steps = [
-        ProfiledStep(
-            getattr(op.properties.get("kernel"), "data", ""), op.name.split(".")[1], location_name(op.location)
-        )
-        for op in executed(function)
+        ProfiledStep(op.kernel_name, op.name.split(".")[1], location_name(op.location)) for op in executed(function)
     ]
     target = function.target
     return Entry(

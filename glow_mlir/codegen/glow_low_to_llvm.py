@@ -459,10 +459,9 @@ class FunctionEmission:
         return self.module.shared((kernel.name, op.name, axis, signature(op)), build, readable)
 
     def _kernel(self, op: Instruction) -> Kernel:
-        chosen = getattr(op.properties.get("kernel"), "data", "")
-        kernel = self.backend.kernels.get(chosen)
+        kernel = self.backend.kernels.get(op.kernel_name)
         if kernel is None:
-            raise CompilerBugError(f"{op.name} has no kernel '{chosen}'", hint="run 'select' first")
+            raise CompilerBugError(f"{op.name} has no kernel '{op.kernel_name}'", hint="run 'select' first")
         return kernel
 
 

@@ -155,8 +155,7 @@ def _number(attribute: object) -> int:
 
 def step_of(op: Instruction, depth: int) -> DrawnStep:
     """What the table says of an instruction in so many branches and loops."""
-    kernel = getattr(op.properties.get("kernel"), "data", "")
-    return DrawnStep(kind_of(op), family_of(op), kernel, bytes_moved(op), location_names(op.location), depth)
+    return DrawnStep(kind_of(op), family_of(op), op.kernel_name, bytes_moved(op), location_names(op.location), depth)
 
 
 def buffer_of(value: SSAValue, writer: Instruction | None, begin: int, end: int) -> Buffer:

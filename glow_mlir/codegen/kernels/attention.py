@@ -32,7 +32,7 @@ from glow_mlir.codegen.kernels.pack_panels import emit_pack_panels, emit_pack_tr
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.score_lines import ScoreLines
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, tile_for
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, scratch_of
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, operands_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import byte_width, is_float
 from glow_mlir.dialects.glow_high.attention import AttentionOp
@@ -152,7 +152,7 @@ class AttentionKernel(Kernel[AttentionOp]):
         return {"batches": math.prod(shape_of(op.result)[:-2])}
 
     def private(self, op: AttentionOp) -> Sequence[int]:
-        return range(len(scratch_of(op)))
+        return range(len(operands_of(op, "scratch")))
 
     def emit(self, call: KernelCall[AttentionOp]) -> None:
         plan = Plan.of(call.op, call.target)

@@ -18,7 +18,7 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.instruction_functions import instruction_function, symbols_of
 from glow_mlir.codegen.kernels.elementwise import StackKernel
 from glow_mlir.codegen.selection.acceptance import executes
-from glow_mlir.codegen.selection.kernel import Buffer, Choice, Kernel, KernelCall, Operand, Tiles, scratch_of, tiles_of
+from glow_mlir.codegen.selection.kernel import Buffer, Choice, Kernel, KernelCall, Operand, Tiles, operands_of, tiles_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.tile import Tile
 from glow_mlir.constants.storage import Storage
@@ -111,7 +111,7 @@ class TiledKernel(Kernel):
         return [*tile.scratch(), *self.inner.scratch(tile.inner(self._properties(op)), target)]
 
     def private(self, op: Instruction) -> Sequence[int]:
-        return range(len(scratch_of(op)))
+        return range(len(operands_of(op, "scratch")))
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
         tile = self._chosen(op)

@@ -352,9 +352,9 @@ def kind_of(op: OpT) -> type[OpT]:
     return getattr(op, "OPERATOR", type(op))
 
 
-def scratch_of(op: IRDLOperation) -> list[SSAValue]:
-    """The @scratch operands of an instruction."""
-    return [value for name, group in operand_groups(op) if name == "scratch" for value in group if value is not None]
+def operands_of(op: IRDLOperation, name: str) -> list[SSAValue]:
+    """The operands of that name which an instruction has."""
+    return [value for found, group in operand_groups(op) if found == name for value in group if value is not None]
 
 
 def add_scratch(op: DerivedInstruction, shape: Shape, element: Attribute) -> SSAValue:
@@ -364,5 +364,5 @@ def add_scratch(op: DerivedInstruction, shape: Shape, element: Attribute) -> SSA
     assert block is not None
     block.insert_op_before(allocation, op)
     block.insert_op_after(DeallocOp.of(allocation.result, location=op.location), op)
-    op.set_operands({"scratch": [*scratch_of(op), allocation.result]})
+    op.set_operands({"scratch": [*operands_of(op, "scratch"), allocation.result]})
     return allocation.result

@@ -8,11 +8,11 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, SymbolRefAttr, Unit
 from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.analysis.accesses import is_written
+from glow_mlir.codegen.selection.kernel import operands_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.constants.deferred import Packed
 from glow_mlir.constants.storage import Storage, deferred_constant
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.storage import ConstantOp, ContentOp, PlaceholderOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import (
@@ -37,7 +37,7 @@ def pack_operand(op: DerivedInstruction, name: str, storage: Storage, form: Pack
     A constant is packed by the compiler, state by a function that is added to the module. Operands that were packed
     alike share what is packed.
     """
-    value, source = _operand(op, name), packable(op, name, storage, form)
+    (value,), source = operands_of(op, name), packable(op, name, storage, form)
     if source is None:
         return False
     shape, function = shape_of(value), function_of(op)
@@ -63,12 +63,8 @@ def pack_operand(op: DerivedInstruction, name: str, storage: Storage, form: Pack
 
 def packable(op: DerivedInstruction, name: str, storage: Storage, form: PackedForm) -> ContentOp | None:
     """The constant or state behind an operand that `pack_operand` packs; None where it leaves the operand as it is."""
-    return whole_storage(_operand(op, name), storage)
-
-
-def _operand(op: DerivedInstruction, name: str) -> SSAValue:
-    (value,) = [v for n, group in operand_groups(op) if n == name for v in group if v is not None]
-    return value
+    (value,) = operands_of(op, name)
+    return whole_storage(value, storage)
 
 
 def _packed_constant(

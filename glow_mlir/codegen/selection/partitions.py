@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.analysis.cost import work
 from glow_mlir.backends.interface import costs_of
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel, scratch_of
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, operands_of
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.forms import at_largest
@@ -39,7 +39,7 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
     if all(count == 1 for count in parts.values()):
         return False
     op.properties["partitions"] = DictionaryAttr({axis: to_attribute(count) for axis, count in parts.items()})
-    scratch = scratch_of(op)
+    scratch = operands_of(op, "scratch")
     for number in kernel.private(op):
         _multiply(scratch[number], target.policy.threads)
     return True

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.selection.acceptance import executes
-from glow_mlir.codegen.selection.kernel import UNBOUNDED, Buffer, Kernel, scratch_of, tiles_of
+from glow_mlir.codegen.selection.kernel import UNBOUNDED, Buffer, Kernel, operands_of, tiles_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.partitions import partitions_of, steps_of_axes, widened
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -33,7 +33,7 @@ def fault_of(op: Instruction, kernels: Mapping[str, Kernel], target: Target) -> 
 
     The target has as many threads as its function.
     """
-    name = getattr(op.properties.get("kernel"), "data", "")
+    name = op.kernel_name
     kernel = kernels.get(name)
     if kernel is None:
         return f"there is no kernel '{name}'", "remove 'kernel', and run 'select'"
@@ -72,7 +72,8 @@ def _of_packing(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fau
         )
         return
     for name, form in wanted.items():
-        for fault in _of_packed(name, getattr(op, name), entries[name], form):
+        (value,) = operands_of(op, name)
+        for fault in _of_packed(name, value, entries[name], form):
             yield fault, "select for the target of the code"
 
 
@@ -126,7 +127,7 @@ def _of_scratch(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fau
             # Before there are as many buffers as the kernel wants, it may count others.
             if number < len(wanted):
                 wanted[number] = widened(wanted[number], target.policy.threads)
-    values = scratch_of(op)
+    values = operands_of(op, "scratch")
     found = [(shape_of(value), element_of(value)) for value in values]
     if found != wanted or not all(map(is_contiguous, values)):
         yield (
