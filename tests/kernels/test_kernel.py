@@ -148,7 +148,8 @@ def _mean(x: np.ndarray, *_: np.ndarray) -> np.ndarray:
 
 
 def _to_either_end(x: np.ndarray) -> np.ndarray:
-    return np.where(x > 0, x.max(1, keepdims=True), x.min(1, keepdims=True))
+    largest, smallest = np.asarray(x.max(1, keepdims=True)), np.asarray(x.min(1, keepdims=True))
+    return np.where(x > 0, largest, smallest)
 
 
 def _scaled_by_columns(x: np.ndarray, s: np.ndarray, w: np.ndarray) -> np.ndarray:
