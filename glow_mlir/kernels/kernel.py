@@ -18,7 +18,7 @@ from glow_mlir.dialects.generic_form import generic_form, operand_tensors, round
 from glow_mlir.dialects.glow_high.generic import GenericOp
 from glow_mlir.dialects.index_notation import Signature
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of, tensor
-from glow_mlir.errors import InputError, OptionError
+from glow_mlir.errors import GlowError, InputError, OptionError
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.ir.registry import IMPORTERS
 
@@ -79,8 +79,13 @@ class Kernel:
 
     def _imported(self, node: Any) -> SSAValue:
         """What a node of ONNX becomes."""
-        given = {name: _attribute(node, name, default) for name, default in self.parameters.items() if node.has(name)}
-        return node.insert(self.operator(*node.present(), location=node.location, **given)).results[0]
+        names = [attribute.name for attribute in node.proto.attribute]
+        given = {name: _attribute(node, name, self.parameters.get(name, 0.0)) for name in names}
+        try:
+            return node.insert(self.operator(*node.present(), location=node.location, **given)).results[0]
+        except GlowError as error:
+            error.node = error.node or node.name
+            raise
 
     def __call__(self, *arrays: np.ndarray, **parameters: Any) -> np.ndarray:
         """What machine code gives for arrays; compiled once for each set of shapes, element types and parameters."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
@@ -294,6 +295,27 @@ def test_an_onnx_operator_in_a_model_with_others_around_it() -> None:
         found, d / np.sqrt((d * d).mean(-1, keepdims=True) + 0.5) * s + b + x, rtol=1e-4, atol=1e-5
     )
     assert isinstance(model, onnx.ModelProto)
+
+
+def test_errors_in_a_model_name_the_node() -> None:
+    @glow_mlir.kernel("x[i, j] -> y[i, j]")
+    def scaled(x: k.Tensor, scale: float = 0.5) -> k.Tensor:
+        return x * scale
+
+    scaled.onnx_operator("Scaled", "test.nodes")
+
+    def message(shape: list[int], **attributes: Any) -> str:
+        inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)]
+        node = helper.make_node("Scaled", ["x"], ["y"], "scaling", domain="test.nodes", **attributes)
+        graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)])
+        opsets = [helper.make_opsetid("", 20), helper.make_opsetid("test.nodes", 1)]
+        with pytest.raises(GlowError) as caught:
+            glow_mlir.InferenceSession(helper.make_model(graph, opset_imports=opsets, ir_version=10))
+        return str(caught.value)
+
+    assert message([2]) == "node 'scaling': kernel scaled: x[i, j] has 2 axes, got 1"
+    unknown = "node 'scaling': kernel scaled: there is no parameter 'scael' (hint: parameters are: scale)"
+    assert message([2, 3], scael=2.0) == unknown
 
 
 @pytest.mark.parametrize(
