@@ -122,6 +122,9 @@ class WinogradConvKernel(Kernel[ConvOp]):
             return False
         return max(form.window.dilations) == 1 and form.stride in STRIDES
 
+    def suits(self, op: ConvOp, target: Target) -> bool:
+        return _winograd_shape(op, target).suits(target, f32)
+
     def candidates(self, op: ConvOp, storage: Storage, target: Target) -> Sequence[Tiles]:
         return _winograd_shape(op, target, _packs_before(op, storage)).candidates(target, f32)
 
@@ -129,10 +132,7 @@ class WinogradConvKernel(Kernel[ConvOp]):
         return _winograd_shape(op, target, _packs_before(op, storage)).forms(target, f32)[0] is not None
 
     def packed(self, op: ConvOp, target: Target) -> Mapping[str, PackedForm]:
-        whole = _winograd_shape(op, target)
-        if not whole.suits(target, f32):
-            return {}
-        cut = whole.blocking(target, f32, tiles_of(op))
+        cut = _winograd_shape(op, target).blocking(target, f32, tiles_of(op))
         return {"filter": PackedForm(winograd_panels(ConvolutionForm.of(op).plain, cut.panel, cut.form), f32)}
 
     def scratch(self, op: ConvOp, target: Target) -> Sequence[Buffer]:

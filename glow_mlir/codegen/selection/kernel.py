@@ -282,6 +282,14 @@ class Kernel(ABC, Generic[OpT]):
         """
         return True
 
+    def suits(self, op: OpT, target: Target) -> bool:
+        """
+        Whether the sizes of an instruction that the kernel accepts suit a target: by default any do.
+
+        Where they do not, it has no candidates.
+        """
+        return True
+
     def candidates(self, op: OpT, storage: Storage, target: Target) -> Sequence[Tiles]:
         """
         The tiles with which the kernel executes an instruction that it accepts, the best guess of its cost model first.

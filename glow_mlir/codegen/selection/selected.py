@@ -39,6 +39,8 @@ def fault_of(op: Instruction, kernels: Mapping[str, Kernel], target: Target) -> 
         return f"there is no kernel '{name}'", "remove 'kernel', and run 'select'"
     if not executes(kernel, op):
         return f"the kernel '{name}' does not execute this {op.name}", "remove 'kernel', and run 'select'"
+    if not kernel.suits(op, target):
+        return f"the kernel '{name}' does not execute {op.name} of these sizes", "select for the target of the code"
     for faults in (_of_tiles, _of_packing, _of_partitions, _of_scratch):
         for fault in faults(op, kernel, target):
             return fault

@@ -121,6 +121,18 @@ glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @in %filter: memref<32x3
 
 // -----
 
+// Channels, or filters, that are no whole vectors of the target.
+
+glow_low.func @main(@in %image: memref<1x9x9x5xf32>, @in %filter: memref<16x3x3x5xf32>, @out %features: memref<1x7x7x16xf32>) {
+  %0 = glow_low.alloc : memref<36x36xf32>
+  %1 = glow_low.alloc : memref<36x80xf32>
+  %2 = glow_low.alloc : memref<36x5xf32>
+  // expected-error @below {{the kernel 'conv-winograd' does not execute glow_low.conv of these sizes}}
+  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 4, prefetch = 0}}
+}
+
+// -----
+
 glow_low.func @main(@in %x: memref<8x32xf32>, @in %w: memref<32x32xf32>, @out %y: memref<8x32xf32>) {
   // expected-error @below {{the kernel 'matmul-strassen' needs its operands packed}}
   glow_low.matmul @out %y, @in %x, @in %w {samples = 1, kernel = "matmul-strassen", tiles = {rows = 8, prefetch = 0, held = 0}}
