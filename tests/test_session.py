@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -440,6 +440,14 @@ def test_options_of_another_type_are_refused(case: str, cached: bool) -> None:
 def test_arguments_of_another_type_are_refused(backend: str, names: Any, inputs: Any, expected: str) -> None:
     with pytest.raises(InputError, match=expected):
         InferenceSession(adding(), backend=backend).run(names, inputs)
+
+
+@BACKENDS
+def test_outputs_are_named_by_whatever_can_be_gone_through(backend: str) -> None:
+    session, inputs = InferenceSession(adding(), backend=backend), {"x": np.ones((2, 3), np.float32)}
+    wanted = session.run(None, inputs)
+    for names in (("y",), {"y": 0}, np.array(["y"]), iter(["y"]), (name for name in "y")):
+        np.testing.assert_array_equal(session.run(cast("Any", names), inputs), wanted)
 
 
 def test_sessions_with_threads_called_from_many() -> None:

@@ -191,10 +191,11 @@ def _outputs(entry: SessionEntry, names: Sequence[str] | None, inputs: Mapping[s
         raise InputError(f"'{names}' is no list of outputs", hint=f"['{names}']")
     if not isinstance(cast("object", names), Iterable):
         raise InputError(f"{names!r} is no list of outputs", hint="None for all")
-    for name in names:
+    wanted = list(names)  # Whoever gives a generator can be asked once.
+    for name in wanted:
         entry.check_output(name)
     results = entry.run(inputs)
-    return [results[name] for name in names or results]
+    return [results[name] for name in wanted or results]
 
 
 def _options_of(given: object) -> RunOptions:
