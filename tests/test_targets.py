@@ -114,10 +114,10 @@ def test_interpreter_runs_what_is_for_any_target() -> None:
     assert not y.any()
 
 
-@pytest.mark.parametrize("target", ["avx2,vector_bits=128,threads=2", "avx2,features=+avx2,-fma,l2_bytes=4096"])
-def test_fields_override_those_of_a_name(target: str) -> None:
-    name, fields = named_fields(target)
-    found = get_backend("cpu").target(target)
+@pytest.mark.parametrize("text", ["avx2,vector_bits=128,threads=2", "avx2,features=+avx2,-fma,l2_bytes=4096"])
+def test_fields_override_those_of_a_name(text: str) -> None:
+    name, fields = named_fields(text)
+    found = get_backend("cpu").target(text)
     assert found == with_fields(PRESETS[name], fields)
     assert found.fma == ("+fma" in found.features)
 

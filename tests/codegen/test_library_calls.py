@@ -72,8 +72,8 @@ CASES: Sequence[Case] = [
 """What kernels and bodies compute besides sums, products and moves, of every type but f64."""
 
 
-@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m55", "riscv64", "wasm32"])
-def test_machines_call_no_library(target: str) -> None:
+@pytest.mark.parametrize("machine", ["cortex-m4", "cortex-m55", "riscv64", "wasm32"])
+def test_machines_call_no_library(machine: str) -> None:
     module, _ = module_of(*CASES)
-    Compilation(module, target=target).run()
-    assert undefined_symbols(compile_text(emit_module(module), target_named(target))) == ()
+    Compilation(module, target=machine).run()
+    assert undefined_symbols(compile_text(emit_module(module), target_named(machine))) == ()

@@ -299,8 +299,8 @@ def test_atan2(bits: int, target: str):
     np.testing.assert_array_equal(np.signbit(result[zero]), np.signbit(expected[zero]))
 
 
-@pytest.mark.parametrize("target", [RUNNABLE[-1], *SMALL])
-def test_multiply_and_add_round_once(target: str):
+@pytest.mark.parametrize("machine", [RUNNABLE[-1], *SMALL])
+def test_multiply_and_add_round_once(machine: str):
     """Sums that cancel, and those that lie half way between two numbers but for what the product has behind them."""
     random, count = np.random.default_rng(0), 1 << 14
     x, y = (random.standard_normal(count).astype(np.float32) * 2.0 ** random.integers(-9, 9, count) for _ in range(2))
@@ -311,7 +311,7 @@ def test_multiply_and_add_round_once(target: str):
     x, y, z = (array.astype(np.float32) for array in (x, y, z))
     # The bits of product and sum are few enough for the wide float.
     expected = (x.astype(np.longdouble) * y + z).astype(np.float32)
-    np.testing.assert_array_equal(compiled("fma", 32, 3, target)(x, y, z)[:count], expected)
+    np.testing.assert_array_equal(compiled("fma", 32, 3, machine)(x, y, z)[:count], expected)
 
 
 def test_rounding_and_classes():

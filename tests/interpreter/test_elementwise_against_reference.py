@@ -151,22 +151,22 @@ ELEMENTS = [
 
 
 @pytest.mark.parametrize("source", ELEMENTS)
-@pytest.mark.parametrize("target", ELEMENTS)
-def test_casts(source: str, target: str) -> None:
-    dtype = np.dtype(target)
-    low, high = (0, 100) if "u" in target or "u" in source or "bool" in (source, target) else (-100, 100)
+@pytest.mark.parametrize("wanted", ELEMENTS)
+def test_casts(source: str, wanted: str) -> None:
+    dtype = np.dtype(wanted)
+    low, high = (0, 100) if "u" in wanted or "u" in source or "bool" in (source, wanted) else (-100, 100)
     values = (np.linspace(low, high, 41) * (1 if dtype.kind == "f" else 0.97)).astype(source)
     node = SingleNode("Cast", [values], 21, {"to": helper.np_dtype_to_tensor_dtype(dtype)})
     assert_equal(node.by_us(), [values.astype(dtype)])
 
 
-@pytest.mark.parametrize("target", ["int8", "int32", "int64", "uint8", "uint16", "uint64"])
-def test_casts_from_float_saturate(target: str) -> None:
+@pytest.mark.parametrize("wanted", ["int8", "int32", "int64", "uint8", "uint16", "uint64"])
+def test_casts_from_float_saturate(wanted: str) -> None:
     # ONNX leaves it open what becomes of values that do not fit.
-    info = np.iinfo(target)
+    info = np.iinfo(wanted)
     values = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, -0.9, 0.9], np.float32)
-    node = SingleNode("Cast", [values], 21, {"to": helper.np_dtype_to_tensor_dtype(np.dtype(target))})
-    assert_equal(node.by_us(), [np.array([0, info.max, info.min, info.max, info.min, 0, 0], target)])
+    node = SingleNode("Cast", [values], 21, {"to": helper.np_dtype_to_tensor_dtype(np.dtype(wanted))})
+    assert_equal(node.by_us(), [np.array([0, info.max, info.min, info.max, info.min, 0, 0], wanted)])
 
 
 def test_casts_between_integers_wrap() -> None:

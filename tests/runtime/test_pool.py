@@ -81,9 +81,9 @@ def futex(request: pytest.FixtureRequest) -> bool:
     return request.param
 
 
-@pytest.mark.parametrize("target", sorted(name for name, target in PRESETS.items() if target.pointer_bits == 64))
-def test_the_code_has_no_undefined_symbols(target: str):
-    assert undefined_symbols(counting_module(target)) == ()
+@pytest.mark.parametrize("machine", sorted(name for name, target in PRESETS.items() if target.pointer_bits == 64))
+def test_the_code_has_no_undefined_symbols(machine: str):
+    assert undefined_symbols(counting_module(machine)) == ()
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])

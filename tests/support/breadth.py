@@ -18,7 +18,10 @@ import pytest
 T = TypeVar("T")
 
 TARGET = "target"
-"""The parameter of which any value will do, where a test has no other."""
+"""
+The parameter of which any value will do, where a test has no other: the name of a target that is there. Where each asks
+for other code, or where it is something else that a test is about, the parameter has another name.
+"""
 
 PART = 4
 """How many times fewer examples hypothesis draws in a short run."""
