@@ -452,3 +452,19 @@ def test_scales_of_sizes_beyond_f32_are_refused_at_once() -> None:
     model.graph.node[0].input.insert(1, "")
     with pytest.raises(UnsupportedError, match=r"^node 'resize_y': .* height elements by 0.5 are no quotient"):
         InferenceSession(model.SerializeToString(), dimensions={"height": (2, 1 << 38)}, cache=False)
+
+
+@pytest.mark.parametrize("group", [1, 20], ids=["filters", "depthwise"])
+def test_no_images_are_as_many_as_others_for_threads_that_pack_filters(group: int) -> None:
+    filters = [20, 20 // group, 3, 3]
+    model = onnx_model([node("Conv", "x w", "y", group=group)], ("N", 20, 9, 6))
+    model.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, filters))
+    session = InferenceSession(model, dimensions={"N": (0, 4)}, threads=2)
+    random = np.random.default_rng(0)
+    for count in (0, 1, 3):
+        inputs = {
+            "x": random.standard_normal((count, 20, 9, 6), np.float32),
+            "w": random.standard_normal(filters, np.float32),
+        }
+        oracle = InferenceSession(model, dimensions={"N": count}, backend="interpreter")
+        np.testing.assert_allclose(session.run(None, inputs)[0], oracle.run(None, inputs)[0], rtol=1e-4, atol=1e-4)

@@ -83,7 +83,8 @@ class DepthwiseConvKernel(Kernel[ConvOp]):
 
     def cuts(self, op: ConvOp, target: Target) -> Mapping[str, int]:
         pack = packing_cuts(op, self.packed(op, target), target)
-        batch, *outputs, _ = map(smallest, sizes_of(op.result))
+        # Where symbols decide how many there are, there may be none.
+        batch, *outputs, _ = (max(1, smallest(size)) for size in sizes_of(op.result))
         by_images = (
             batch >= kernel_costs(target).parts_per_thread * target.policy.threads
             or batch % target.policy.threads == 0
@@ -309,8 +310,8 @@ class ConvKernel(Kernel[ConvOp]):
         if form.has_prologue:
             return {**pack, "blocks": -(-form.outputs[0] // block_lines(form.outputs, target))}
         tile, by_tiles = form.dot(target).tile(target), bool(tiles_of(op).get(TILE_PRODUCTS, 0))
-        # Where symbols decide how many images there are, there may be one.
-        shape = dataclasses.replace(form.shape, batch=smallest(sizes_of(form.input)[0]))
+        # Where symbols decide how many images there are, there may be one, or none.
+        shape = dataclasses.replace(form.shape, batch=max(1, smallest(sizes_of(form.input)[0])))
         axis, steps = conv_cut(shape, tile, target, by_tiles)
         return {**pack, axis: steps}
 
