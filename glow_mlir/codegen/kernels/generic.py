@@ -96,10 +96,12 @@ def form_of(op: GenericOp | Expressed) -> GenericForm:
     """The form of `generic` of an operator, or of its instruction."""
     if kind_of(op) is GenericOp:
         return op.generic_form()
-    operands = op.inputs()
-    own = set(kind_of(op).get_irdl_definition().properties)
-    properties = tuple((name, value) for name, value in op.properties.items() if name in own)
-    key = kind_of(op), tuple(map(sizes_of, operands)), tuple(map(element_of, operands)), properties
+    definition = kind_of(op).get_irdl_definition()
+    own = {name for name, _ in definition.operands}
+    present = [(name, value) for name, group in operand_groups(op) for value in group if value is not None]
+    operands = tuple((name, sizes_of(value), element_of(value)) for name, value in present if name in own)
+    properties = tuple((name, value) for name, value in op.properties.items() if name in definition.properties)
+    key = kind_of(op), operands, properties
     if key not in _FORMS:
         if len(_FORMS) >= MOST_FORMS:
             _FORMS.clear()
