@@ -21,7 +21,7 @@ OPERATORS = {op.name.split(".")[1]: op for op in GLOW_HIGH.operations if issubcl
 COMPUTED = [element for element in ELEMENT_TYPES.values() if is_scalar(element)]
 """Types that operators compute with; tests/codegen/test_narrow_types.py has the others."""
 OF_CODES = frozenset(["quantize", "dequantize", "rescale", "integer_rescale"])
-"""Operators with quantized operands or results, which take none of `TYPES`; tests/codegen/test_quantization.py has them."""
+"""Operators with quantized operands or results; tests/codegen/test_quantization.py has them."""
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "bit_cast": [{"to": element} for element in COMPUTED],
     "bit_shift": [{"direction": "left"}, {"direction": "right"}],
