@@ -31,10 +31,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "matrix product": ("attention", "blockwise", "einsum", "fourier", "linear", "linear_attention"),
     "recurrence": ("recurrence", "recurrent"),
     "elementwise": ("activation_functions", "activations", "elementwise_binary", "elementwise_math", "gated", "stack"),
-    "reduction": ("normalization", "reductions"),
+    "reduction": ("generic", "normalization", "reductions", "stages"),
     "pooling and sampling": ("pooling", "resize", "sampling"),
     "data movement": (
-        *("data_movement", "embedding", "indexing", "memory", "ngrams", "ranges", "samples", "selection"),
+        *("data_movement", "embedding", "indexing", "memory", "ngrams", "packing", "ranges", "samples", "selection"),
         *("storage", "transposition", "windowed"),
     ),
     "quantization": ("quantization",),
