@@ -18,6 +18,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.ir.locations import location_name
 from glow_mlir.support.dtypes import BFLOAT16, FLOAT4, NARROW_FLOATS, POWERS_OF_TWO, unsigned_dtype
 
 Array = np.ndarray
@@ -124,6 +126,18 @@ def _to_odd(near: Array, lost: Array) -> Array:
     return moved.view(np.float64)
 
 
+def _round_half_away(x: Array) -> Array:
+    """The nearest whole number, that of the larger magnitude where two are as near."""
+    whole = np.trunc(x)
+    return np.copysign(whole + np.sign(x) * (np.abs(x - whole) >= 0.5), x).astype(x.dtype)
+
+
+def _count_ones(x: Array) -> Array:
+    """How many bits of each integer are set."""
+    octets = np.ascontiguousarray(x)[..., None].view(np.uint8)
+    return np.unpackbits(octets, axis=-1).sum(-1).astype(x.dtype)
+
+
 _FLOAT_COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "oeq": np.equal,
     "une": np.not_equal,
@@ -179,6 +193,17 @@ FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
     math.RoundEvenOp: np.round,
     math.TruncOp: np.trunc,
     math.SqrtOp: np.sqrt,
+    math.AbsIOp: np.abs,
+    math.CopySignOp: np.copysign,
+    math.CtPopOp: _count_ones,
+    math.RoundOp: _round_half_away,
+    math.Atan2Op: _wide(np.arctan2),
+    math.CbrtOp: _wide(np.cbrt),
+    math.Exp2Op: _wide(np.exp2),
+    math.FPowIOp: _wide(np.power),
+    math.Log10Op: _wide(np.log10),
+    math.Log2Op: _wide(np.log2),
+    math.RsqrtOp: _wide(lambda x: 1 / np.sqrt(x)),
     math.FmaOp: _fma,
     math.AcosOp: _wide(np.arccos),
     math.AcoshOp: _wide(np.arccosh),
@@ -232,7 +257,9 @@ def _evaluate(op: Operation, operands: Sequence[Array]) -> Array:
         return _INTEGER_COMPARE[arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]](*operands)
     if (conversion := CONVERSIONS.get(type(op))) is not None:
         return conversion(operands[0], numpy_dtype(op.results[0].type))
-    return FUNCTIONS[type(op)](*operands)
+    if (function := FUNCTIONS.get(type(op))) is None:
+        raise UnsupportedError(f"the interpreter does not execute {op.name}", node=location_name(op.location))
+    return function(*operands)
 
 
 def evaluate(
