@@ -132,6 +132,10 @@ def _round_half_away(x: Array) -> Array:
     return np.copysign(whole + np.sign(x) * (np.abs(x - whole) >= 0.5), x).astype(x.dtype)
 
 
+def _reciprocal_root(x: Array) -> Array:
+    return 1 / np.sqrt(x)
+
+
 def _count_ones(x: Array) -> Array:
     """How many bits of each integer are set."""
     octets = np.ascontiguousarray(x)[..., None].view(np.uint8)
@@ -203,7 +207,7 @@ FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
     math.FPowIOp: _wide(np.power),
     math.Log10Op: _wide(np.log10),
     math.Log2Op: _wide(np.log2),
-    math.RsqrtOp: _wide(lambda x: 1 / np.sqrt(x)),
+    math.RsqrtOp: _wide(_reciprocal_root),
     math.FmaOp: _fma,
     math.AcosOp: _wide(np.arccos),
     math.AcoshOp: _wide(np.arccosh),

@@ -27,8 +27,8 @@ glow_high.func @main(@x, @y) {{
 NUMBERS = np.array([0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.1, 7.3, 100.0, -3.7, 1e-3, 0.49999997], np.float32)
 WHOLE = np.array([0, 1, -1, 7, -128, 2**30, -(2**31), 255], np.int32)
 
-OF_FLOATS = {name: f"%r = math.{name} %e : f32" for name in ("exp2", "log10", "log2", "round", "rsqrt")}
-OF_FLOATS |= {
+OF_FLOATS = {
+    **{name: f"%r = math.{name} %e : f32" for name in ("exp2", "log10", "log2", "round", "rsqrt")},
     "atan2": "%c = arith.constant 0.75 : f32\n%r = math.atan2 %e, %c : f32",
     "copysign": "%c = arith.constant -2.0 : f32\n%r = math.copysign %c, %e : f32",
 }
