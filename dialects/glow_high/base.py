@@ -233,6 +233,9 @@ class HighOp(IRDLOperation, Workload):
             printer.print_string(", " if position else " ")
             printer.print_string("none") if value is None else printer.print_operand(value)
         print_properties(printer, visible_properties(self))
+        for region in self.regions:
+            printer.print_string(" ")
+            printer.print_region(region)
         if self.results:
             printer.print_string(" : ")
             printer.print_list(self.result_types, printer.print_attribute)
@@ -241,10 +244,11 @@ class HighOp(IRDLOperation, Workload):
     def parse(cls, parser: Parser) -> Self:
         values = parse_operands(parser)
         properties = parse_properties(parser)
+        definition = cls.get_irdl_definition()
+        regions = [parser.parse_region() for _ in definition.regions]
         types: list[Attribute] = []
         if parser.parse_optional_punctuation(":"):
             types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        definition = cls.get_irdl_definition()
         segments = assign_segments(parser, [d for _, d in definition.operands], values)
         if definition.options:
             properties["operandSegmentSizes"] = to_segments(segments)
@@ -254,6 +258,7 @@ class HighOp(IRDLOperation, Workload):
             result_types=types,
             properties=known,
             attributes=rest,
+            regions=regions,
         )
 
 

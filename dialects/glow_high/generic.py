@@ -10,14 +10,11 @@ from xdsl.dialects.builtin import ArrayAttr, LocationAttr, StringAttr, TensorTyp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.irdl import base, irdl_op_definition, prop_def, region_def, result_def, var_operand_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 
 from glow_mlir.dialects.affine_maps import affine_maps, dimensions_in, maps_attribute, verify_maps
-from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.generic_form import KINDS, PARALLEL, REDUCTION, ROW, GenericForm
-from glow_mlir.dialects.glow_high.base import HighOp, parse_operands, split_known, visible_properties
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.properties import optional_type_prop
@@ -131,30 +128,6 @@ class GenericOp(HighOp):
                 total.operations + times * (len(tuple(inner)) - functions), total.functions + times * functions
             )
         return total
-
-    def print(self, printer: Printer) -> None:
-        print_operands(self, printer)
-        printer.print_string(" ")
-        printer.print_region(self.body)
-        printer.print_string(" : ")
-        printer.print_list(self.result_types, printer.print_attribute)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        values = [value for value in parse_operands(parser) if value is not None]
-        known, rest = split_known(parse_properties(parser), cls.get_irdl_definition().properties)
-        region = parser.parse_region()
-        parser.parse_punctuation(":")
-        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        return cls.create(operands=values, result_types=types, properties=known, attributes=rest, regions=[region])
-
-
-def print_operands(op: HighOp, printer: Printer) -> None:
-    """Print the operands and properties of an operator."""
-    for position, value in enumerate(op.operands):
-        printer.print_string(", " if position else " ")
-        printer.print_operand(value)
-    print_properties(printer, visible_properties(op))
 
 
 def yielded_rows(block: Block) -> tuple[SSAValue, ...]:
