@@ -22,6 +22,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.reductions import highest, lowest
 from glow_mlir.codegen.kernels.side_by_side import Alone, normalization_alone, side_by_side, softmax_alone
 from glow_mlir.codegen.lines import Line, Lines, concatenated, moved_by
 from glow_mlir.codegen.math.narrow import from_memory, in_memory, to_memory
@@ -39,7 +40,7 @@ from glow_mlir.codegen.selection.kernel import (
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.affine_maps import dimensions_in, strides_over
-from glow_mlir.dialects.element_types import byte_width, is_bool, is_narrow
+from glow_mlir.dialects.element_types import is_bool, is_narrow
 from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.glow_high.base import operand_groups
 from glow_mlir.dialects.glow_high.expressed import Expressed
@@ -59,10 +60,6 @@ LINES = "lines"
 Combine = Callable[[Builder, Value, Value], Value]
 
 
-def _highest(element: Attribute) -> float:
-    return (1 << (8 * byte_width(element) - 1)) - 1
-
-
 def _select(predicate: str) -> Combine:
     return lambda b, x, y: b.select(b.compare(predicate, x, y), x, y)
 
@@ -70,12 +67,12 @@ def _select(predicate: str) -> Combine:
 COMBINE: Mapping[str, tuple[Callable[[Attribute], float], Combine]] = {
     "add": (lambda _: 0, lambda b, x, y: x + y),
     "mul": (lambda _: 1, lambda b, x, y: x * y),
-    "maximumf": (lambda _: -math.inf, lambda b, x, y: b.maximum(x, y)),
-    "minimumf": (lambda _: math.inf, lambda b, x, y: b.minimum(x, y)),
-    "maxnumf": (lambda _: -math.inf, lambda b, x, y: b.max(y, x)),
-    "minnumf": (lambda _: math.inf, lambda b, x, y: b.min(y, x)),
-    "maxsi": (lambda element: -_highest(element) - 1, _select("sgt")),
-    "minsi": (_highest, _select("slt")),
+    "maximumf": (lowest, lambda b, x, y: b.maximum(x, y)),
+    "minimumf": (highest, lambda b, x, y: b.minimum(x, y)),
+    "maxnumf": (lowest, lambda b, x, y: b.max(y, x)),
+    "minnumf": (highest, lambda b, x, y: b.min(y, x)),
+    "maxsi": (lowest, _select("sgt")),
+    "minsi": (highest, _select("slt")),
     "maxui": (lambda _: 0, _select("ugt")),
     "minui": (lambda _: -1, _select("ult")),
     "and": (lambda _: -1, lambda b, x, y: x & y),
