@@ -36,7 +36,7 @@ class Tensor:
     element: Attribute
     dimensions: frozenset[str]
     word: str
-    """What it is: an operation, or what `folds` or `operands` tell."""
+    """Which operation it is, how it folds, or the name of the operand."""
     arguments: tuple[Tensor | Number, ...] = ()
     operand: int | None = None
     """Which operand it is."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, Block
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 
+from glow_mlir.dialects.affine_maps import dimensions_in
 from glow_mlir.dialects.element_types import is_float, is_narrow_float, number_width, signless
 from glow_mlir.dialects.expressions import Tensor, cast
 from glow_mlir.dialects.index_notation import Access, Signature
@@ -125,8 +126,7 @@ def _map(access: Access, numbers: Mapping[str, int], sizes: Mapping[str, Size], 
 
 def _row(element: Attribute, affine: AffineMap, kinds: Sequence[str]) -> Attribute:
     """The type of the argument for an operand."""
-    used = [expression.position for expression in affine.results if isinstance(expression, AffineDimExpr)]
-    return RowType.over(signless(element), [number for number in used if kinds[number] != PARALLEL])
+    return RowType.over(signless(element), [number for number in dimensions_in(affine) if kinds[number] != PARALLEL])
 
 
 def _listed(names: Sequence[str] | frozenset[str]) -> str:

@@ -8,7 +8,7 @@ computed again, unless it takes a function such as `exp`: that is kept as a row.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -28,9 +28,9 @@ CHEAP = frozenset({"abs", "ceil", "floor", "round_even", "trunc", "sqrt"})
 """Functions that are an instruction or two."""
 
 
-def postorder(root: Tensor) -> Iterator[Tensor]:
-    """What an expression is made of, each part once and in front of what needs it, itself last."""
-    seen: set[Tensor] = set()
+def postorder(root: Tensor, known: Collection[Tensor] = ()) -> Iterator[Tensor]:
+    """What an expression is made of, down to what is known: each part once, in front of what needs it, itself last."""
+    seen = set(known)
     waiting: list[tuple[Tensor, bool]] = [(root, False)]
     while waiting:
         part, is_ready = waiting.pop()
@@ -211,7 +211,7 @@ def _added(block: Block, op: Operation) -> Operation:
 def _computed(roots: Sequence[Tensor], known: Mapping[Tensor, SSAValue], builder: ScalarBuilder) -> list[SSAValue]:
     """Build the ops of expressions, down to what is known; what they share is computed once."""
     values: dict[Tensor, Scalar] = {part: builder.wrap(value, part.element) for part, value in known.items()}
-    for part in (part for root in roots for part in _above(root, known)):
+    for part in (part for root in roots for part in postorder(root, known)):
         if part not in values:
             arguments = [values[item] if isinstance(item, Tensor) else item for item in part.arguments]
             values[part] = _built(part.word, arguments, part.element, builder)
@@ -233,20 +233,6 @@ def _mark_falling(op: Operation | Block) -> None:
     assert isinstance(op, math_dialect.ExpOp)
     op.fastmath = FastMathFlagsAttr([FastMathFlag.APPROX_FUNC])
     op.attributes[FALLING] = UnitAttr()
-
-
-def _above(root: Tensor, known: Mapping[Tensor, SSAValue]) -> Iterator[Tensor]:
-    """The parts of an expression that are not known, each in front of what needs it."""
-    seen = set(known)
-    waiting: list[tuple[Tensor, bool]] = [(root, False)]
-    while waiting:
-        part, is_ready = waiting.pop()
-        if is_ready:
-            yield part
-        elif part not in seen:
-            seen.add(part)
-            waiting.append((part, True))
-            waiting += [(inner, False) for inner in reversed(part.parts)]
 
 
 def _built(word: str, arguments: Sequence[Scalar | Number], element: Attribute, builder: ScalarBuilder) -> Scalar:
