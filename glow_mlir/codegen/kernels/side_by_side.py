@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 from xdsl.ir import Attribute
@@ -11,8 +10,7 @@ from xdsl.ir import Attribute
 from glow_mlir.codegen.access import lanes_for
 from glow_mlir.codegen.builder.nests import numbers
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.lines import Line, Lines
-from glow_mlir.codegen.selection.kernel import KernelCall
+from glow_mlir.codegen.lines import Lines
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.target import Target
 
@@ -43,13 +41,6 @@ def normalization_alone(target: Target) -> Alone:
     if target.vector_bits >= 512:
         return Alone(near=64, far=64, near_bytes=target.l3_bytes // 2)
     return Alone(near=1024, far=256, near_bytes=target.l2_bytes)
-
-
-def each_line(call: KernelCall, lines: Lines, element: Attribute, body: Callable[[Line], None], alone: Alone) -> None:
-    """Loops over all lines, or the share of a call, with independent vectors: of as many lines, or else of one."""
-    count = side_by_side(lines, element, call.target, alone)
-    width = lanes_for(call.target, element, (0,), kernel_costs(call.target).independent_vectors // count)
-    lines.each(call.b, width, body, call.share("lines"), count)
 
 
 def side_by_side(lines: Lines, element: Attribute, target: Target, alone: Alone) -> int:
