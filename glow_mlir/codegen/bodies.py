@@ -7,16 +7,15 @@ last axis moves it by one element or not at all, so that a vector of columns is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
 
 from xdsl.ir import Attribute, Block
-from xdsl.printer import Printer
 
 from glow_mlir.analysis.cost import operations
 from glow_mlir.codegen.access import load, store
 from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.shared_function import SharedBody
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
@@ -26,6 +25,7 @@ from glow_mlir.codegen.selection.kernel import KernelCall, Operand
 from glow_mlir.dialects.affine_maps import strides_over
 from glow_mlir.dialects.glow_low.body import Body, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.scalar_parameters import has_parameters, shared_structure
 from glow_mlir.dialects.shapes import Shape
 
 
@@ -60,7 +60,7 @@ class Plane:
 
 
 @dataclass(frozen=True)
-class Epilogue:
+class Epilogue(SharedBody):
     """
     A body applied to each vector of results before it is stored.
 
@@ -68,7 +68,7 @@ class Epilogue:
     `key` share code.
     """
 
-    key: str
+    key: Hashable
     block: Block = field(compare=False)
     element: Attribute
     targets: int = 0
@@ -76,6 +76,10 @@ class Epilogue:
     """Whether the body is short enough to be repeated."""
     clips_at: float | None = field(default=None, compare=False)
     """The number at which, as at 0, the body clips f32, if that is all it does; infinity where it is at 0 alone."""
+
+    @property
+    def takes_scalars(self) -> bool:
+        return has_parameters(self.block)
 
     def apply(self, b: Builder, value: Value, sources: Sequence[Value]) -> list[Value]:
         """What the body yields for a vector of results and the vectors of the sources."""
@@ -115,7 +119,9 @@ def epilogue_of(call: KernelCall) -> tuple[Epilogue | None, tuple[Plane, ...]]:
     operands = [*call.many("epilogue_targets"), *call.many("epilogue_sources")]
     costs = kernel_costs(call.target)
     is_light = operations(body.block, costs) <= costs.light_operations
-    found = Epilogue(body_text(body.block), body.block, element, len(body.targets), is_light, clipping_of(body.block))
+    found = Epilogue(
+        shared_structure([body.block]), body.block, element, len(body.targets), is_light, clipping_of(body.block)
+    )
     return found, planes_of(operands, body)
 
 
@@ -179,16 +185,20 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Prologue:
+class Prologue(SharedBody):
     """
     A body applied to each vector of an operand when it is loaded, and its planes.
 
     Prologues with equal `key` share code.
     """
 
-    key: str
+    key: Hashable
     block: Block = field(compare=False)
     planes: tuple[Plane, ...] = field(compare=False)
+
+    @property
+    def takes_scalars(self) -> bool:
+        return has_parameters(self.block)
 
     def apply(self, b: Builder, value: Value, sources: Sequence[Value]) -> Value:
         """What the body yields for a vector of the operand and the vectors of the planes."""
@@ -202,7 +212,7 @@ def prologue_of(call: KernelCall) -> Prologue | None:
     body = op.prologue if isinstance(op, DerivedInstruction) else None
     if body is None:
         return None
-    return Prologue(body_text(body.block), body.block, planes_of(call.many("prologue_sources"), body))
+    return Prologue(shared_structure([body.block]), body.block, planes_of(call.many("prologue_sources"), body))
 
 
 def planes_of(operands: Sequence[Operand], body: Body) -> tuple[Plane, ...]:
@@ -211,14 +221,6 @@ def planes_of(operands: Sequence[Operand], body: Body) -> tuple[Plane, ...]:
         Plane(operand.pointer, in_memory(operand.element), strides_over(affine, operand.strides))
         for operand, affine in zip(operands, body.maps, strict=True)
     )
-
-
-def body_text(block: Block) -> str:
-    """What two bodies that compute the same have in common."""
-    stream = StringIO()
-    printer = Printer(stream)
-    printer.print_block(block)
-    return stream.getvalue()
 
 
 def write_masked(b: Builder, value: Value, address: Value, mask: Value | None) -> None:

@@ -28,8 +28,10 @@ from glow_mlir.codegen.instruction_functions import (
     not_failed,
     operands_of,
     readable_name,
+    scalar_table,
     signature,
     symbols_of,
+    takes_scalars,
 )
 from glow_mlir.codegen.instrumentation import Instrumentation
 from glow_mlir.codegen.parallel_pool import RUN, STOP, WORK, emit_pool
@@ -247,6 +249,7 @@ class FunctionEmission:
     ) -> None:
         """Run an instruction on operands at those addresses."""
         callee = self.callees[op]
+        b.scalars = b.symbol(scalar_table(self.module, op)) if takes_scalars(op) else None
         extents = [self.extents[name] for name in symbols_of(op)]
         if isinstance(callee, str):
             failed = b.call(callee, [*pointers, *extents])
@@ -254,8 +257,8 @@ class FunctionEmission:
                 self._keep_status(b, failed, self.statuses[op])
             return
         failed = not_failed(b) if failure_of(op) else None
-        flags = [] if failed is None else [failed]
-        self._run_tasks(b, callee, [*pointers, *extents, *flags], data, parallel)
+        behind = [value for value in (failed, b.scalars) if value is not None]
+        self._run_tasks(b, callee, [*pointers, *extents, *behind], data, parallel)
         if failed is not None:
             self._keep_status(b, failed.load(i32), self.statuses[op])
 
@@ -326,8 +329,8 @@ class FunctionEmission:
         """
         Run the parts of an instruction: all of one axis, then all of the next.
 
-        They find `values`, which are addresses, symbols, and where to note a failure, in `data`, and the number of the
-        round behind them.
+        They find `values`, which are addresses, symbols, where to note a failure, and where scalar parameters are, in
+        `data`, and the number of the round behind them.
         """
         for position, value in enumerate(values):
             data.at(position, ptr).store(value)
@@ -448,15 +451,17 @@ class FunctionEmission:
                     operands["scratch"][number] = operands["scratch"][number].of_worker(b.index(worker))
                 behind = count + len(names)
                 failed = data.at(behind, ptr).load(ptr) if may_fail else None
+                if takes_scalars(op):
+                    b.scalars = b.once("scalars", lambda: data.at(behind + may_fail, ptr).load(ptr))
                 number = None
                 if kernel.rounds(op, axis) != 1:
-                    number = data.at(behind + may_fail, ptr).load(ptr).load(b.index_type)
+                    number = data.at(_values_of(op), ptr).load(ptr).load(b.index_type)
                 share = Partition(b.index(part), parts)
                 kernel.emit(KernelCall(b, self.module, op, operands, axis, share, number, symbols, failed, quotients))
                 b.give_back()
 
         readable = f"{readable_name(kernel, op)}.{axis}"
-        return self.module.shared((kernel.name, op.name, axis, signature(op)), build, readable)
+        return self.module.shared((axis, signature(kernel, op)), build, readable)
 
     def _kernel(self, op: Instruction) -> Kernel:
         kernel = self.backend.kernels.get(op.kernel_name)
@@ -480,8 +485,8 @@ def _emit_checked(module: ModuleBuilder, name: str, inner: str, length: VectorLe
 
 
 def _values_of(op: Instruction) -> int:
-    """How many values the parts of an instruction get: addresses, symbols, and where to note a failure."""
-    return len(list(op.named_uses())) + len(symbols_of(op)) + bool(failure_of(op))
+    """How many values the parts of an instruction get: as `_run_tasks` says."""
+    return len(list(op.named_uses())) + len(symbols_of(op)) + bool(failure_of(op)) + takes_scalars(op)
 
 
 def failing(function: FuncOp) -> list[Instruction]:

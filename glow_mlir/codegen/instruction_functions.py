@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from io import StringIO
+from collections.abc import Hashable, Mapping, Sequence
+from operator import itemgetter
 
-from xdsl.printer import Printer
+import numpy as np
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
@@ -13,11 +14,21 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i32, index_type, ptr
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
+from glow_mlir.dialects.element_types import storage_of
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.shapes import largest_shape
+from glow_mlir.dialects.glow_low.memory import strides_of
+from glow_mlir.dialects.scalar_parameters import (
+    has_parameters,
+    parameters,
+    scalar,
+    shared_structure,
+    whole_number,
+)
+from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, sizes_of
+from glow_mlir.dialects.structure import blocks_of
 from glow_mlir.dialects.symbol_binding import used_symbols
-from glow_mlir.support.symbols import Quotient
+from glow_mlir.support.symbols import Quotient, Sizes
 
 
 def instruction_function(module: ModuleBuilder, kernel: Kernel, op: Instruction) -> str:
@@ -33,7 +44,9 @@ def instruction_function(module: ModuleBuilder, kernel: Kernel, op: Instruction)
         names, count = symbols_of(op), len(list(op.named_uses()))
         parameters = [*[ptr] * count, *[index_type] * len(names)]
         result = i32 if may_fail else None
-        function = define_function(module, name, parameters, result=result, internal=True, passes=kernel.passes)
+        function = define_function(
+            module, name, parameters, result, internal=True, passes=kernel.passes, takes_scalars=takes_scalars(op)
+        )
         with function as (b, arguments):
             failed = not_failed(b) if may_fail else None
             symbols = dict(zip(names, arguments[count:], strict=True))
@@ -43,7 +56,28 @@ def instruction_function(module: ModuleBuilder, kernel: Kernel, op: Instruction)
             kernel.emit(call)
             b.give_back(None if failed is None else failed.load(i32))
 
-    return module.shared((kernel.name, op.name, signature(op)), build, readable_name(kernel, op))
+    return module.shared(signature(kernel, op), build, readable_name(kernel, op))
+
+
+def takes_scalars(op: Instruction) -> bool:
+    """Whether the function of an instruction gets numbers of its bodies when it runs."""
+    return any(map(has_parameters, blocks_of(op.regions)))
+
+
+def scalar_table(module: ModuleBuilder, op: Instruction) -> str:
+    """The name of the table of an instruction's scalar parameters, as `Builder.scalar` reads it: two i32 for each."""
+    words = [word for constant in parameters(op) for word in _words(constant.value)]
+    return module.table(np.array(words, np.int32))
+
+
+def _words(value: Attribute) -> tuple[int, int]:
+    """The bits of a scalar parameter, and the whole number that it is, if it is one."""
+    found = scalar(value)
+    assert found is not None
+    type_, number = found
+    if type_ == i32:
+        return int(number), int(number)
+    return int(np.float32(number).view(np.int32)), whole_number(value) or 0
 
 
 def not_failed(b: Builder) -> Value:
@@ -87,16 +121,19 @@ def readable_name(kernel: Kernel, op: Instruction) -> str:
     return ".".join((name, "x".join(map(str, written)) or "scalar"))
 
 
-def signature(op: Instruction) -> str:
-    """What two instructions that may share a function have in common: operand types, properties and body."""
-    stream = StringIO()
-    printer = Printer(stream)
-    for name, _, value in op.named_uses():
-        stream.write(f"{name}:")
-        printer.print_attribute(value.type)
-    for name, attribute in sorted(op.properties.items()):
-        stream.write(f" {name}=")
-        printer.print_attribute(attribute)
-    for region in op.regions:
-        printer.print_region(region)
-    return stream.getvalue()
+def signature(kernel: Kernel, op: Instruction) -> Hashable:
+    """
+    What two instructions that may share a function have in common: kernel, operands, properties and bodies.
+
+    Offsets are in the addresses of operands, and no step goes along an axis of size 1.
+    """
+    operands = tuple((name, *_read_of(value, kernel.READS_ZERO_POINTS)) for name, _, value in op.named_uses())
+    said = tuple(sorted(op.properties.items(), key=itemgetter(0)))
+    return kernel.name, op.name, operands, said, shared_structure(blocks_of(op.regions))
+
+
+def _read_of(value: SSAValue, zero_points: bool) -> tuple[Sizes, Shape, Attribute]:
+    """What code for an operand depends on."""
+    sizes, element = sizes_of(value), element_of(value)
+    strides = tuple(0 if size == 1 else stride for size, stride in zip(sizes, strides_of(value), strict=True))
+    return sizes, strides, element if zero_points else storage_of(element)

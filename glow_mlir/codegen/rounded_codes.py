@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, f32
+from xdsl.dialects.builtin import f32, i16, i32
 from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.codegen.builder.arm import limit, round_saturating, rounds_and_saturates
@@ -14,6 +14,7 @@ from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.builder.x86 import pack_to_bytes, packs_to_bytes
 from glow_mlir.dialects.glow_low.body import YieldOp
+from glow_mlir.dialects.scalar_parameters import parameter_number, whole_number
 from glow_mlir.ir.traversal import own_operations
 
 _BYTE = 8
@@ -30,7 +31,8 @@ class RoundedCode:
     """
     What a conversion to integers gives: `number` rounded, ties to even, plus a zero point, limited, and 0 for NaN.
 
-    `steps` are the operations between the number and the conversion, which nothing else needs.
+    `steps` are the operations between the number and the conversion, which nothing else needs. The zero point may be
+    the scalar parameter of the number `parameter`, which is not 0.
     """
 
     number: SSAValue
@@ -38,6 +40,7 @@ class RoundedCode:
     low: int
     high: int
     steps: tuple[Operation, ...]
+    parameter: int | None = None
 
     @staticmethod
     def of(op: Operation) -> RoundedCode | None:
@@ -50,10 +53,11 @@ class RoundedCode:
         signed = isinstance(op, arith.FPToSIOp)
         low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
         value, zero_point, steps = op.operands[0], 0, list[Operation]()
+        parameter: int | None = None
         while isinstance(step := value.owner, Operation) and value.has_one_use():
             steps.append(step)
             if isinstance(step, math.RoundEvenOp):
-                return RoundedCode(step.operands[0], zero_point, low, high, tuple(steps))
+                return RoundedCode(step.operands[0], zero_point, low, high, tuple(steps), parameter)
             known = _whole_number(step.operands[-1]) if len(step.operands) == 2 else None
             if known is None or zero_point:
                 return None
@@ -62,7 +66,7 @@ class RoundedCode:
             elif isinstance(step, arith.MinimumfOp):
                 high = min(high, known)
             elif isinstance(step, arith.AddfOp):
-                zero_point = known
+                zero_point, parameter = known, parameter_number(step.operands[-1])
             else:
                 return None
             value = step.operands[0]
@@ -74,26 +78,38 @@ class RoundedCode:
             return b.cast(self._saturated(b, number), op.results[0].type)
         if self.low:
             # What is no number has the code 0; where that is the least one, so has the least number.
-            number = b.select(b.compare("uno", number, number), float(-self.zero_point), number)
+            number = b.select(b.compare("uno", number, number), self._above(b, 0), number)
         if _is_byte(op) and packs_to_bytes(b.target, number.lanes) and _is_stored(op):
             return self._packed(b, number, isinstance(op, arith.FPToSIOp))
-        low, high = float(self.low - self.zero_point), float(self.high - self.zero_point)
-        whole = b.round_to_i32(b.min(b.max(number, low), high))
-        return b.cast(whole + self.zero_point, op.results[0].type)
+        whole = b.round_to_i32(b.min(b.max(number, self._above(b, self.low)), self._above(b, self.high)))
+        return b.cast(whole + self._added(b), op.results[0].type)
+
+    def _above(self, b: Builder, code: int) -> float | Value:
+        """How far a code is above the zero point, as f32."""
+        if (number := self.parameter) is None:
+            return float(code - self.zero_point)
+        return b.once(("above", code, number), lambda: b.constant(float(code), f32) - b.scalar(number, f32))
+
+    def _added(self, b: Builder) -> int | Value:
+        """The zero point, as i32."""
+        return self.zero_point if self.parameter is None else b.scalar(self.parameter, i32)
 
     def _saturated(self, b: Builder, number: Value) -> Value:
         """The code of `number` as i32, rounded and limited by instructions of the core."""
         if self.zero_point:
             # They give 0 for what is no number, to which the zero point would be added.
-            least = float(-self.zero_point)
+            least = self._above(b, 0)
             number = b.select(b.compare("uno", number, number), least, number) if self.low else b.max(number, least)
-        return limit(b, round_saturating(b, number), self.zero_point, self.low, self.high)
+        return limit(b, round_saturating(b, number), self._added(b), self.low, self.high)
 
     def _packed(self, b: Builder, number: Value, signed: bool) -> Value:
         """The code of `number` in bytes, of which that of no number is the least one."""
         # A conversion to i32 gives the least integer for what is beyond.
         near = b.min(b.constant(_FAR, number.type), number)
-        codes = pack_to_bytes(b, b.round_to_i32(near), self.zero_point, signed)
+        added = self._added(b)
+        if isinstance(added, Value):
+            added = b.once(("half", self.parameter), lambda: b.cast(b.scalar(self.parameter or 0, i32), i16))
+        codes = pack_to_bytes(b, b.round_to_i32(near), added, signed)
         least, most = (-(1 << (_BYTE - 1)), (1 << (_BYTE - 1)) - 1) if signed else (0, (1 << _BYTE) - 1)
         largest, smallest = (b.max, b.min) if signed else (b.umax, b.umin)
         if self.low > least:
@@ -118,7 +134,4 @@ def _is_stored(op: Operation) -> bool:
 def _whole_number(value: SSAValue) -> int | None:
     """A constant of f32 that is a whole number as codes are; `None` for any other value."""
     owner = value.owner
-    if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, FloatAttr):
-        return None
-    number = owner.value.value.data
-    return int(number) if abs(number) < 1 << _WIDEST_CODE and number == int(number) else None
+    return whole_number(owner.value) if isinstance(owner, arith.ConstantOp) else None

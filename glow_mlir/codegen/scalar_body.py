@@ -24,6 +24,7 @@ from glow_mlir.codegen.rounded_codes import RoundedCode
 from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_narrow_integer, numpy_dtype
 from glow_mlir.dialects.scalar_builder import FALLING
+from glow_mlir.dialects.scalar_parameters import parameter_number
 
 Emit = Callable[[Builder, Operation, list[Value]], Value]
 
@@ -139,6 +140,8 @@ def _constant(b: Builder, op: Operation, lanes: int) -> Value:
     assert isinstance(op, arith.ConstantOp)
     value = op.value
     assert isinstance(value, FloatAttr | IntegerAttr)
+    if (parameter := parameter_number(op)) is not None:
+        return b.splat(b.scalar(parameter, value.type), lanes)
     number = value.value.data
     if is_held_as_f32(value.type):
         number = float(numpy_dtype(value.type).type(number))

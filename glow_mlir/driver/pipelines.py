@@ -388,6 +388,7 @@ STACKED = Stage.of(
 SELECTED = Stage.of(
     "selected",
     SELECT,  # Kernel, tiles, packed constants, scratch.
+    "parameterize-scalars",  # Layers that differ in numbers share machine code.
     "remove-unused-storage",  # Constants that are packed now.
     "verify-selected",
 )

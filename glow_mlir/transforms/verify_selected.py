@@ -11,7 +11,9 @@ from xdsl.passes import ModulePass
 from glow_mlir.backends.interface import backend_of
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import FuncOp
+from glow_mlir.dialects.scalar_parameters import may_be_parameter, parameter_number, parameters
 from glow_mlir.errors import UnsupportedOperatorsError
+from glow_mlir.ir.checks import require_at
 from glow_mlir.ir.locations import described, place_of
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import operations
@@ -21,7 +23,8 @@ from glow_mlir.ir.traversal import operations
 class VerifySelectedPass(ModulePass):
     """
     Raise one `UnsupportedOperatorsError` that lists every instruction without a kernel; or a `ModelError` for the first
-    one whose kernel does not execute it, or whose tiles, packed operands, parts or scratch are not those of its kernel.
+    one whose kernel does not execute it, or whose tiles, packed operands, parts or scratch are not those of its kernel,
+    or whose scalar parameters are no such.
     """
 
     name = "verify-selected"
@@ -38,6 +41,15 @@ class VerifySelectedPass(ModulePass):
             backend = backend_of(function)
             for inner in instructions:
                 backend.check_selected(inner, function.target)
+                _check_parameters(inner)
+
+
+def _check_parameters(op: Instruction) -> None:
+    """Check that the scalar parameters of an instruction have numbers from 0 on, and are what code gets as such."""
+    found = parameters(op)
+    require_at(op, all(map(may_be_parameter, found)), "a constant is a scalar parameter that cannot be one")
+    numbers = [parameter_number(constant) for constant in found]
+    require_at(op, numbers == list(range(len(found))), f"its scalar parameters are numbered {numbers}")
 
 
 def _instructions(function: FuncOp) -> list[Instruction]:

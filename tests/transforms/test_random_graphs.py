@@ -109,6 +109,7 @@ LOW = (
     "shorten-lifetimes",
     "remove-unused-storage",
     "select",
+    "parameterize-scalars",
     "canonicalize",
     "cse",
 )

@@ -21,10 +21,10 @@ def round_saturating(b: Builder, number: Value) -> Value:
     return b.bits_of(b.intrinsic("llvm.arm.vcvtr", (number,), number.type))
 
 
-def limit(b: Builder, value: Value, offset: int, low: int, high: int) -> Value:
+def limit(b: Builder, value: Value, offset: int | Value, low: int, high: int) -> Value:
     """Return an i32 plus an offset, within limits, by `qadd`, and by `usat` or `ssat` where the limits are theirs."""
-    if offset:
-        value = b.emit(SAddSatOp, (value, b.constant(offset, i32)), i32)
+    if isinstance(offset, Value) or offset:
+        value = b.emit(SAddSatOp, (value, b.as_value(offset, i32)), i32)
     bits = high.bit_length()
     if high == (1 << bits) - 1 and low in (0, -high - 1):
         name, width = ("llvm.arm.ssat", bits + 1) if low else ("llvm.arm.usat", bits)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, overload
 
 from xdsl.dialects.builtin import DenseArrayBase, SymbolRefAttr, i32
 from xdsl.dialects.llvm import BrOp, CallingConventionAttr, CallOp, CondBrOp, ReturnOp, TailCallKind, TailCallKindAttr
-from xdsl.ir import Block, Region
+from xdsl.ir import Attribute, Block, Region
 
 from glow_mlir.codegen.builder.atomics import Atomics
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -67,6 +67,8 @@ class Builder(Atomics):
         super().__init__(module.target, entry)
         self.module = module
         self._region = region
+        self.scalars: Value | None = None
+        """The address of the scalar parameters of the instruction, for functions that take them: two i32 for each."""
 
     # ---- loops
 
@@ -184,6 +186,9 @@ class Builder(Atomics):
         if len(arguments) != len(signature.inputs):
             raise TypeError(f"'{name}' takes {len(signature.inputs)} arguments, not {len(arguments)}")
         operands = [self.as_value(a, type_) for a, type_ in zip(arguments, signature.inputs, strict=True)]
+        if signature.takes_scalars:
+            assert self.scalars is not None, f"'{name}' takes scalar parameters"
+            operands.append(self.scalars)
         op = CallOp.create(
             operands=[operand.ssa for operand in operands],
             result_types=[] if signature.result is None else [signature.result],
@@ -199,6 +204,15 @@ class Builder(Atomics):
         self.block.add_op(op)
         return self.wrap(op) if op.results else None
 
+    def scalar(self, number: int, type_: Attribute) -> Value:
+        """Return the scalar parameter of that number, of f32 or i32; one that is f32 and whole is both."""
+
+        def load() -> Value:
+            assert self.scalars is not None, "the function takes no scalar parameters"
+            return self.scalars.at(2 * number + (type_ == i32), i32).load(type_)
+
+        return self.once(("scalar", number, type_), load)
+
     def give_back(self, value: Value | None = None) -> None:
         """Return from the function."""
         self.perform(ReturnOp, () if value is None else (value,))
@@ -210,7 +224,10 @@ class Builder(Atomics):
         entry = self._region.blocks[0]
         first = entry.first_op
         assert first is not None
-        entry.insert_ops_before(self.constants, first)
+        hoisted = list(self.at_top.ops)
+        for op in hoisted:
+            op.detach()
+        entry.insert_ops_before([*self.constants, *hoisted], first)
 
     # ---- blocks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -35,6 +35,9 @@ class Emission(Operators):
         """The constants made so far; they go to the top of the function when it is finished."""
         self.index_type = integer_of_width(target.pointer_bits)
         self._constant_values: dict[tuple[int, object], Value] = {}
+        self.at_top = Block()
+        """What goes to the top of the function behind the constants."""
+        self._made_once: dict[Hashable, Value] = {}
 
     def emit(
         self,
@@ -90,6 +93,14 @@ class Emission(Operators):
         cast_op = BitcastOp.create(operands=[pattern], result_types=[type_])
         self.constants.append(cast_op)
         return cast_op.results[0]
+
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return the value that `make` emits at the top of the function, the first time that `key` is asked for."""
+        if key not in self._made_once:
+            block, self.block = self.block, self.at_top
+            self._made_once[key] = make()
+            self.block = block
+        return self._made_once[key]
 
     def wrap(self, op: Operation) -> Value:
         """Return the only result of an operation as a value of this builder."""

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Region
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder, Signature, vector_length
-from glow_mlir.codegen.builder.types import i64, index_type, integer_of_width
+from glow_mlir.codegen.builder.types import i64, index_type, integer_of_width, ptr
 from glow_mlir.codegen.builder.value import Value
 
 PASSES_ATTRIBUTE = "glow-passes"
@@ -50,23 +50,30 @@ def define_function(
     inline: bool | None = None,
     cold: bool = False,
     passes: str = "",
+    takes_scalars: bool = False,
 ) -> Generator[tuple[Builder, list[Value]]]:
     """
     Build the function `name`; yields its builder and its arguments.
 
     `internal` hides it from other modules; `inline` False keeps it out of its callers; `cold` says that calls
     are rare, so that LLVM moves them out of the way of what is not. `passes` names the list of LLVM passes to
-    run over it (`codegen.llvm.objects.PASS_LISTS`), none by default. Raises `ValueError` when the name is
-    taken.
+    run over it (`codegen.llvm.objects.PASS_LISTS`), none by default. One that `takes_scalars` has the scalar
+    parameters of the instruction that calls it, as `Builder.scalar` gives them; calls pass them on. Raises
+    `ValueError` when the name is taken.
     """
     if name in module.signatures:
         raise ValueError(f"the module has a function '{name}' already")
     params = [_parameter(module, param) for param in parameters]
-    module.signatures[name] = Signature(tuple(param.type for param in params), result)
+    module.signatures[name] = Signature(tuple(param.type for param in params), result, takes_scalars)
+    if takes_scalars:
+        params.append(Param(ptr, readonly=True))
     entry = Block(arg_types=[param.type for param in params])
     region = Region(entry)
     builder = Builder(module, region, entry)
-    yield builder, [Value(builder, argument) for argument in entry.args]
+    arguments = [Value(builder, argument) for argument in entry.args]
+    if takes_scalars:
+        builder.scalars = arguments.pop()
+    yield builder, arguments
     builder.finish()
     further: list[Attribute] = [StringAttr("cold")] if cold else []
     if module.target.policy.optimize == "size":

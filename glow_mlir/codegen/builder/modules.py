@@ -47,10 +47,15 @@ _TABLE_ELEMENTS: dict[str, Attribute] = {
 
 @dataclass(frozen=True)
 class Signature:
-    """The parameter types and the result type, None for none, of a function of the module."""
+    """
+    The parameter types and the result type, None for none, of a function of the module.
+
+    One that `takes_scalars` gets, behind these, the address of the scalar parameters of the instruction.
+    """
 
     inputs: tuple[Attribute, ...]
     result: Attribute | None
+    takes_scalars: bool = False
 
 
 def processor_of(target: Target) -> Mapping[str, Attribute]:

@@ -12,6 +12,15 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.value import Index, Value
 
 
+class SharedBody(ABC):
+    """Code that functions contain which may read scalar parameters of the instruction."""
+
+    @property
+    @abstractmethod
+    def takes_scalars(self) -> bool:
+        """Whether it does."""
+
+
 class SharedFunction(ABC):
     """A variant of a function. Subclasses are frozen dataclasses, whose fields are all that the code depends on."""
 
@@ -34,7 +43,13 @@ class SharedFunction(ABC):
         name = b.module.shared(self, lambda name: self._build(b.module, name), self.readable)
         b.call(name, [arguments[parameter] for parameter, _ in self.parameters])
 
+    @property
+    def _takes_scalars(self) -> bool:
+        """Whether a field does."""
+        return any(value.takes_scalars for value in vars(self).values() if isinstance(value, SharedBody))
+
     def _build(self, module: ModuleBuilder, name: str) -> None:
         names, types = zip(*self.parameters, strict=True)
-        with define_function(module, name, types, internal=True, inline=False) as (b, arguments):
+        function = define_function(module, name, types, internal=True, inline=False, takes_scalars=self._takes_scalars)
+        with function as (b, arguments):
             self.emit(b, dict(zip(names, arguments, strict=True)))

@@ -78,9 +78,9 @@ def packs_to_bytes(target: Target, lanes: int) -> bool:
     return _PACKING[bits][0] <= target.enabled
 
 
-def pack_to_bytes(b: Builder, x: Value, added: int, signed: bool) -> Value:
+def pack_to_bytes(b: Builder, x: Value, added: int | Value, signed: bool) -> Value:
     """
-    Return two or four registers of i32 as bytes, with a number of 16 bits added, limited to the range of bytes.
+    Return two or four registers of i32 as bytes, with a number or an i16 added, limited to the range of bytes.
 
     They are limited to 16 bits on the way, in front of the addition and behind it.
     """
@@ -88,8 +88,8 @@ def pack_to_bytes(b: Builder, x: Value, added: int, signed: bool) -> Value:
     size = bits // 32
     parts = [b.shuffle(x, x, range(first, first + size)) for first in range(0, lanes, size)]
     words = [_packed(b, "packssdw", parts[at], parts[at + 1], i16) for at in range(0, len(parts), 2)]
-    if added:
-        words = [b.emit(SAddSatOp, (word, b.constant(added, word.type)), word.type) for word in words]
+    if isinstance(added, Value) or added:
+        words = [b.emit(SAddSatOp, (word, b.as_value(added, word.type)), word.type) for word in words]
     packed = b.bitcast(_packed(b, "packsswb" if signed else "packuswb", words[0], words[-1], i8), i32)
     # Registers are packed in parts of 128 bits: of each, the first four numbers, those of the next one, and so on.
     order = [_PART * at + number for number in range(len(parts)) for at in range(size // _PART)]

@@ -37,6 +37,7 @@ class SumPoolKernel(PoolKernel[SumPoolOp]):
     name = "sum-pool"
     FLOATS_ONLY = False
     MASKED_REST = True
+    READS_ZERO_POINTS = True
 
     def width(self, target: Target, element: Attribute, steps: tuple[int, int]) -> int:
         if byte_width(element) == 1 and steps == (1, 1) and arm.sums_bytes(target):

@@ -254,6 +254,9 @@ class Kernel(ABC, Generic[OpT]):
     RUN_TIME_SIZES: ClassVar[bool] = False
     """Whether the kernel takes sizes that are known at run time only, wherever `accepts` asks for no number."""
 
+    READS_ZERO_POINTS: ClassVar[bool] = False
+    """Whether code depends on the zero points of quantized operands, not on how they are stored alone."""
+
     ONLY_PACKED: ClassVar[bool] = False
     """Whether the kernel executes an instruction only when its operands are packed."""
 

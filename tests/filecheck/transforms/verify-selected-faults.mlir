@@ -239,3 +239,29 @@ glow_low.func @main(@image, @learned, @features) {
   // expected-error @below {{@scratch of the kernel 'conv-winograd' has 36x304xf32, 2x36x160xf32, 2x36x32xf32, not 36x304xf32}}
   glow_low.conv @out %features, @in %image, @in %filter, @scratch %0 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
 }
+
+// -----
+
+// Scalar parameters that are not numbered in order, and a bound of a clip.
+
+glow_low.func @main(@in %x: memref<64xf32>, @out %y: memref<64xf32>) {
+  // expected-error@+1 {{its scalar parameters are numbered [1]}}
+  glow_low.stack @out %y, @in %x {maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterators = ["parallel"], kernel = "stack"} {
+  ^bb0(%e: f32):
+    %factor = arith.constant {glow_low.parameter = 1 : i64} 0.5 : f32
+    %scaled = arith.mulf %e, %factor : f32
+    glow_low.yield %scaled : f32
+  }
+}
+
+// -----
+
+glow_low.func @main(@in %x: memref<64xf32>, @out %y: memref<64xf32>) {
+  // expected-error@+1 {{a constant is a scalar parameter that cannot be one}}
+  glow_low.stack @out %y, @in %x {maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterators = ["parallel"], kernel = "stack"} {
+  ^bb0(%e: f32):
+    %bound = arith.constant {glow_low.parameter = 0 : i64} 0.5 : f32
+    %clipped = arith.minimumf %e, %bound : f32
+    glow_low.yield %clipped : f32
+  }
+}

@@ -1,0 +1,41 @@
+"""What two bodies of code have in common that differ in nothing but the names of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+
+from xdsl.dialects.arith import ConstantOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+
+def structure_of(blocks: Iterable[Block], constant: Callable[[ConstantOp], Hashable]) -> Hashable:
+    """
+    A key that blocks share where they compute the same from the same types, with constants as `constant` tells them.
+
+    Values from outside of the blocks are told apart by where they are used first, as arguments of blocks are by number.
+    """
+    numbers: dict[SSAValue, int] = {}
+    return tuple(_block(block, numbers, constant) for block in blocks)
+
+
+def blocks_of(regions: Iterable[Region]) -> Iterable[Block]:
+    """The blocks of regions, in order."""
+    return (block for region in regions for block in region.blocks)
+
+
+def _block(block: Block, numbers: dict[SSAValue, int], constant: Callable[[ConstantOp], Hashable]) -> Hashable:
+    for argument in block.args:
+        numbers[argument] = len(numbers)
+    types = tuple(argument.type for argument in block.args)
+    return types, tuple(_operation(op, numbers, constant) for op in block.ops)
+
+
+def _operation(op: Operation, numbers: dict[SSAValue, int], constant: Callable[[ConstantOp], Hashable]) -> Hashable:
+    operands = tuple(numbers.setdefault(operand, len(numbers)) for operand in op.operands)
+    inner = tuple(_block(block, numbers, constant) for block in blocks_of(op.regions))
+    for result in op.results:
+        numbers[result] = len(numbers)
+    if isinstance(op, ConstantOp):
+        return ConstantOp, constant(op)
+    said = (*op.properties.items(), *op.attributes.items())
+    return type(op), operands, tuple(result.type for result in op.results), said, inner
