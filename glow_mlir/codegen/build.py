@@ -44,6 +44,7 @@ from glow_mlir.ir.traversal import operations, own_operations
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure, Manifest, ProfiledStep, StateValue
 from glow_mlir.runtime.machine_code import aligned
 from glow_mlir.runtime.shared_constants import is_shared
+from glow_mlir.support.beside import both
 from glow_mlir.support.collector import without_collector
 from glow_mlir.transforms.allocate import rounded
 
@@ -176,11 +177,16 @@ class Interface(Protocol):
         """Add its functions to modules of the `llvm` dialect, by target, and fill its bytes in the constants."""
 
 
+def region_bytes(contents: Sequence[Content]) -> int:
+    """How many bytes the constants region has for those contents."""
+    return max((content.end for content in contents), default=0)
+
+
 def build_region(
     contents: Sequence[Content], room: Callable[[int], np.ndarray] = zeroed, further: int = 0
 ) -> np.ndarray:
     """The constants region with those contents, and `further` bytes, in the zero bytes that `room` gives."""
-    region = room(max((content.end for content in contents), default=0) + further)
+    region = room(region_bytes(contents) + further)
     for content in contents:
         content.write(region)
     return region
@@ -214,11 +220,11 @@ def build_artifact(
     entries = [build_entry(function, profile, targets.index(function.target), emission) for function in functions]
     hidden = packing_functions(module)
     contents = constants_of(functions, storage)
-    state, initial = build_state(functions, max((content.end for content in contents), default=0))
-    region = build_region([*contents, *initial], room, 0 if interface is None else interface.SEAL_BYTES)
+    state, initial = build_state(functions, region_bytes(contents))
+    further = 0 if interface is None else interface.SEAL_BYTES
     manifest = Manifest(
         tuple(entry for entry in entries if entry.name not in hidden),
-        region.size,
+        region_bytes([*contents, *initial]) + further,
         tuple(state),
         tuple(entry for entry in entries if entry.name in hidden),
         tuple((content.offset, content.value.nbytes) for content in contents if is_shared(content.value.nbytes)),
@@ -226,10 +232,25 @@ def build_artifact(
     for item in passes:
         apply_pass(item, context, module)
     modules = modules_of_targets(module, of_entry)
-    if interface is not None:
-        interface.complete(modules, manifest, region)
-    code = tuple(compile_text(emit_module(modules[target]), target) for target in targets)
-    return Artifact(code, region, replace(manifest, requirements=_requirements(code, targets)))
+
+    def region() -> np.ndarray:
+        return build_region([*contents, *initial], room, further)
+
+    if interface is None:
+        code, constants = _code_and_constants(modules, targets, region)
+    else:
+        constants = region()
+        interface.complete(modules, manifest, constants)
+        code = tuple(compile_text(emit_module(modules[target]), target) for target in targets)
+    return Artifact(code, constants, replace(manifest, requirements=_requirements(code, targets)))
+
+
+def _code_and_constants(
+    modules: Mapping[Target, ModuleOp], targets: Sequence[Target], region: Callable[[], np.ndarray]
+) -> tuple[tuple[bytes, ...], np.ndarray]:
+    """The object files of modules by target, and the constants, which are packed while LLVM makes those."""
+    texts = [emit_module(modules[target]) for target in targets]
+    return both(lambda: tuple(map(compile_text, texts, targets)), region)
 
 
 def _requirements(code: Sequence[bytes], targets: Sequence[Target]) -> tuple[str, ...]:

@@ -1,0 +1,37 @@
+"""Work in a thread beside other work of the same caller."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import TypeVar
+
+Beside = TypeVar("Beside")
+Here = TypeVar("Here")
+
+
+def both(beside: Callable[[], Beside], here: Callable[[], Here]) -> tuple[Beside, Here]:
+    """
+    What two calls give, of which the first runs in a thread of its own: one that lets Python go on meanwhile.
+
+    It is waited for, whatever the other one raises; an error of its own is raised here, where that one has none.
+    """
+    found: list[Beside] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(beside())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=copy_context().run, args=(run,), name="glow-beside")
+    thread.start()
+    try:
+        result = here()
+    finally:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return found[0], result
