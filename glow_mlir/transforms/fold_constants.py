@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -92,7 +91,8 @@ class FoldConstantOperands(Pattern):
 
     @rooted
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
-        if not op.operands or not all(map(rewriter.storage.is_constant, op.operands)):  # Of most operators.
+        sources = [untyped(value) for value in op.operands] if self.codes else op.operands
+        if not sources or not all(map(rewriter.storage.is_constant, sources)):  # Of most operators.
             return
         if isinstance(op, SplatOp) or has_run_time_sizes(op) or is_typing(op) or (not self.codes and is_expansion(op)):
             return
@@ -101,9 +101,7 @@ class FoldConstantOperands(Pattern):
         splats = sum(bytes_of(value) for value in op.operands if isinstance(value.owner, SplatOp))
         if splats > LARGEST_SPLATS or any(bytes_of(result) > max(self.limit, available) for result in op.results):
             return
-        operands = grouped_arrays(op, rewriter.storage)
-        if operands is None:
-            return
+        operands = group_like(op, [rewriter.storage.value_of(value) for value in sources])
         counted = sum(size for size in map(bytes_of, op.results) if size > min(self.limit, UNCOUNTED))
         growth = Growth.of(rewriter.storage.module)
         if counted and not growth.allows(counted, self.total):
@@ -180,8 +178,7 @@ def moved_elements(op: TransposeOp | ReshapeOp, storage: Storage) -> Deferred | 
     return source.transposed(ints(op.permutation)) if isinstance(op, TransposeOp) else source.reshaped(ints(op.shape))
 
 
-def grouped_arrays(op: HighOp, storage: Storage) -> list[Any] | None:
-    """The values of all operands, grouped as the definition says, or `None` where one is no constant."""
-    if not op.operands or not all(map(storage.is_constant, op.operands)):
-        return None
-    return group_like(op, [storage.value_of(value) for value in op.operands])
+def untyped(value: SSAValue) -> SSAValue:
+    """The integers that codes are, where an operator says alone which codes these are."""
+    owner = value.owner
+    return owner.input if isinstance(owner, StorageCastOp) and is_typing(owner) else value

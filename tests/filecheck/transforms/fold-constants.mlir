@@ -2,6 +2,7 @@
 
 // RUN: glow-opt %s -p fold-constants --split-input-file | filecheck %s
 // RUN: glow-opt %s -p 'fold-constants{limit=64}' --split-input-file | filecheck %s --check-prefix=LIMIT
+// RUN: glow-opt %s -p 'fold-constants{codes=true}' --split-input-file | filecheck %s --check-prefix=NUMBERS
 // RUN: not glow-opt %s -p 'fold-constants{limit=much}' 2>&1 | filecheck %s --check-prefix=OPTION
 
 // A chain of operators folds as a whole; what depends on an input stays.
@@ -125,6 +126,24 @@ glow_high.func @codes() -> (tensor<2x!quant.uniform<u8:f32, 0.5:128>>, tensor<2x
   %x = glow_high.get @x : tensor<2xf32>
   %1 = glow_high.quantize %x {to = !quant.uniform<u8:f32, 0.5:128>} : tensor<2x!quant.uniform<u8:f32, 0.5:128>>
   glow_high.return %0, %1
+}
+
+// -----
+
+// Codes that an operator types become the numbers that they stand for where `codes` is given.
+
+// CHECK-LABEL: glow_high.func @numbers(
+// CHECK:         glow_high.dequantize
+// NUMBERS: glow_high.constant @dequantize : tensor<2xf32> {value = dense<[-6.350000e+01, -6.300000e+01]>
+// NUMBERS: glow_high.func @numbers(
+// NUMBERS-NEXT:    %[[N:.*]] = glow_high.get @dequantize
+// NUMBERS-NEXT:    glow_high.return %[[N]]
+glow_high.constant @i : tensor<2xui8> {value = dense<[1, 2]> : tensor<2xui8>}
+glow_high.func @numbers() -> tensor<2xf32> {
+  %i = glow_high.get @i : tensor<2xui8>
+  %0 = glow_high.storage_cast %i {to = !quant.uniform<u8:f32, 0.5:128>} : tensor<2x!quant.uniform<u8:f32, 0.5:128>>
+  %1 = glow_high.dequantize %0 : tensor<2xf32>
+  glow_high.return %1
 }
 
 // OPTION: glow-opt: error: pass pipeline 'fold-constants{limit=much}':
