@@ -429,7 +429,7 @@ class FunctionEmission:
         self.module.shared(PARALLEL_FOR, lambda name: _emit_parallel_for(self.module, name))
         kernel, parts = self._kernel(op), partitions_of(op)
         return [
-            Task(self._task_function(op, axis, parts[axis]), parts[axis], kernel.rounds(op, axis))
+            Task(self._task_function(op, axis, parts[axis]), parts[axis], kernel.rounds(op, axis, self.module.target))
             for axis in kernel.AXES
             if axis in parts
         ]
@@ -454,7 +454,7 @@ class FunctionEmission:
                 if takes_scalars(op):
                     b.scalars = b.once("scalars", lambda: data.at(behind + may_fail, ptr).load(ptr))
                 number = None
-                if kernel.rounds(op, axis) != 1:
+                if kernel.rounds(op, axis, self.module.target) != 1:
                     number = data.at(_values_of(op), ptr).load(ptr).load(b.index_type)
                 share = Partition(b.index(part), parts)
                 kernel.emit(KernelCall(b, self.module, op, operands, axis, share, number, symbols, failed, quotients))

@@ -13,6 +13,7 @@ from execute import Case, Program, module_of, runnable_targets, sample
 from hypothesis import HealthCheck, given, settings
 from random_graphs import Graph, graphs
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
 
 from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.kernels import elementwise
@@ -30,6 +31,7 @@ from glow_mlir.dialects.glow_high import (
 )
 from glow_mlir.dialects.glow_high.attention import AttentionOp
 from glow_mlir.dialects.target import Target
+from glow_mlir.ir.context import new_context
 
 SLOW: dict[str, Any] = {
     "deadline": None,
@@ -41,6 +43,36 @@ def check(case: Case, target: str = "host") -> None:
     """Check one operator, which has to be cut."""
     module, inputs = module_of(case)
     assert check_parts(module, inputs, target=target) > 0
+
+
+SCALED = """
+glow_high.placeholder @x : tensor<{batch}x{height}x7x40xf32> {{input}}
+glow_high.placeholder @s : tensor<{batch}x1x1x40xf32> {{input}}
+glow_high.placeholder @f : tensor<50x1x1x40xf32> {{input}}
+glow_high.placeholder @y : tensor<{batch}x{height}x7x50xf32> {{output}}
+glow_low.func @main(@x, @s, @f, @y) {{
+  %x = glow_low.weight @x : memref<{batch}x{height}x7x40xf32>
+  %s = glow_low.weight @s : memref<{batch}x1x1x40xf32>
+  %f = glow_low.weight @f : memref<50x1x1x40xf32>
+  %y = glow_low.weight @y {{mutable}} : memref<{batch}x{height}x7x50xf32>
+  glow_low.conv @out %y, @in %x, @in %f prologue(@in %s) [affine_map<(d0, d1, d2, d3) -> (d0, 0, 0, d3)>] {{
+  ^bb0(%e: f32, %factor: f32):
+    %0 = arith.mulf %e, %factor : f32
+    glow_low.yield %0 : f32
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("height", [7, 28, 29])
+@pytest.mark.parametrize("target", runnable_targets())
+def test_prologues(target: str, height: int, batch: int) -> None:
+    """A block that is an image, which threads share, and blocks that they have for themselves."""
+    text = SCALED.format(batch=batch, height=height)
+    module = Parser(new_context(), f'builtin.module attributes {{glow.stage = "stacked"}} {{{text}}}').parse_module()
+    shapes = {"x": (batch, height, 7, 40), "s": (batch, 1, 1, 40), "f": (50, 1, 1, 40)}
+    assert check_parts(module, {name: sample(shape) for name, shape in shapes.items()}, target=target) > 0
 
 
 @pytest.mark.parametrize("shape", [(70,), (1000,), (3, 70), (5, 6, 7), (40, 1, 3)])

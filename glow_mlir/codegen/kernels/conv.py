@@ -15,7 +15,7 @@ from glow_mlir.codegen.kernels.convolution_form import ConvolutionForm
 from glow_mlir.codegen.kernels.depthwise import emit_depthwise
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS, GemmOptions, product_choices, product_tiles
 from glow_mlir.codegen.kernels.packed_operand import PACK, packed_operand, packing_cuts, packing_scratch
-from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines
+from glow_mlir.codegen.kernels.pointwise_prologue import BlockedConv, block_lines, shared_blocks
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strassen import Rows, Sizes, emit_strassen
 from glow_mlir.codegen.kernels.strassen_kernel import StrassenKernel
@@ -46,6 +46,7 @@ from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.shapes import element_of, largest_shape, shape_of, size_along, sizes_of
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.symbols import Size
 
 MOST_UNROLLED = 64
 """Elements of a depthwise filter that are still unrolled; larger filters take the general kernel."""
@@ -244,11 +245,12 @@ class ConvKernel(Kernel[ConvOp]):
     Convolution as an implicit matrix product; filters of constants and state are packed before the run, others into
     scratch.
 
-    A prologue is applied block by block, which needs a kernel of one element.
+    A prologue is applied block by block, which needs a kernel of one element: to shares of the `lines` of a block, that
+    is then multiplied by shares of the `columns`; or to `blocks` that are multiplied at once.
     """
 
     name = "conv"
-    AXES = (PACK, "images", "rows", "columns", "blocks")
+    AXES = (PACK, "images", "rows", "lines", "columns", "blocks")
     SUMMING = (TILE_PRODUCTS,)
     STRIDED_INNER = True
     EPILOGUE = True
@@ -307,16 +309,26 @@ class ConvKernel(Kernel[ConvOp]):
 
     def cuts(self, op: ConvOp, target: Target) -> Mapping[str, int]:
         pack, form = packing_cuts(op, self.packed(op, target), target), ConvolutionForm.of(op)
-        if form.has_prologue:
-            return {**pack, "blocks": -(-form.outputs[0] // block_lines(form.outputs, target))}
         tile, by_tiles = form.dot(target).tile(target), bool(tiles_of(op).get(TILE_PRODUCTS, 0))
+        if form.has_prologue:
+            lines = block_lines(form.outputs, target)
+            if shared_blocks(form.outputs, target):
+                return {**pack, "lines": lines, "columns": -(-form.filters // tile.panel)}
+            return {**pack, "blocks": -(-form.outputs[0] // lines)}
         # Where symbols decide how many images there are, there may be one, or none.
         shape = dataclasses.replace(form.shape, batch=max(1, smallest(sizes_of(form.input)[0])))
         axis, steps = conv_cut(shape, tile, target, by_tiles)
         return {**pack, axis: steps}
 
+    def rounds(self, op: ConvOp, axis: str, target: Target) -> Size:
+        form = ConvolutionForm.of(op)
+        if axis not in ("lines", "columns") or not form.has_prologue:
+            return 1
+        return sizes_of(op.input)[0] * shared_blocks(form.outputs, target)
+
     def private(self, op: ConvOp) -> Sequence[int]:
-        return (int(op.properties.get("packing") is None),) if ConvolutionForm.of(op).has_prologue else ()
+        is_shared = "lines" in partitions_of(op) or not ConvolutionForm.of(op).has_prologue
+        return () if is_shared else (int(op.properties.get("packing") is None),)
 
     def emit(self, call: KernelCall[ConvOp]) -> None:
         packed, prologue = _packed_filter(call, self), prologue_of(call)
@@ -328,7 +340,7 @@ class ConvKernel(Kernel[ConvOp]):
             shares = (call.share(axis) for axis in ("rows", "columns", "images"))
             emit_conv(call.b, operands, shape, options=GemmOptions.of(tiles_of(call.op), *shares))
             return
-        source = call.one("input")
+        source, multiplies = call.one("input"), call.runs("columns", "blocks")
         BlockedConv(
             b=call.b,
             shape=shape,
@@ -339,5 +351,7 @@ class ConvKernel(Kernel[ConvOp]):
             prologue=prologue,
             scratch=call.many("scratch")[-1].pointer,
             share=call.share("blocks"),
-            options=GemmOptions.of(tiles_of(call.op)),
+            body=call.share("lines") if call.runs("lines", "blocks") else None,
+            options=GemmOptions.of(tiles_of(call.op), columns=call.share("columns")) if multiplies else None,
+            block=call.round,
         ).emit()

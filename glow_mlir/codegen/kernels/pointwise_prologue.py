@@ -2,7 +2,8 @@
 Prologues of convolutions without extent: the body is applied to a block of lines, which the product then reads.
 
 The block stays in the cache between both, so that what the body yields never travels to memory; and the body meets
-each element once, however many filters there are.
+each element once, however many filters there are. Threads have blocks of their own; where there are few, they share
+each: all apply the body to some of its lines, then multiply it by some of the filters.
 """
 
 from __future__ import annotations
@@ -30,10 +31,21 @@ def block_lines(outputs: Shape, target: Target) -> int:
     return min(outputs[0], -(-kernel_costs(target).block_rows // max(1, math.prod(outputs[1:]))))
 
 
+def shared_blocks(outputs: Shape, target: Target) -> int:
+    """How many blocks of an image threads share; 0 where each has blocks of its own."""
+    lines, threads = block_lines(outputs, target), target.policy.threads
+    blocks = -(-outputs[0] // lines)
+    few = blocks % threads and blocks < kernel_costs(target).parts_per_thread * threads
+    return blocks if few and outputs[0] % lines == 0 else 0
+
+
 @dataclass(frozen=True)
 class BlockedConv:
     """
     A convolution whose kernel has one element, with a prologue; `scratch` has room for a block of the elements read.
+
+    The body is applied to a share `body` of the lines of blocks, and these are multiplied as `options` says; either may
+    be what another function does. Where `block` is given, it is the only one: of all images, this number.
     """
 
     b: Builder
@@ -44,26 +56,40 @@ class BlockedConv:
     source: Plane
     prologue: Prologue
     scratch: Value
-    options: GemmOptions
+    options: GemmOptions | None
+    body: Partition | None = ALL
     share: Partition = ALL
+    """Which of the blocks."""
+    block: Value | None = None
 
     def emit(self) -> None:
         """Loops over images and blocks of lines."""
-        lines, height = block_lines(self.outputs, self.b.target), self.outputs[0]
+        if self.block is not None:
+            lines, blocks = block_lines(self.outputs, self.b.target), shared_blocks(self.outputs, self.b.target)
+            self._block(self.block // blocks, self.block % blocks * lines, lines)
+            return
         with self.b.loop(0, self.shape.batch) as image:
-            whole, blocks = height // lines, -(-height // lines)
-            begin, end = self.share.within(blocks, 0, whole)
-            with self.b.loop(begin * lines, end * lines, lines) as line:
-                self._block(image, line, lines)
-            if rest := height - whole * lines:
-                with self.b.loop(*self.share.within(blocks, whole, 1)):
-                    self._block(image, whole * lines, rest)
+            self._blocks(image)
+
+    def _blocks(self, image: Value) -> None:
+        """The blocks of an image."""
+        lines, height = block_lines(self.outputs, self.b.target), self.outputs[0]
+        whole, blocks = height // lines, -(-height // lines)
+        begin, end = self.share.within(blocks, 0, whole)
+        with self.b.loop(begin * lines, end * lines, lines) as line:
+            self._block(image, line, lines)
+        if rest := height - whole * lines:
+            with self.b.loop(*self.share.within(blocks, whole, 1)):
+                self._block(image, whole * lines, rest)
 
     def _block(self, image: Index, line: Index, lines: int) -> None:
         """Apply the body to some lines, then multiply them."""
         shape = self.shape
         extents = (lines, *self.outputs[1:])
-        self._pack(image, line, extents)
+        if self.body is not None:
+            self._pack(image, line, extents, self.body)
+        if self.options is None:
+            return
         dense = contiguous_strides((*extents, self.channels))
         steps = (1,) * len(extents)
         block = dataclasses.replace(shape, outputs=extents, input_pitches=dense[:-1], strides=steps, batch=1)
@@ -76,8 +102,11 @@ class BlockedConv:
         )
         emit_conv(self.b, operands, block, options=self.options)
 
-    def _pack(self, image: Index, line: Index, extents: Shape) -> None:
-        """Fill the scratch buffer with what the body yields for the pixels of some lines of outputs, channels last."""
+    def _pack(self, image: Index, line: Index, extents: Shape, share: Partition) -> None:
+        """
+        Fill the scratch buffer, or a share of it, with what the body yields for the pixels of some lines of outputs,
+        channels last.
+        """
         b, element, operands = self.b, self.operands.element, (self.source, *self.prologue.planes)
         strides = self.shape.strides
         width = b.target.vector_width(element) * kernel_costs(b.target).prologue_vectors
@@ -97,4 +126,4 @@ class BlockedConv:
                     value = self.prologue.apply(b, loaded[0], loaded[1:])
                     self.scratch.at(channel + into, element).store(value)
 
-        nest(b, extents, pixel)
+        nest(b, extents, pixel, share)

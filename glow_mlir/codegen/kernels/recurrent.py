@@ -346,7 +346,7 @@ class RecurrenceKernel(Kernel[RecurrenceT]):
         pack = packing_cuts(op, self.packed(op, target), target)
         return {**pack, "begin": 1, **dict.fromkeys(self.step_axes(op), blocks), "end": 1}
 
-    def rounds(self, op: RecurrenceT, axis: str) -> Size:
+    def rounds(self, op: RecurrenceT, axis: str, target: Target) -> Size:
         return 1 if axis in (PACK, "begin", "end") else sizes_of(op.inputs()[0])[0]
 
     def private(self, op: RecurrenceT) -> Sequence[int]:

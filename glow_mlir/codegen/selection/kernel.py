@@ -335,7 +335,7 @@ class Kernel(ABC, Generic[OpT]):
         """
         return {}
 
-    def rounds(self, op: OpT, axis: str) -> Size:
+    def rounds(self, op: OpT, axis: str, target: Target) -> Size:
         """
         How often all parts along an axis run, one time after the other.
 

@@ -33,7 +33,7 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
         return False
     parts: dict[str, int] = {}
     for axis, steps in steps_of_axes(op, kernel, target).items():
-        grain = costs.part_operations * max(1, largest(kernel.rounds(op, axis)))
+        grain = costs.part_operations * max(1, largest(kernel.rounds(op, axis, target)))
         wanted = min(total // grain, costs.parts_per_thread * target.policy.threads)
         parts[axis] = max(1, min(wanted, steps, MOST_PARTS))
     if all(count == 1 for count in parts.values()):
