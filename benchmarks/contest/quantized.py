@@ -16,6 +16,8 @@ from onnx import version_converter
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static  # pyright: ignore[reportUnknownVariableType]
 from onnxruntime.quantization.shape_inference import quant_pre_process  # pyright: ignore[reportUnknownVariableType]
 
+from contest.zoo import efficientnet_b0
+
 OPSET = 13
 """The first one whose quantization is by channel."""
 
@@ -76,6 +78,7 @@ FLOAT: dict[str, Callable[[], onnx.ModelProto]] = {
     "mobilenet_v2": mobilenet_v2,
     "minilm": functools.partial(bert_encoder, layers=6, width=384, heads=12, length=128, vocabulary=30522),
     "bert_base": functools.partial(bert_encoder, layers=12, width=768, heads=12, length=128, vocabulary=30522),
+    "efficientnet_b0": efficientnet_b0,
 }
 """Name → what builds the network of floats."""
 

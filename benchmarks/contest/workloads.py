@@ -14,6 +14,7 @@ from pathlib import Path
 import models
 import numpy as np
 import onnx
+from decoder import decoder
 from google.protobuf.message import DecodeError
 from models import GraphBuilder, bert_encoder, lstm_network, mobilenet_v2, random_inputs, resnet18, seeded_light_model
 from onnx import TensorProto, numpy_helper
@@ -73,10 +74,13 @@ WORKLOADS: dict[str, Callable[[], onnx.ModelProto]] = {
 """Name → what builds the model. All have 32-bit floats, and one example unless the name has another number."""
 
 
-GROUPS = {"zoo": zoo.ZOO, "int8": quantized.QUANTIZED}
+EQUAL_LAYERS = {f"decoder{layers}": functools.partial(decoder, layers=layers, width=256) for layers in (22, 44)}
+"""Decoders of many equal layers, of which compilation should take little more time than of few."""
+
+GROUPS = {"zoo": zoo.ZOO, "int8": quantized.QUANTIZED, "equal_layers": EQUAL_LAYERS}
 """Name of further models together → the models."""
 
-BUILT = WORKLOADS | zoo.ZOO | quantized.QUANTIZED
+BUILT = WORKLOADS | zoo.ZOO | quantized.QUANTIZED | EQUAL_LAYERS
 """All models that are built here."""
 
 
