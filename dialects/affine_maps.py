@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr
@@ -11,18 +12,26 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
 from glow_mlir.dialects.shapes import Shape, require, sizes_of
 from glow_mlir.dialects.sizes import smallest
+from glow_mlir.support.identity import MOST_KEPT, kept_by_identity
 from glow_mlir.support.symbols import Size, Sizes
 
 
 def maps_attribute(maps: Sequence[AffineMap]) -> ArrayAttr[AffineMapAttr]:
     """Maps as a property."""
-    return ArrayAttr([AffineMapAttr(affine) for affine in maps])
+    return ArrayAttr(map(_map_attribute, maps))
 
 
-def affine_maps(attribute: Attribute | None) -> list[AffineMap]:
+@lru_cache(MOST_KEPT)
+def _map_attribute(affine: AffineMap) -> AffineMapAttr:
+    """The attribute of a map, of which there is one."""
+    return AffineMapAttr(affine)
+
+
+@kept_by_identity
+def affine_maps(attribute: Attribute | None) -> tuple[AffineMap, ...]:
     """The maps in a property; none where it is absent."""
     items: Sequence[Attribute] = cast("ArrayAttr[Attribute]", attribute).data if attribute is not None else ()
-    return [item.data for item in items if isinstance(item, AffineMapAttr)]
+    return tuple(item.data for item in items if isinstance(item, AffineMapAttr))
 
 
 def verify_maps(values: Sequence[SSAValue], maps: Sequence[AffineMap], rank: int) -> dict[int, Size]:

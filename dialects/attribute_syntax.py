@@ -11,6 +11,7 @@ import math
 import re
 import struct
 from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -33,6 +34,7 @@ from xdsl.printer import Printer
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.sizes import SizesAttr, shape_at
+from glow_mlir.support.identity import MOST_KEPT
 from glow_mlir.support.symbols import Size, SymbolicSize
 
 MOST_F32 = float.fromhex("0x1.fffffep+127")
@@ -61,21 +63,36 @@ def to_attribute(value: AttributeValue, wide: bool = False) -> Attribute:
     `#glow.sizes`. With `wide`, a float is one of f64
     where f32 would round it.
     """
-    if isinstance(value, Attribute):
-        return value
-    if isinstance(value, bool):
-        return IntegerAttr(int(value), i1)
     if isinstance(value, int):
-        return IntegerAttr(value, i64)
+        return _truth(bool(value)) if isinstance(value, bool) else _integer(int(value))
     if isinstance(value, float):
         return FloatAttr(value, f64 if wide and not is_f32(value) else f32)
     if isinstance(value, str):
         return StringAttr(value)
+    if isinstance(value, Attribute):
+        return value
     if any(isinstance(item, SymbolicSize) for item in value):
         return SizesAttr(tuple(item if isinstance(item, SymbolicSize) else int(item) for item in value))
     if value and isinstance(value[0], float):
         return DenseArrayBase.from_list(f32, [float(cast("float", item)) for item in value])
-    return DenseArrayBase.from_list(i64, [int(cast("int", item)) for item in value])
+    return _integers(tuple([int(cast("int", item)) for item in value]))
+
+
+@cache
+def _truth(value: bool) -> Attribute:
+    return IntegerAttr(int(value), i1)
+
+
+@lru_cache(MOST_KEPT)
+def _integer(value: int) -> Attribute:
+    """The attribute, of which there is one: xDSL takes longer to make it than to look for it."""
+    return IntegerAttr(value, i64)
+
+
+@lru_cache(MOST_KEPT)
+def _integers(values: tuple[int, ...]) -> Attribute:
+    """The attribute, of which there is one, as `_integer`."""
+    return DenseArrayBase.from_list(i64, values)
 
 
 def is_f32(value: float) -> bool:

@@ -36,6 +36,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from glow_mlir.dialects.quant import UniformQuantizedType
+from glow_mlir.support.identity import kept_by_identity
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,14 +82,18 @@ ELEMENT_TYPES: dict[str, Attribute] = {name: element for element, name in NUMPY_
 """Name of a numpy dtype → element type."""
 
 
+FLOATS = frozenset((Float64Type, Float32Type, Float16Type, BFloat16Type))
+"""The kinds of floating-point types that operators compute with."""
+
+
 def storage_of(element: Attribute) -> Attribute:
     """The type in which memory holds an element: the integer of a quantized one, else its own."""
-    return element.storage if isinstance(element, UniformQuantizedType) else element
+    return cast("UniformQuantizedType", element).storage if type(element) is UniformQuantizedType else element
 
 
 def expressed_of(element: Attribute) -> Attribute:
     """The type of the numbers that elements stand for: the float of a quantized one, else its own."""
-    return element.expressed if isinstance(element, UniformQuantizedType) else element
+    return cast("UniformQuantizedType", element).expressed if type(element) is UniformQuantizedType else element
 
 
 def is_storable(element: Attribute) -> bool:
@@ -110,13 +115,12 @@ def element_type(dtype: np.dtype) -> Attribute:
 
 
 def _integer_type(element: Attribute) -> IntegerType[int, Signedness] | None:
-    return cast("IntegerType[int, Signedness]", element) if isinstance(element, IntegerType) else None
+    return cast("IntegerType[int, Signedness]", element) if type(element) is IntegerType else None
 
 
+@kept_by_identity
 def byte_width(element: Attribute) -> int:
     """Bytes that one element takes in memory; what has less bits takes one."""
-    if type(element) is Float32Type:  # Most are.
-        return 4
     if isinstance(element, ReducedPrecisionFloatType):
         return 1
     if (integer := _integer_type(element)) is not None:
@@ -145,6 +149,7 @@ def number_width(element: Attribute) -> int:
     return bit_width(element) if integer is None else integer.width.data
 
 
+@kept_by_identity
 def is_narrow_float(element: Attribute) -> bool:
     """Whether `element` is a float of 8 bits or less, which is stored and converted, and not computed with."""
     return isinstance(element, ReducedPrecisionFloatType)
@@ -163,7 +168,7 @@ def is_narrow(element: Attribute) -> bool:
 
 def is_float(element: Attribute) -> bool:
     """Whether `element` is a floating-point type of 16 bits or more, which operators compute with."""
-    return isinstance(element, Float64Type | Float32Type | Float16Type | BFloat16Type)
+    return type(element) in FLOATS
 
 
 def is_bool(element: Attribute) -> bool:
@@ -196,4 +201,10 @@ def is_unsigned(element: Attribute) -> bool:
 def signless(element: Attribute) -> Attribute:
     """The type in which `arith` computes on `element`: integers and codes lose their sign, others stay."""
     integer = _integer_type(storage_of(element))
-    return element if integer is None else IntegerType(integer.width.data)
+    return element if integer is None else _signless(integer.width.data)
+
+
+@cache
+def _signless(width: int) -> IntegerType[int, Signedness]:
+    """The integer of that width without a sign, of which there is one."""
+    return IntegerType(width)

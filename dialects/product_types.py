@@ -51,11 +51,11 @@ class ProductSignature:
         first, second = element_of(left), element_of(right)
         signature = ProductSignature.of_elements(first, second)
         if to is not None:
-            require(to == signature.accumulator, f"a product of {first} is one of {signature.accumulator}, not of {to}")
+            require(to == signature.accumulator, "a product of {} is one of {}, not of {}", first, signature.accumulator, to)
             signature = replace(signature, output=to)
         if bias is not None:
             added = element_of(bias)
-            require(added == signature.output, f"the bias of a product of {signature.output} cannot be {added}")
+            require(added == signature.output, "the bias of a product of {} cannot be {}", signature.output, added)
         return signature
 
     @staticmethod

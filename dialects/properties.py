@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.sizes import SizesAttr
+from glow_mlir.support.identity import kept_by_identity
 from glow_mlir.support.symbols import Size, Sizes
 
 
@@ -99,6 +100,7 @@ def size_of_property(given: Size) -> int | Sizes:
     return given if isinstance(given, int) else (given,)
 
 
+@kept_by_identity
 def ints(attribute: Attribute | None) -> tuple[int, ...]:
     """The integers of a list property; absent gives `()`."""
     if attribute is None:
@@ -108,6 +110,7 @@ def ints(attribute: Attribute | None) -> tuple[int, ...]:
     return tuple(int(item) for item in attribute.iter_values())
 
 
+@kept_by_identity
 def floats(attribute: Attribute | None) -> tuple[float, ...]:
     """The numbers of a list property; absent gives `()`."""
     if attribute is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -67,16 +68,8 @@ class UniformQuantizedType(ParametrizedAttribute, TypeAttribute):
         bounds: tuple[int, int] | None = None,
     ) -> UniformQuantizedType:
         """The type with those parameters, by default of the whole range of its integers."""
-        least, most = bounds or integer_bounds(storage)
-        return UniformQuantizedType(
-            storage,
-            expressed,
-            IntAttr(least),
-            IntAttr(most),
-            IntAttr(-1 if axis is None else axis),
-            ArrayAttr([FloatAttr(scale, f64) for scale, _ in parameters]),
-            ArrayAttr([IntAttr(zero_point) for _, zero_point in parameters]),
-        )
+        known = tuple((float(scale), int(zero_point)) for scale, zero_point in parameters)
+        return _quantized(storage, expressed, known, -1 if axis is None else axis, bounds or integer_bounds(storage))
 
     @property
     def is_per_axis(self) -> bool:
@@ -90,20 +83,22 @@ class UniformQuantizedType(ParametrizedAttribute, TypeAttribute):
         return [(scale.value.data, zero_point.data) for scale, zero_point in pairs]
 
     def verify(self) -> None:
-        widths = f"{', '.join(map(str, STORAGE_BITS[:-1]))} or {STORAGE_BITS[-1]} bits"
-        _require(self.storage.width.data in STORAGE_BITS, f"quantized elements are stored in {widths}")
+        *narrow, widest = STORAGE_BITS
+        is_stored = self.storage.width.data in STORAGE_BITS
+        _require(is_stored, f"quantized elements are stored in {', '.join(map(str, narrow))} or {widest} bits")
         floats = Float64Type | Float32Type | Float16Type | BFloat16Type
-        _require(isinstance(self.expressed, floats), f"quantized elements express floats, not {self.expressed}")
+        _require(isinstance(self.expressed, floats), "quantized elements express floats, not {}", self.expressed)
         (lowest, highest), least, most = integer_bounds(self.storage), self.least.data, self.most.data
         inside = lowest <= least < most <= highest
-        _require(inside, f"the storage range {least}:{most} is no part of {lowest}:{highest}, where {self.storage} lie")
+        limits = least, most, lowest, highest, self.storage
+        _require(inside, "the storage range {}:{} is no part of {}:{}, where {} lie", *limits)
         count = len(self.scales.data)
         _require(count == len(self.zero_points.data) > 0, "each scale has a zero point, and there is at least one")
         _require(self.axis.data >= -1, f"the axis {self.axis.data} of quantization must not be negative")
         _require(self.is_per_axis or count == 1, "several scales need an axis")
         for scale, zero_point in self.quantization:
-            _require(0 < scale < math.inf, f"the scale {scale} is no positive number")
-            _require(least <= zero_point <= most, f"the zero point {zero_point} is outside of {least}:{most}")
+            _require(0 < scale < math.inf, "the scale {} is no positive number", scale)
+            _require(least <= zero_point <= most, "the zero point {} is outside of {}:{}", zero_point, least, most)
 
     def print_parameters(self, printer: Printer) -> None:
         is_unsigned = self.storage.signedness.data == Signedness.UNSIGNED
@@ -139,6 +134,22 @@ class UniformQuantizedType(ParametrizedAttribute, TypeAttribute):
         return cls.of(storage, expressed, parameters, axis, bounds).parameters
 
 
+@cache
+def _quantized(
+    storage: IntegerType, expressed: Attribute, parameters: Sequence[tuple[float, int]], axis: int, bounds: tuple[int, int]
+) -> UniformQuantizedType:
+    """The type, of which there is one: xDSL takes 0.1 ms to make it."""
+    return UniformQuantizedType(
+        storage,
+        expressed,
+        IntAttr(bounds[0]),
+        IntAttr(bounds[1]),
+        IntAttr(axis),
+        ArrayAttr([FloatAttr(scale, f64) for scale, _ in parameters]),
+        ArrayAttr([IntAttr(zero_point) for _, zero_point in parameters]),
+    )
+
+
 def uniform(storage: Attribute, expressed: Attribute, scale: float, zero_point: int = 0) -> UniformQuantizedType:
     """The type of codes in integers of type `storage`, with one scale and zero point."""
     integer = cast("IntegerType[int, Signedness]", storage)
@@ -169,9 +180,10 @@ def integer_bounds(storage: IntegerType) -> tuple[int, int]:
     return -(1 << bits - 1), (1 << bits - 1) - 1
 
 
-def _require(condition: bool, message: str) -> None:
+def _require(condition: bool, message: str, *values: object) -> None:
+    """`require` of the shapes, which know this type."""
     if not condition:
-        raise VerifyException(message)
+        raise VerifyException(message.format(*values) if values else message)
 
 
 def _written(scale: float, zero_point: int) -> str:

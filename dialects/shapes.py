@@ -15,6 +15,7 @@ from glow_mlir.dialects.element_types import byte_width, is_storable
 from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.sizes import RunTimeSizeError, SizesAttr, largest, smallest, static
 from glow_mlir.options.policy import MOST_BYTES
+from glow_mlir.support.identity import kept_by_identity
 from glow_mlir.support.symbols import Size, Sizes
 
 Shape = tuple[int, ...]
@@ -26,15 +27,19 @@ SHAPED = (TensorType, MemRefType)
 """The types of tensors and buffers."""
 
 
+NOTHING = NoneAttr()
+"""What a type says where it says nothing; each takes a while to be made."""
+
 VALUES = (OpResult, BlockArgument)
 """The kinds of values, which are told by identity: an `isinstance` of an abstract class takes several times as long."""
 
 
 def type_of(value: SSAValue | Attribute) -> Attribute:
     """The type of a value, or the type itself."""
-    if type(value) in VALUES or isinstance(value, SSAValue):
+    kind = type(value)
+    if kind in VALUES or (kind not in SHAPED and isinstance(value, SSAValue)):
         return cast("SSAValue", value).type
-    return value
+    return cast("Attribute", value)
 
 
 def _is_shaped(type_: Attribute) -> TypeGuard[TensorType[Attribute] | MemRefType[Attribute]]:
@@ -48,16 +53,23 @@ def shape_of(value: SSAValue | Attribute) -> Shape:
 
     Raises `RunTimeSizeError` where a size is known at run time only: what can handle those asks `sizes_of`.
     """
-    type_ = type_of(value)
-    if not _is_shaped(type_):
-        raise VerifyException(f"expected a tensor or a buffer, got {type_}")
-    shape = type_.get_shape()
-    return static(sizes_of(value)) if DYNAMIC_INDEX in shape else shape
+    return _shape(type_of(value))
+
+
+@kept_by_identity
+def _shape(type_: Attribute) -> Shape:
+    """The sizes that a type says, as numbers."""
+    return static(_sizes(type_))
 
 
 def sizes_of(value: SSAValue | Attribute) -> Sizes:
     """The sizes of a tensor or buffer, as a value or its type: numbers, or what is known of them before run time."""
-    type_ = type_of(value)
+    return _sizes(type_of(value))
+
+
+@kept_by_identity
+def _sizes(type_: Attribute) -> Sizes:
+    """The sizes that a type says."""
     if not _is_shaped(type_):
         raise VerifyException(f"expected a tensor or a buffer, got {type_}")
     shape = type_.get_shape()
@@ -74,7 +86,12 @@ def sizes_of(value: SSAValue | Attribute) -> Sizes:
 
 def has_static_shape(value: SSAValue | Attribute) -> bool:
     """Whether all sizes of a tensor or buffer are numbers."""
-    type_ = type_of(value)
+    return _is_static(type_of(value))
+
+
+@kept_by_identity
+def _is_static(type_: Attribute) -> bool:
+    """Whether a type is of a tensor or buffer all of whose sizes are numbers."""
     return _is_shaped(type_) and DYNAMIC_INDEX not in type_.get_shape()
 
 
@@ -94,7 +111,12 @@ def size_along(value: SSAValue | Attribute, axis: int) -> int:
 
 def rank_of(value: SSAValue | Attribute) -> int:
     """The number of dimensions of a tensor or buffer."""
-    type_ = type_of(value)
+    return _rank(type_of(value))
+
+
+@kept_by_identity
+def _rank(type_: Attribute) -> int:
+    """The number of dimensions that a type says."""
     if not _is_shaped(type_):
         raise VerifyException(f"expected a tensor or a buffer, got {type_}")
     return type_.get_num_dims()
@@ -122,12 +144,24 @@ def may_be_empty(value: SSAValue | Attribute) -> bool:
 
 def largest_shape(value: SSAValue | Attribute) -> Shape:
     """The shape of a tensor or buffer where all symbols are as large as they may be."""
-    return tuple(map(largest, sizes_of(value)))
+    return _largest(type_of(value))
+
+
+@kept_by_identity
+def _largest(type_: Attribute) -> Shape:
+    """The shape where all symbols are as large as they may be."""
+    return tuple(map(largest, _sizes(type_)))
 
 
 def bytes_of(value: SSAValue | Attribute) -> int:
     """The bytes of the elements of a tensor or buffer, one beside the other; the most where symbols decide."""
-    return math.prod(largest_shape(value)) * byte_width(element_of(value))
+    return _bytes(type_of(value))
+
+
+@kept_by_identity
+def _bytes(type_: Attribute) -> int:
+    """The bytes of the elements of a type, one beside the other."""
+    return math.prod(_largest(type_)) * byte_width(element_of(type_))
 
 
 def tensor(shape: Sequence[Size], element: Attribute) -> TensorType[Attribute]:
@@ -146,7 +180,7 @@ def encoded(sizes: Sizes) -> tuple[Shape, Attribute]:
     """Sizes as types have them: numbers, with a place for each symbolic one, and the attribute that tells those."""
     symbolic = tuple(size for size in sizes if not isinstance(size, int))
     places = tuple(size if isinstance(size, int) else DYNAMIC_INDEX for size in sizes)
-    return places, SizesAttr(symbolic) if symbolic else NoneAttr()
+    return places, SizesAttr(symbolic) if symbolic else NOTHING
 
 
 MOST_AXES = 32
@@ -203,7 +237,12 @@ def normalize_axis(axis: int, rank: int) -> int:
     return axis % max(rank, 1)
 
 
-def require(condition: bool, message: str) -> None:
-    """Raise `VerifyException(message)` unless `condition` holds."""
+def require(condition: bool, message: str, *values: object) -> None:
+    """
+    Raise `VerifyException(message)` unless `condition` holds.
+
+    `values` take the places of `{}` in the message, as `str.format` has them: to write a type takes longer than to
+    check it.
+    """
     if not condition:
-        raise VerifyException(message)
+        raise VerifyException(message.format(*values) if values else message)

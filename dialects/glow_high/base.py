@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 
-from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, NoneAttr, TensorType, f64, i32
+from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType, f64, i32
 from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue, SSAValues
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -190,10 +190,7 @@ class HighOp(IRDLOperation, Workload):
         regions: Sequence[Region] = (),
     ) -> Self:
         """Build the operator from flat operands and complete properties; raises `VerifyException` like `make`."""
-        placeholders = [NoneAttr()] * len(cls.get_irdl_definition().results)
-        op = cls.create(
-            operands=operands, result_types=placeholders, properties=properties, regions=regions, location=location
-        )
+        op = cls.create(operands=operands, properties=properties, regions=regions, location=location)
         try:
             verify_operands(op, cls)
             types = op.infer_types()

@@ -350,7 +350,7 @@ class PadOp(DataMovement):
         else:
             element = element_of(self.input)
             is_known = mode != "constant" or storage_of(element) == element
-            require(is_known, f"a border of {element} takes a value, or is one of integers behind a storage_cast")
+            require(is_known, "a border of {} takes a value, or is one of integers behind a storage_cast", element)
         widths = tuple(zip(pads[: len(shape)], pads[len(shape) :], strict=True))
         if mode != "constant":
             empty = any(smallest(size) == 0 and max(width) > 0 for size, width in zip(shape, widths, strict=True))

@@ -11,6 +11,7 @@ from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInter
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
 from xdsl.pattern_rewriter import RewritePattern
+from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
@@ -45,12 +46,10 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
 
     def check_elements(self) -> Attribute:
         """The element type that the result has unless it is a truth value; raises where operands do not fit."""
-        elements = [element_of(value) for value in self.inputs()]
-        require(
-            all(element == elements[0] for element in elements),
-            f"operands have different element types: {', '.join(map(str, elements))}",
-        )
-        return elements[0]
+        first, *others = elements = [element_of(value) for value in self.inputs()]
+        if any(element != first for element in others):
+            raise VerifyException(f"operands have different element types: {', '.join(map(str, elements))}")
+        return first
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         element = self.check_elements()

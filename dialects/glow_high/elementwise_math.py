@@ -329,10 +329,10 @@ class CastOp(Unary):
     round_mode = text_prop("nearest")
 
     def check_elements(self) -> Attribute:
-        require(is_element(self.to), f"there is no conversion to {self.to}")
+        require(is_element(self.to), "there is no conversion to {}", self.to)
         mode, is_power = text(self.round_mode), is_narrow_float(self.to) and is_power_of_two(self.to)
         require(mode in ROUND_MODES, f"round_mode is one of {', '.join(ROUND_MODES)}, not '{mode}'")
-        require(mode == "nearest" or is_power, f"a conversion to {self.to} rounds to the nearest, not {mode}")
+        require(mode == "nearest" or is_power, "a conversion to {} rounds to the nearest, not {}", self.to, mode)
         return self.to
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:

@@ -78,7 +78,7 @@ class GenericOp(HighOp):
         """The dimensions that are not parallel."""
         return tuple(number for number, kind in enumerate(self.kinds()) if kind != PARALLEL)
 
-    def own_maps(self) -> list[AffineMap]:
+    def own_maps(self) -> tuple[AffineMap, ...]:
         """The map of each operand, then that of the result."""
         return affine_maps(self.maps)
 
@@ -88,7 +88,7 @@ class GenericOp(HighOp):
 
     def generic_form(self) -> GenericForm:
         """The maps, kinds and stages, as they are."""
-        return GenericForm(tuple(self.own_maps()), tuple(self.kinds()), self.own_body(), self.result_element())
+        return GenericForm(self.own_maps(), tuple(self.kinds()), self.own_body(), self.result_element())
 
     def result_element(self) -> Attribute:
         """The element type of the result; raises `VerifyException` where the body computes another one."""

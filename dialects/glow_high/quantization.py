@@ -37,9 +37,8 @@ CODES_OF_A_BYTE = 256
 
 
 def _check_codes(element: Attribute, what: str) -> None:
-    require(
-        is_integer(storage_of(element)) and not is_per_axis(element), f"{what} are integers of one scale, not {element}"
-    )
+    fits = is_integer(storage_of(element)) and not is_per_axis(element)
+    require(fits, "{} are integers of one scale, not {}", what, element)
 
 
 def _computed(x: Scalar) -> Attribute:
@@ -142,7 +141,7 @@ class DequantizeOp(Elementwise):
         require(static == (self.scale is None), "the scale is either in the type of the codes or an operand")
         require(self.zero_point is None or self.scale is not None, "a zero point needs a scale beside it")
         if self.zero_point is not None:
-            require(element_of(self.zero_point) == element, f"the zero point of codes of {element} is one of them")
+            require(element_of(self.zero_point) == element, "the zero point of codes of {} is one of them", element)
         return expressed_of(element) if self.scale is None else element_of(self.scale)
 
     def scalar(self, b: ScalarBuilder, x: Scalar, *parameters: Scalar) -> Scalar:
@@ -175,7 +174,7 @@ class StorageCastOp(Elementwise):
 
     def check_elements(self) -> Attribute:
         source = element_of(self.input)
-        require(storage_of(self.to) == storage_of(source), f"{source} and {self.to} are stored in different integers")
+        require(storage_of(self.to) == storage_of(source), "{} and {} are stored in different integers", source, self.to)
         return self.to
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:
@@ -286,7 +285,7 @@ class LookupOp(HighOp):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         for value in (self.input, self.table):
             element = element_of(value)
-            require(byte_width(element) == 1, f"a table is of codes of 8 bits, not {element}")
+            require(byte_width(element) == 1, "a table is of codes of 8 bits, not {}", element)
         entries = shape_of(self.table)[0]
         require(entries == CODES_OF_A_BYTE, f"a table has {CODES_OF_A_BYTE} entries, not {entries}")
         return (tensor(sizes_of(self.input), element_of(self.table)),)

@@ -7,7 +7,7 @@ Qualifiers are declared once, in `QUALIFIERS`; syntax, memory effects, liveness 
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import cache
 from typing import ClassVar, Self
@@ -102,25 +102,25 @@ class QualifiedOp(IRDLOperation, ABC):
         chosen = self.properties.get("kernel")
         return chosen.data if isinstance(chosen, StringAttr) else ""
 
-    def named_uses(self) -> Iterator[tuple[str, Qualifier, SSAValue]]:
+    def named_uses(self) -> list[tuple[str, Qualifier, SSAValue]]:
         """Every operand present: its name, qualifier and buffer."""
         operands = tuple(self.operands)
         roles = _roles(type(self), len(operands), segments_of(self))
-        for (name, qualifier), value in zip(roles, operands, strict=True):
-            yield name, qualifier, value
+        return [(name, qualifier, value) for (name, qualifier), value in zip(roles, operands, strict=True)]
 
-    def uses(self) -> Iterator[tuple[Qualifier, SSAValue]]:
+    def uses(self) -> list[tuple[Qualifier, SSAValue]]:
         """Every operand present: its qualifier and buffer."""
-        for _, qualifier, value in self.named_uses():
-            yield qualifier, value
+        operands = tuple(self.operands)
+        roles = _roles(type(self), len(operands), segments_of(self))
+        return [(qualifier, value) for (_, qualifier), value in zip(roles, operands, strict=True)]
 
     def inputs(self) -> tuple[SSAValue, ...]:
         """The buffers behind @in."""
-        return tuple(value for qualifier, value in self.uses() if qualifier is Qualifier.IN)
+        return tuple([value for qualifier, value in self.uses() if qualifier is Qualifier.IN])
 
     def outputs(self) -> tuple[SSAValue, ...]:
         """The buffers behind @out."""
-        return tuple(value for qualifier, value in self.uses() if qualifier is Qualifier.OUT)
+        return tuple([value for qualifier, value in self.uses() if qualifier is Qualifier.OUT])
 
 
 @cache

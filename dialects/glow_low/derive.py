@@ -153,7 +153,7 @@ class DerivedInstruction(Instruction, Workload):
         """The body that is applied to the first operand, or `None`."""
         if self.prologue_maps is None:
             return None
-        return Body(self.bodies[0].block, tuple(affine_maps(self.prologue_maps)), (), self._group("prologue_sources"))
+        return Body(self.bodies[0].block, affine_maps(self.prologue_maps), (), self._group("prologue_sources"))
 
     @property
     def epilogue(self) -> Body | None:
@@ -161,7 +161,7 @@ class DerivedInstruction(Instruction, Workload):
         if self.epilogue_maps is None:
             return None
         targets, sources = self._group("epilogue_targets"), self._group("epilogue_sources")
-        return Body(self.bodies[-1].block, tuple(affine_maps(self.epilogue_maps)), targets, sources)
+        return Body(self.bodies[-1].block, affine_maps(self.epilogue_maps), targets, sources)
 
     @property
     def own_regions(self) -> Sequence[Region]:
@@ -199,7 +199,7 @@ class DerivedInstruction(Instruction, Workload):
         return first if is_float(first) and is_float(own) else own
 
     def _group(self, name: str) -> tuple[SSAValue, ...]:
-        return tuple(value for operand, _, value in self.named_uses() if operand == name)
+        return tuple([value for operand, _, value in self.named_uses() if operand == name])
 
     def attach_epilogue(
         self,

@@ -54,6 +54,7 @@ from glow_mlir.dialects.shapes import (
     encoded,
     has_static_shape,
     largest_shape,
+    NOTHING,
     rank_of,
     require,
     sizes_of,
@@ -61,6 +62,7 @@ from glow_mlir.dialects.shapes import (
     verify_storable,
 )
 from glow_mlir.dialects.sizes import SizesAttr, largest, shape_at, smallest
+from glow_mlir.support.identity import kept_by_identity
 from glow_mlir.support.symbols import Size, Sizes
 
 Buffer = MemRefType[Attribute]
@@ -81,13 +83,19 @@ def strides_of(value: SSAValue | Attribute) -> Shape:
     A buffer whose type says none is laid out for its largest shape: strides are numbers, and elements beyond the sizes
     that symbols have at run time are not used.
     """
-    strides = _layout_strides(value)
-    return contiguous_strides(largest_shape(value)) if strides is None else strides
+    return _strides(type_of(value))
 
 
-def _layout_strides(value: SSAValue | Attribute) -> Shape | None:
+@kept_by_identity
+def _strides(type_: Attribute) -> Shape:
+    """The strides of buffers of a type."""
+    strides = _layout_strides(type_)
+    return contiguous_strides(largest_shape(type_)) if strides is None else strides
+
+
+@kept_by_identity
+def _layout_strides(type_: Attribute) -> Shape | None:
     """The strides that a buffer's type says; `None` for a buffer that is laid out for its largest shape."""
-    type_ = type_of(value)
     assert isinstance(type_, MemRefType)
     if not isinstance(type_.layout, StridedLayoutAttr):
         return None
@@ -96,7 +104,12 @@ def _layout_strides(value: SSAValue | Attribute) -> Shape | None:
 
 def offset_of(value: SSAValue | Attribute) -> int:
     """The offset of a buffer's first element from the start of its allocation, in elements."""
-    type_ = type_of(value)
+    return _offset(type_of(value))
+
+
+@kept_by_identity
+def _offset(type_: Attribute) -> int:
+    """The offset that a buffer's type says."""
     assert isinstance(type_, MemRefType)
     layout = type_.layout
     return layout.offset.data if isinstance(layout, StridedLayoutAttr) and isinstance(layout.offset, IntAttr) else 0
@@ -104,7 +117,7 @@ def offset_of(value: SSAValue | Attribute) -> int:
 
 def has_unit_stride(value: SSAValue) -> bool:
     """Whether elements along the last axis follow each other; always for tensors."""
-    strides = _layout_strides(value) if isinstance(value.type, MemRefType) else None
+    strides = _layout_strides(value.type) if isinstance(value.type, MemRefType) else None
     return strides is None or sizes_of(value)[-1] == 1 or strides[-1] == 1
 
 
@@ -119,8 +132,14 @@ def is_contiguous(value: SSAValue | Attribute) -> bool:
 
     Axes of size one do not matter. Symbols may decide the size of the first of the others alone.
     """
-    sizes, dense = sizes_of(value), contiguous_strides(largest_shape(value))
-    axes = [axis for axis in zip(sizes, strides_of(value), dense, strict=True) if axis[0] != 1]
+    return _is_contiguous(type_of(value))
+
+
+@kept_by_identity
+def _is_contiguous(type_: Attribute) -> bool:
+    """Whether the elements of buffers of a type follow each other without gaps."""
+    sizes, dense = sizes_of(type_), contiguous_strides(largest_shape(type_))
+    axes = [axis for axis in zip(sizes, _strides(type_), dense, strict=True) if axis[0] != 1]
     return all(isinstance(size, int) for size, _, _ in axes[1:]) and all(a == b for _, a, b in axes)
 
 
@@ -163,11 +182,17 @@ def repeats_elements(value: SSAValue | Attribute) -> bool:
 
 def extent_of(value: SSAValue | Attribute) -> int:
     """Elements from the start of the allocation to just behind the last one of the buffer; the most there may be."""
-    shape = largest_shape(value)
+    return _extent(type_of(value))
+
+
+@kept_by_identity
+def _extent(type_: Attribute) -> int:
+    """Elements that buffers of a type reach over from the start of the allocation."""
+    shape = largest_shape(type_)
     if 0 in shape:
-        return offset_of(value)
-    last = sum((size - 1) * stride for size, stride in zip(shape, strides_of(value), strict=True))
-    return offset_of(value) + last + 1
+        return _offset(type_)
+    last = sum((size - 1) * stride for size, stride in zip(shape, _strides(type_), strict=True))
+    return _offset(type_) + last + 1
 
 
 def byte_size(value: SSAValue | Attribute) -> int:
@@ -186,7 +211,7 @@ def buffer_type(sizes: Sizes, element: Attribute, strides: Shape | None = None, 
 @cache
 def _buffer_type(sizes: Sizes, element: Attribute, strides: Shape | None, offset: int) -> Buffer:
     """The type, of which there is one: xDSL takes 0.1 ms to make it."""
-    layout = NoneAttr() if strides is None else StridedLayoutAttr(strides, offset)
+    layout = NOTHING if strides is None else StridedLayoutAttr(strides, offset)
     places, encoding = encoded(sizes)
     return MemRefType(element, places, layout, encoding)
 
@@ -401,7 +426,7 @@ def _verify_run_time_sizes(
 def _is_write(use: Use) -> bool:
     """Whether an instruction writes the buffer that is one of its operands."""
     op = use.operation
-    return isinstance(op, QualifiedOp) and list(op.uses())[use.index][0].writes
+    return isinstance(op, QualifiedOp) and op.uses()[use.index][0].writes
 
 
 def _verify_layout(value: SSAValue, noun: str) -> None:

@@ -90,7 +90,7 @@ class StackOp(Instruction):
         """The body."""
         return self.body.block
 
-    def affine_maps(self) -> list[AffineMap]:
+    def affine_maps(self) -> tuple[AffineMap, ...]:
         """The map of each operand, @out first."""
         return affine_maps(self.maps)
 

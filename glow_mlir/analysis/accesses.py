@@ -190,7 +190,7 @@ def may_be_same_buffer(op: Instruction, output: int, input_: int) -> bool:
     It may where the instruction declares so, and in a stack or an epilogue where both are walked alike: each element is
     then read before it is written.
     """
-    uses = list(op.named_uses())
+    uses = op.named_uses()
     (name, qualifier, written), (other, other_qualifier, read) = uses[output], uses[input_]
     if qualifier is not Qualifier.OUT or other_qualifier is not Qualifier.IN or not are_alike(written, read):
         return False

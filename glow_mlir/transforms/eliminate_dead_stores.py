@@ -92,5 +92,5 @@ def eliminate_dead_stores(block: Block) -> None:
 
 def is_store(access: Access) -> bool:
     """Whether an access writes what others may read; what is left in @scratch has no meaning."""
-    qualifiers = list(access.op.uses()) if isinstance(access.op, Instruction) else []
+    qualifiers = access.op.uses() if isinstance(access.op, Instruction) else []
     return access.writes and (not qualifiers or qualifiers[access.index][0] is not Qualifier.SCRATCH)

@@ -1,0 +1,31 @@
+"""Answers about immutable objects, kept by which object it is: to hash one takes longer than most of the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+MOST_KEPT = 1 << 16
+"""Answers of one function at most; then all are forgotten, so that a long process does not grow."""
+
+
+def kept_by_identity(function: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
+    """The function, which is computed once for each object that it is asked about; that must never change."""
+    kept: dict[int, tuple[Asked, Answer]] = {}
+
+    @wraps(function)
+    def ask(asked: Asked) -> Answer:
+        found = kept.get(id(asked))
+        if found is not None:
+            return found[1]
+        answer = function(asked)
+        if len(kept) >= MOST_KEPT:
+            kept.clear()
+        kept[id(asked)] = asked, answer  # The object stays, so that no other one gets its identity.
+        return answer
+
+    return ask
