@@ -19,8 +19,9 @@ from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
 from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel, is_worth_parts, tile_of, tiled, tiles_for
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.candidate import Candidate
+from glow_mlir.codegen.selection.form import ByForm
 from glow_mlir.codegen.selection.kernel import Kernel, kind_of
-from glow_mlir.codegen.selection.selected import fault_of
+from glow_mlir.codegen.selection.selected import Fault, fault_of
 from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.codegen.tile import Tile
 from glow_mlir.constants.storage import Storage
@@ -115,12 +116,15 @@ class CpuBackend(Backend):
     def supports(self, op: Operation) -> bool:
         # Kernels that pack their operands need constants, which an operator need not have.
         general = (kernel for kernel in self._kernels_for(op) if not kernel.ONLY_PACKED)
-        return isinstance(op, WITHOUT_KERNEL) or any(kernel.accepts(op) for kernel in general)
+        return isinstance(op, WITHOUT_KERNEL) or self._supported.once(op, lambda: any(k.accepts(op) for k in general))
 
     def can_select(self, op: Operation, storage: Storage, target: Target) -> bool:
         return self._guess(op, storage, target) is not None
 
     def can_fuse(self, op: Operation, storage: Storage, target: Target) -> bool:
+        return self._fused.once(op, lambda: self._can_fuse(op, storage, target), storage, target)
+
+    def _can_fuse(self, op: Operation, storage: Storage, target: Target) -> bool:
         guess = self._guess(op, storage, target)
         if not isinstance(guess, TiledKernel):
             return guess is not None
@@ -140,7 +144,7 @@ class CpuBackend(Backend):
         return guess is not None and guess.STRIDED_INNER
 
     def supports_row_tiling(self, op: Operation, storage: Storage, target: Target, must_be_best: bool = True) -> bool:
-        found = next(self.candidates(op, storage, target, by_lines=not must_be_best), None)
+        found = self._first(op, storage, target, by_lines=not must_be_best)
         return found is not None and found.kernel.ROW_TILING
 
     def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
@@ -156,7 +160,9 @@ class CpuBackend(Backend):
         if room is not None:
             every = list(ways)
             ways = iter([way for way in every if way.scratch_bytes(op, storage, target) <= room] or every)
-        if tune:
+        if not tune and room is None:
+            found = self._first(op, storage, target)
+        elif tune:
             tuner, alone = self._tuner_of(storage), with_fields(target, {"threads": 1})
             found = tuner.fastest(op, alone, list(self.candidates(op, storage, alone)))
             if target.policy.threads > 1 and found is not None:
@@ -172,7 +178,7 @@ class CpuBackend(Backend):
 
     def check_selected(self, op: Operation, target: Target) -> None:
         assert isinstance(op, Instruction)
-        fault = fault_of(op, self.kernels, target)
+        fault = self._faults.once(op, lambda: fault_of(op, self.kernels, target), target=target)
         if fault is not None:
             reason, hint = fault
             place = place_of(op)
@@ -245,5 +251,34 @@ class CpuBackend(Backend):
 
     def _guess(self, op: Operation, storage: Storage, target: Target) -> Kernel | None:
         """The kernel that an instruction gets, as it is now, where nothing is measured."""
-        found = next(self.candidates(op, storage, target), None)
+        found = self._first(op, storage, target)
         return None if found is None else found.kernel
+
+    def _first(
+        self, op: Operation, storage: Storage, target: Target, by_lines: bool = False
+    ) -> Candidate | None:
+        """The first of the `candidates`."""
+        ways = self._by_lines if by_lines else self._ways
+        return ways.once(op, lambda: next(self.candidates(op, storage, target, by_lines), None), storage, target)
+
+    # What is known of operators and instructions that were met before.
+
+    @cached_property
+    def _supported(self) -> ByForm[bool]:
+        return ByForm()
+
+    @cached_property
+    def _fused(self) -> ByForm[bool]:
+        return ByForm()
+
+    @cached_property
+    def _ways(self) -> ByForm[Candidate | None]:
+        return ByForm()
+
+    @cached_property
+    def _by_lines(self) -> ByForm[Candidate | None]:
+        return ByForm()
+
+    @cached_property
+    def _faults(self) -> ByForm[Fault | None]:
+        return ByForm()

@@ -1,0 +1,103 @@
+"""The form of an operator or instruction: all that decides how it is executed, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from itertools import count
+from typing import Generic, TypeVar
+
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from glow_mlir.analysis.accesses import is_written
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.storage import PlaceholderOp
+from glow_mlir.dialects.glow_low.memory import WeightOp, root_of
+from glow_mlir.dialects.target import Target
+from glow_mlir.support.identity import MOST_KEPT, kept_by_identity
+
+Answer = TypeVar("Answer")
+
+Form = tuple[Hashable, ...]
+"""Equal for two instructions that are executed alike; that of a repeated block is met once in each of its copies."""
+
+
+def form_of(op: Operation, storage: Storage | None = None) -> Form:
+    """
+    The kind of an operation, its properties, the types of operands and results, bodies, and which operands are the same
+    value or lie in the same memory; with `storage`, also which are constants, or state that the function leaves as it
+    is. Where it lies, what it is called and what constants contain is no part of it.
+    """
+    found: list[Hashable] = [type(op)]
+    roots: dict[SSAValue, int] = {}
+    for value in op.operands:
+        root = root_of(value)
+        found.append(roots.setdefault(root, len(roots)))
+        if isinstance(root.owner, WeightOp):
+            found += (_number(root.type), storage and _content(root, root.owner, storage))
+    _append(op, {}, found)
+    return tuple(found)
+
+
+class ByForm(Generic[Answer]):
+    """What is known of operations by their forms, for one target at a time."""
+
+    def __init__(self) -> None:
+        self._known: dict[Form, Answer] = {}
+        self._target: Target | None = None
+
+    def once(
+        self, op: Operation, find: Callable[[], Answer], storage: Storage | None = None, target: Target | None = None
+    ) -> Answer:
+        """What `find` says of an operation, or has said of one of the same form."""
+        if target is not self._target:
+            self._target, self._known = target, {}
+        form = form_of(op, storage)
+        if form not in self._known:
+            self._known[form] = find()
+        return self._known[form]
+
+
+def _content(root: SSAValue, weight: WeightOp, storage: Storage) -> Hashable:
+    """What storage says of the content of a buffer."""
+    found = storage.by_name.get(weight.storage_name)
+    return type(found), isinstance(found, PlaceholderOp) and found.state is not None and is_written(root)
+
+
+def _append(op: Operation, values: dict[SSAValue, int], found: list[Hashable]) -> None:
+    """Append to what is `found` of an operation what it says itself; `values` are numbered as they are met."""
+    found += (len(op.operands), len(op.regions))
+    for name, attribute in op.properties.items():
+        found += (name, _number(attribute))
+    for value in op.operands:
+        found += (values.setdefault(value, len(values)), _number(value.type))
+    _append_values(op.results, values, found)
+    for region in op.regions:
+        _append_region(region, values, found)
+
+
+def _append_region(region: Region, values: dict[SSAValue, int], found: list[Hashable]) -> None:
+    for block in region.blocks:
+        found += (Block, len(block.args))
+        _append_values(block.args, values, found)
+        for op in block.ops:
+            found.append(type(op))
+            _append(op, values, found)
+    found.append(Region)
+
+
+def _append_values(defined: Iterable[SSAValue], values: dict[SSAValue, int], found: list[Hashable]) -> None:
+    for value in defined:
+        values[value] = len(values)
+        found.append(_number(value.type))
+
+
+_NUMBERS: dict[Attribute, int] = {}
+_FURTHER = count()
+
+
+@kept_by_identity
+def _number(attribute: Attribute) -> int:
+    """A number that equal attributes have in common."""
+    if len(_NUMBERS) >= MOST_KEPT:
+        _NUMBERS.clear()  # Numbers are never given again: what is remembered of forms is found less often.
+    return _NUMBERS.setdefault(attribute, next(_FURTHER))
