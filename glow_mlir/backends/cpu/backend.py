@@ -16,7 +16,7 @@ from glow_mlir.backends.interface import Backend, Compiling, Room
 from glow_mlir.codegen.build import build_artifact, zeroed
 from glow_mlir.codegen.costs import KernelCosts
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
-from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel, is_worth_parts, tile_of, tiled, tiles_for
+from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel, is_worth_parts, tiled, tiles_for
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.selection.form import ByForm
@@ -128,7 +128,7 @@ class CpuBackend(Backend):
         guess = self._guess(op, storage, target)
         if not isinstance(guess, TiledKernel):
             return guess is not None
-        tile = tile_of(op, guess.inner)
+        tile = guess.tile_of(op)
         if tile is None or not tile.staged:
             return True
         # The kernel has to be the one that the instruction gets without what are stacks of tiles.

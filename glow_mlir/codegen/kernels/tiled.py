@@ -18,6 +18,7 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.instruction_functions import instruction_function, symbols_of
 from glow_mlir.codegen.kernels.elementwise import StackKernel
 from glow_mlir.codegen.selection.acceptance import executes
+from glow_mlir.codegen.selection.form import Latest
 from glow_mlir.codegen.selection.kernel import Buffer, Choice, Kernel, KernelCall, Operand, Tiles, operands_of, tiles_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.tile import Tile
@@ -63,12 +64,18 @@ class TiledKernel(Kernel):
 
     def __init__(self, inner: Kernel) -> None:
         self.inner = inner
+        self._tiles = Latest[Tile | None]()
+        self._choices = Latest[Choosing]()
+
+    def tile_of(self, op: Operation) -> Tile | None:
+        """The tile of one index of an instruction that it executes; `None` where there is none."""
+        return self._tiles.of(op, lambda: tile_of(op, self.inner))
 
     def accepts(self, op: Operation) -> bool:
-        return tile_of(op, self.inner) is not None
+        return self.tile_of(op) is not None
 
     def candidates(self, op: Operation, storage: Storage, target: Target) -> Sequence[Tiles]:
-        tile = tile_of(op, self.inner)
+        tile = self.tile_of(op)
         if tile is None:
             return ()
         sized = replace(tile, rows=_rows(tile, target))
@@ -95,32 +102,33 @@ class TiledKernel(Kernel):
         return is_profitable(2 * count * room - repeated)
 
     def packed(self, op: Instruction, target: Target) -> Mapping[str, PackedForm]:
-        tile = self._chosen(op)
-        forms = self.inner.packed(tile.inner(self._properties(op)), target)
+        chosen = self._chosen(op)
+        forms, tile = self.inner.packed(chosen.inner, target), chosen.tile
         is_whole = all(axis is None for name in forms for axis in tile.operand_axes[name][0])
         return forms if is_whole else {}
 
     def choices(self, op: Instruction, target: Target) -> Mapping[str, Choice]:
-        tile = self._chosen(op)
-        extent = largest(tile.extents[-1]) if tile.extents else 1
+        chosen = self._chosen(op)
+        extents = chosen.tile.extents
+        extent = largest(extents[-1]) if extents else 1
         rows = {ROWS: Choice(range(1, max(extent, 1) + 1), needed=True)}
-        return {**self.inner.choices(self.prepared(tile, target), target), **rows}
+        return {**self.inner.choices(chosen.prepared(self.inner, target), target), **rows}
 
     def scratch(self, op: Instruction, target: Target) -> Sequence[Buffer]:
-        tile = self._chosen(op)
-        return [*tile.scratch(), *self.inner.scratch(tile.inner(self._properties(op)), target)]
+        chosen = self._chosen(op)
+        return [*chosen.tile.scratch(), *self.inner.scratch(chosen.inner, target)]
 
     def private(self, op: Instruction) -> Sequence[int]:
         return range(len(operands_of(op, "scratch")))
 
     def cuts(self, op: Instruction, target: Target) -> Mapping[str, int]:
-        tile = self._chosen(op)
+        tile = self._chosen(op).tile
         *outer, last = static(tile.extents) or (1,)
         return {"tiles": max(1, math.prod(outer) * -(-last // tile.rows))}
 
     def emit(self, call: KernelCall) -> None:
         assert isinstance(call.op, DerivedInstruction)
-        tile = self._chosen(call.op)
+        tile = self._chosen(call.op).tile
         *outer, last = call.extents(tile.extents) or (1,)
         whole = last // tile.rows
         Emission(self, call, tile).run((*outer, whole))
@@ -128,22 +136,37 @@ class TiledKernel(Kernel):
         if not isinstance(rest, int) or rest:
             Emission(self, call, replace(tile, rows=1), whole * tile.rows).run((*outer, rest))
 
-    def _chosen(self, op: Operation) -> Tile:
-        """The tile that was chosen for an instruction."""
-        tile = tile_of(op, self.inner)
-        assert tile is not None, "what is selected was accepted"
-        return replace(tile, rows=tiles_of(op).get(ROWS, 1))
+    def _chosen(self, op: Operation) -> Choosing:
+        """What was chosen for an instruction."""
+        return self._choices.of(op, lambda: self._choosing(op))
 
-    def _properties(self, op: Instruction) -> dict[str, DictionaryAttr]:
-        """What an instruction says of the one of a tile."""
-        tiles = {name: to_attribute(size) for name, size in tiles_of(op).items() if name != ROWS}
+    def _choosing(self, op: Operation) -> Choosing:
+        tile = self.tile_of(op)
+        assert tile is not None, "what is selected was accepted"
+        return Choosing(replace(tile, rows=tiles_of(op).get(ROWS, 1)))
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """The tile that was chosen for an instruction."""
+
+    tile: Tile
+
+    @cached_property
+    def properties(self) -> dict[str, DictionaryAttr]:
+        """What the instruction says of the one of the tile."""
+        tiles = {name: to_attribute(size) for name, size in tiles_of(self.tile.op).items() if name != ROWS}
         return {"tiles": DictionaryAttr(tiles)} if tiles else {}
 
-    def prepared(self, tile: Tile, target: Target) -> DerivedInstruction:
-        """The instruction of a tile, with its tiles and scratch."""
-        properties = self._properties(tile.op)
-        buffers = self.inner.scratch(tile.inner(properties), target)
-        return tile.inner(properties, [buffer_type(*buffer) for buffer in buffers])
+    @cached_property
+    def inner(self) -> DerivedInstruction:
+        """The instruction of the tile, with its tiles, and without scratch."""
+        return self.tile.inner(self.properties)
+
+    def prepared(self, kernel: Kernel, target: Target) -> DerivedInstruction:
+        """The instruction of the tile, with its tiles and the scratch that a kernel needs for it."""
+        buffers = kernel.scratch(self.inner, target)
+        return self.tile.inner(self.properties, [buffer_type(*buffer) for buffer in buffers]) if buffers else self.inner
 
 
 def tiles_for(op: Operation) -> Sequence[Tile]:
@@ -156,7 +179,7 @@ def tiles_for(op: Operation) -> Sequence[Tile]:
     present = op.present_bodies
     kept = (part for count in range(len(present), -1, -1) for part in combinations(present, count))
     tiles = (Tile(op, 1, frozenset(part)) for part in kept)
-    return [tile for tile in tiles if tile.staged or tile.axes.count]
+    return [tile for tile in tiles if len(tile.kept) < len(present) or tile.axes.count]
 
 
 def tile_of(op: Operation, kernel: Kernel) -> Tile | None:
@@ -235,7 +258,7 @@ class Emission:
 
     @cached_property
     def _inner(self) -> DerivedInstruction:
-        return self.kernel.prepared(self.tile, self.call.target)
+        return Choosing(self.tile).prepared(self.kernel.inner, self.call.target)
 
     def _moved(self, name: str, number: int, operand: Operand, place: Sequence[Index]) -> Operand:
         """What the tile at a place has of an operand."""

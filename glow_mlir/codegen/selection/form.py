@@ -57,6 +57,20 @@ class ByForm(Generic[Answer]):
         return self._known[form]
 
 
+class Latest(Generic[Answer]):
+    """What was found of the operation that was asked about last; several questions about one are asked in a row."""
+
+    def __init__(self) -> None:
+        self._found: tuple[Operation, Form, Answer] | None = None
+
+    def of(self, op: Operation, find: Callable[[], Answer]) -> Answer:
+        """What `find` says of an operation, or said when it was asked last, of the same one in the same form."""
+        form = form_of(op)
+        if self._found is None or self._found[0] is not op or self._found[1] != form:
+            self._found = op, form, find()
+        return self._found[2]
+
+
 def _content(root: SSAValue, weight: WeightOp, storage: Storage) -> Hashable:
     """What storage says of the content of a buffer."""
     found = storage.by_name.get(weight.storage_name)
