@@ -101,6 +101,7 @@ def is_storable(element: Attribute) -> bool:
     return storage_of(element) in NUMPY_NAMES
 
 
+@kept_by_identity
 def numpy_dtype(element: Attribute) -> np.dtype:
     """The numpy dtype that stores `element`; raises `KeyError` for a type that no buffer holds."""
     from glow_mlir.support.dtypes import named_dtype

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -149,9 +149,12 @@ class CompileOptions(ModelOptions, CompilationOptions):
 
         return pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
 
-    def compilation(self, module: ModuleOp, as_given: bool = False) -> Compilation:
+    def compilation(
+        self, module: ModuleOp, as_given: bool = False, again: Callable[[], ModuleOp] | None = None
+    ) -> Compilation:
         """
-        The compilation of a module as the options say; `as_given` where no pass of ours has made what it is.
+        The compilation of a module as the options say; `as_given` where no pass of ours has made what it is. `again`
+        makes it once more.
 
         Raises `OptionError` as `rewriting` does, and for options that contradict each other.
         """
@@ -173,6 +176,7 @@ class CompileOptions(ModelOptions, CompilationOptions):
             runner=PassRunner(observers=self.pass_observers),
             fields=self.fields,
             tune=self.tune,
+            again=again,
             as_given=pipeline is None and as_given,
         )
 

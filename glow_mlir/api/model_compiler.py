@@ -28,6 +28,8 @@ from glow_mlir.support.symbols import Dimension, told_by
 from glow_mlir.support.watchdog import time_limited
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from glow_mlir.backends.interface import Room
 
 Found = TypeVar("Found")
@@ -305,8 +307,12 @@ class ModelCompiler:
         by_content = bool(options.observers or options.pass_observers)
         in_memory = get_backend(options.backend).KEEPS_MODULE
         dimensions = {**options.dimensions, **dict(assumptions.sizes)}
-        module = import_any(model, dimensions, by_content, in_memory, assumptions.arrays(), options.strict)
-        compilation = options.compilation(module, as_given=is_ir(model))
+        values = assumptions.arrays()
+
+        def imported() -> ModuleOp:
+            return import_any(model, dimensions, by_content, in_memory, values, options.strict)
+
+        compilation = options.compilation(imported(), as_given=is_ir(model), again=imported)
         compilation.check_runnable()
         compilation.seconds["import"] = time.perf_counter() - start
         artifact = compilation.artifact(room)

@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from glow_mlir.constants.packed_layout import PackedLayout
+from glow_mlir.support.dtypes import name_of
 
 BLOCK_BYTES = 1 << 19
 """Bytes of a part, where the choice is free: two parts and what is between them fit into a second-level cache."""
@@ -82,7 +83,7 @@ class Deferred(ABC):
     @cached_property
     def digest(self) -> str:
         """What tells the array from every other: its element type, its shape, and content or recipe."""
-        state = hashlib.sha256(f"{self.dtype.name}{self.shape}".encode())
+        state = hashlib.sha256(f"{name_of(self.dtype)}{self.shape}".encode())
         self._update(state)
         return f"sha256:{state.hexdigest()[:32]}"
 

@@ -65,6 +65,8 @@ class Compilation:
     fields: Mapping[str, str | int] = field(default_factory=dict[str, str | int])
     tune: bool = False
     observers: Sequence[Observer] = ()
+    again: Callable[[], ModuleOp] | None = None
+    """Makes the module as it is before the first pass, where one fails; without it a copy is kept for that."""
     as_given: bool = False
     """Whether the module was given as IR, and is to run as it stands where the backend can do that."""
     _is_checked: bool = field(default=False, init=False)
@@ -145,7 +147,7 @@ class Compilation:
             raise OptionError(f"the module is at stage '{names[reached]}', behind '{until}'")
         ahead = wanted.stages[reached + 1 :]
         self.check_given()
-        run = self.runner.begin(self.module, is_checked=True)
+        run = self.runner.begin(self.module, is_checked=True, again=None if reached >= 0 else self.again)
         for stage in ahead:
             self._climb(stage, run)
         return self.module

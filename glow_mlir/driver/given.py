@@ -102,10 +102,10 @@ def check_constants(module: ModuleOp) -> None:
     for op in module.body.block.ops:
         if not isinstance(op, ContentOp) or op.weights is None:
             continue
-        digest, place = op.weights.data, place_of(op)
+        digest = op.weights.data
         if (known := known_digest(digest)) is None:
             hint = "the weight file belongs beside the .mlir file, under its name; stdin and bundles have none"
-            raise ModelError(f"weights {digest} are not loaded", file=place, hint=hint)
+            raise ModelError(f"weights {digest} are not loaded", file=place_of(op), hint=hint)
         dtype, shape = numpy_dtype(op.tensor_type.element_type), shape_of(op.tensor_type)
         if reason := type_fault(digest, known.weights, dtype, shape):
-            raise ModelError(reason, file=place, hint="the weights belong to another module, or the type was changed")
+            raise ModelError(reason, file=place_of(op), hint="the weights belong to another module, or the type was changed")

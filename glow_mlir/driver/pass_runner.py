@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,22 +43,25 @@ class PassRunner:
         for item in passes:
             run.apply(item)
 
-    def begin(self, module: ModuleOp, *, is_checked: bool) -> PassRun:
+    def begin(
+        self, module: ModuleOp, *, is_checked: bool, again: Callable[[], ModuleOp] | None = None
+    ) -> PassRun:
         """
         Passes that are to run on a module, one by one.
 
-        A module that `is_checked` keeps what its stage promises: that it is found invalid later is our fault.
+        A module that `is_checked` keeps what its stage promises: that it is found invalid later is our fault. `again`
+        makes it as it is now, where a pass fails; without it a copy is kept.
         """
-        return PassRun(self, module, module.clone(), is_checked)
+        return PassRun(self, module, module.clone().clone if again is None else again, is_checked)
 
 
 @dataclass
 class PassRun:
-    """Passes that run on a module, which was `original`."""
+    """Passes that run on a module; `original` makes it as it was."""
 
     runner: PassRunner
     module: ModuleOp
-    original: ModuleOp
+    original: Callable[[], ModuleOp]
     is_checked: bool
     _passes: list[ModulePass] = field(default_factory=list[ModulePass])
 
@@ -73,7 +76,7 @@ class PassRun:
             for observer in self.runner.observers:
                 observer.failed(item, self.module)
             if isinstance(error, MemoryError):
-                raise out_of_memory(self.original, error) from error
+                raise out_of_memory(self.original(), error) from error
             raise self._explained(item, error) from error
 
     def _apply(self, item: ModulePass) -> None:
@@ -114,7 +117,7 @@ class PassRun:
     def _reproduced(self, error: Exception, path: Path | None) -> str:
         """Write a reproducer of the last pass that ran; what to tell about it."""
         try:
-            path = write_reproducer(self.original, self._passes, error, path, verify_each=self.runner.verify_each)
+            path = write_reproducer(self.original(), self._passes, error, path, verify_each=self.runner.verify_each)
         except GlowError as failure:
             return f"please report it; there is no reproducer, since {failure.file or path} {failure.reason}"
         return f"please report it with the reproducer {path}; 'glow-opt {path} --run-reproducer' shows it again"

@@ -8,8 +8,9 @@ see, change and extend them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from difflib import get_close_matches
+from functools import cache
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
@@ -271,13 +272,20 @@ def passes_of(specs: Sequence[ArgSpec], text: str = "") -> tuple[ModulePass, ...
             if spec.name not in known:
                 near = get_close_matches(spec.name, known, n=1)
                 raise ValueError("; ".join([f"there is no pass '{spec.name}'", *(f"is it '{name}'?" for name in near)]))
-            found.append(known[spec.name]().from_spec(spec))
+            kind = known[spec.name]()
+            found.append(kind.from_spec(spec) if spec.parameters or not _has_defaults(kind) else kind())
         except GlowError:  # Some are errors of values, too, and say themselves what is wrong.
             raise
         except (ValueError, TypeError) as error:
             reason = f"pass pipeline '{text or spec}': {error}"
             raise OptionError(reason, hint="glow-opt --list-passes lists them") from error
     return tuple(found)
+
+
+@cache
+def _has_defaults(kind: type[ModulePass]) -> bool:
+    """Whether all options of a pass have defaults, so that it can be made without a look at its annotations."""
+    return all(part.default is not MISSING or part.default_factory is not MISSING for part in fields(kind) if part.init)
 
 
 def parse_pipeline(spec: str) -> PassPipeline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,12 @@ def onnx_word(name: str) -> str:
 def packed_bits(name: str) -> int:
     """The bits that an element of the dtype of that name takes where several are in a byte; 0 where none are."""
     return 4 if name == FLOAT4 else NARROW_INTEGERS.get(name, 0)
+
+
+@cache
+def name_of(dtype: np.dtype[Any]) -> str:
+    """The name of a dtype, which numpy puts together each time."""
+    return dtype.name
 
 
 def named_dtype(name: str) -> np.dtype[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from glow_mlir.constants.deferred import Deferred, Stored
 from glow_mlir.constants.weights import is_large
+from glow_mlir.support.dtypes import name_of
 
 _NUMBERS = count()
 """Of arrays in this process."""
@@ -44,9 +45,11 @@ class ConstantPool:
 def _fingerprint(array: np.ndarray) -> bytes:
     """What arrays of equal type, shape and content have in common, by some of the content."""
     data = _content(array)
-    state = hashlib.sha256(f"{array.dtype.name}{array.shape}".encode())
-    for begin in np.linspace(0, max(data.size - SAMPLE_BYTES, 0), SAMPLES, dtype=np.int64):
-        state.update(data[begin : begin + SAMPLE_BYTES].tobytes())
+    state = hashlib.sha256(f"{name_of(array.dtype)}{array.shape}".encode())
+    last = max(data.size - SAMPLE_BYTES, 0)
+    for number in range(SAMPLES):
+        begin = last * number // (SAMPLES - 1)
+        state.update(data[begin : begin + SAMPLE_BYTES].data)
     return state.digest()
 
 

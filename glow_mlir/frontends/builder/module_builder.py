@@ -28,6 +28,7 @@ from glow_mlir.frontends.builder.symbolic_values import SymbolicValues
 from glow_mlir.frontends.builder.value_numbering import ValueNumbering
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.cancellation import check_cancellation
+from glow_mlir.support.dtypes import name_of
 from glow_mlir.support.symbols import Symbol, symbols_of
 
 _NOWHERE = NoneAttr()
@@ -160,7 +161,7 @@ class ModuleBuilder:
         """A constant with that value; `like` gives a plain number its element type."""
         dtype = None if like is None else numpy_dtype(element_of(like))
         value = np.asarray(array, dtype)
-        if value.dtype.name not in ELEMENT_TYPES:
+        if name_of(value.dtype) not in ELEMENT_TYPES:
             hint = f"element types are {', '.join(ELEMENT_TYPES)}"
             raise UnsupportedError(f"element type {value.dtype.name} is not supported", node=name, hint=hint)
         wish = f"{name}_constant" if name in self.output_names else name

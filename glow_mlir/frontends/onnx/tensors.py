@@ -16,7 +16,7 @@ from glow_mlir.constants.deferred import FileMap, is_beside
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.wire import INSIDE
-from glow_mlir.support.dtypes import packed_bits
+from glow_mlir.support.dtypes import name_of, packed_bits
 
 _COMPLETE_MODEL = "the model is damaged, check that the download is complete"
 _COMPLETE_FILES = "the files with the weights belong into the folder of the model, all of them and complete"
@@ -140,11 +140,12 @@ def _extent(data: memoryview, offset: int, length: int | None) -> memoryview:
 def _array(proto: onnx.TensorProto, data: memoryview) -> np.ndarray:
     """The elements in the bytes of a tensor."""
     dtype = helper.tensor_dtype_to_np_dtype(proto.data_type)
-    bits = packed_bits(dtype.name)
+    name = name_of(dtype)
+    bits = packed_bits(name)
     expected = -(-math.prod(proto.dims) * (bits or 8 * dtype.itemsize) // 8)
-    if dtype.name in ELEMENT_TYPES and len(data) != expected:
+    if name in ELEMENT_TYPES and len(data) != expected:
         raise ValueError(f"it has {len(data)} bytes instead of {expected}")
-    if dtype.name not in ELEMENT_TYPES or bits or sys.byteorder == "big":
+    if name not in ELEMENT_TYPES or bits or sys.byteorder == "big":
         whole = onnx.TensorProto(name=proto.name, data_type=proto.data_type, dims=proto.dims, raw_data=bytes(data))
         return numpy_helper.to_array(whole)
     return np.frombuffer(data, dtype).reshape(proto.dims)
