@@ -8,9 +8,9 @@ parsing, verification, the builder `make`, the `glow_low` instruction — follow
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType, f64, i32
 from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue, SSAValues
@@ -41,13 +41,23 @@ from glow_mlir.dialects.glow_high.samples import Samples, unknown
 from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TensorConstraint
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of, verify_extent
+from glow_mlir.dialects.shapes import VALUES, Shape, element_of, shape_of, verify_extent
+from glow_mlir.support.identity import kept_by_identity
 from glow_mlir.support.symbols import Size
 
 SEGMENTS = (AttrSizedOperandSegments(as_property=True),)
 """`irdl_options` of an operator with more than one optional or variadic operand."""
 
 Operand = SSAValue | Operation | Sequence[SSAValue] | None
+
+
+def _values(operand: Operand) -> Sequence[SSAValue]:
+    """The values that were given for one definition."""
+    if type(operand) in VALUES:  # Most are.
+        return (cast("SSAValue", operand),)
+    if operand is None or isinstance(operand, SSAValue | Operation):
+        return () if operand is None else (_value(operand),)
+    return [_value(value) for value in operand]
 
 
 def _value(operand: SSAValue | Operation) -> SSAValue:
@@ -158,27 +168,25 @@ class HighOp(IRDLOperation, Workload):
         definition = cls.get_irdl_definition()
         if len(operands) > len(definition.operands):
             raise VerifyException(f"{cls.name} has {len(definition.operands)} operands, got {len(operands)}")
-        groups = [*operands, *[None] * (len(definition.operands) - len(operands))]
         flat: list[SSAValue] = []
-        segments: list[int] = []
-        for (name, declared), group in zip(definition.operands, groups, strict=True):
+        segments = [0] * len(definition.operands)
+        for position, (name, declared) in enumerate(definition.operands):
+            group = operands[position] if position < len(operands) else None
+            values = _values(group)
             if group is None and not isinstance(declared, VariadicDef):
                 raise VerifyException(f"operand '{name}' is missing")
-            values = (
-                []
-                if group is None
-                else [_value(group)]
-                if isinstance(group, SSAValue | Operation)
-                else [_value(v) for v in group]
-            )
             flat += values
-            segments.append(len(values))
-        wide = any(element_of(value) == f64 for value in flat)
-        given = {name: value for name, value in properties.items() if not isinstance(value, Region)}
-        attributes = {name: to_attribute(value, wide) for name, value in given.items() if value is not None}
+            segments[position] = len(values)
+        attributes: dict[str, Attribute] = {}
+        regions: list[Region] = []
+        for name, value in properties.items():
+            if isinstance(value, Region):
+                regions.append(value)
+            elif value is not None:
+                wide = isinstance(value, float) and any(element_of(operand) == f64 for operand in flat)
+                attributes[name] = to_attribute(value, wide)
         if definition.options:
             attributes["operandSegmentSizes"] = to_segments(segments)
-        regions = [value for value in properties.values() if isinstance(value, Region)]
         return cls.inferred(flat, attributes, location, regions)
 
     @classmethod
@@ -329,26 +337,32 @@ def decoded_spans(kind: type[IRDLOperation], count: int, packed: bytes | None) -
 
 
 @cache
-def _constraints(operator: type[IRDLOperation]) -> dict[str, TensorConstraint]:
-    """Operand name → its constraint, of an operator."""
-    found: dict[str, TensorConstraint] = {}
+def _constraints(operator: type[IRDLOperation]) -> dict[str, Callable[[Attribute], str]]:
+    """Operand name → what is wrong with a type of it, of an operator."""
+    found: dict[str, Callable[[Attribute], str]] = {}
     for name, declared in operator.get_irdl_definition().operands:
         each = declared.constr
         if isinstance(each, RangeLengthConstraint):
             each = each.constraint
         if isinstance(each, RangeOf) and isinstance(each.constr, TensorConstraint):
-            found[name] = each.constr
+            found[name] = _fault_by(each.constr)
     return found
+
+
+@cache
+def _fault_by(constraint: TensorConstraint) -> Callable[[Attribute], str]:
+    """`fault` of a constraint, of which types are asked once."""
+    return kept_by_identity(constraint.fault)
 
 
 def verify_operands(op: IRDLOperation, operator: type[IRDLOperation]) -> None:
     """Check operands, tensors or buffers, against the definition of `operator`; raises `VerifyException`."""
     operands, constraints = tuple(op.operands), _constraints(operator)
     for name, start, stop, _ in operand_spans(op):
-        if (constraint := constraints.get(name)) is None:
+        if (fault_of := constraints.get(name)) is None:
             continue
         for value in operands[start:stop]:
-            if fault := constraint.fault(value.type):
+            if fault := fault_of(value.type):
                 raise VerifyException(f"operand '{name}' {fault}")
 
 

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, LocationAttr, ModuleOp, TensorType
@@ -20,6 +21,7 @@ from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.shapes import shape_of, sizes_of, tensor
 from glow_mlir.support.dtypes import is_float_dtype
+from glow_mlir.support.identity import is_kind
 
 
 def constant_array(op: ContentOp) -> np.ndarray:
@@ -97,7 +99,6 @@ class Storage:
 
     def __init__(self, module: ModuleOp) -> None:
         self.module = module
-        self.by_name: dict[str, StorageOp] = {}
         self.packed: dict[PackedForm, str] = {}
         """Names of the storage that was packed for kernels."""
         self.declared: dict[Block, dict[str, WeightOp]] = {}
@@ -105,15 +106,25 @@ class Storage:
         self._taken: dict[str, int] = {}
         """Name → how many numbers behind it are known to be taken."""
         self._last: StorageOp | None = None
-        for op in module.body.block.ops:
-            if isinstance(op, StorageOp):
-                self.by_name[op.sym_name.data] = op
+
+    @cached_property
+    def by_name(self) -> dict[str, StorageOp]:
+        """Name → storage; most passes have nothing to do, and never ask."""
+        return {op.sym_name.data: op for op in self._ops()}
+
+    def _ops(self) -> Iterator[StorageOp]:
+        """The storage, in order."""
+        op = self.module.body.block.first_op
+        while op is not None:
+            if is_kind(type(op), StorageOp):
+                yield cast("StorageOp", op)
+            op = op.next_op
 
     @cached_property
     def _by_value(self) -> dict[tuple[Attribute, Attribute], ConstantOp]:
         """The first constant of each value and type; most passes add none, and never ask."""
         found: dict[tuple[Attribute, Attribute], ConstantOp] = {}
-        for op in self.module.body.block.ops:
+        for op in self._ops():
             if isinstance(op, ConstantOp):
                 found.setdefault(_value_key(op), op)
         return found
@@ -192,7 +203,8 @@ class Storage:
 
     def _constant_of(self, value: SSAValue) -> ConstantOp | None:
         """The constant that a value reads, or `None`."""
-        op = self.by_name.get(value.owner.storage_name) if isinstance(value.owner, GetOp) else None
+        owner = value.owner
+        op = self.by_name.get(owner.storage_name) if isinstance(owner, GetOp) else None
         return op if isinstance(op, ConstantOp) else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, ModuleOp, NoneAttr, UnknownLoc
 from xdsl.ir import Operation, SSAValue
@@ -14,21 +14,35 @@ from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.memory import ViewOp
 from glow_mlir.ir.traversal import Scope, operations_backward
+from glow_mlir.support.identity import is_kind
+
+Op = TypeVar("Op", bound=Operation)
 
 
 def functions(module: ModuleOp) -> list[FunctionOp]:
     """The functions of a module, of both dialects."""
-    return [op for op in module.body.block.ops if isinstance(op, FunctionOp)]
+    return _of_kind(module, FunctionOp)
 
 
 def high_functions(module: ModuleOp) -> list[FuncOp]:
     """The functions of `glow_high` in a module."""
-    return [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+    return _of_kind(module, FuncOp)
 
 
 def low_functions(module: ModuleOp) -> list[LowFuncOp]:
     """The functions of `glow_low` in a module."""
-    return [op for op in module.body.block.ops if isinstance(op, LowFuncOp)]
+    return _of_kind(module, LowFuncOp)
+
+
+def _of_kind(module: ModuleOp, kind: type[Op]) -> list[Op]:
+    """The operations of a kind right inside a module, where each pass looks for its functions among much storage."""
+    found: list[Op] = []
+    op = module.body.block.first_op
+    while op is not None:
+        if is_kind(type(op), kind):
+            found.append(cast("Op", op))
+        op = op.next_op
+    return found
 
 
 def replace(op: Operation, values: Sequence[SSAValue]) -> None:
@@ -57,7 +71,7 @@ def erase_dead(scope: Scope) -> bool:
     """Erase ops without effect whose results nobody uses, in one backward walk; whether there were any."""
     changed = False
     for op in operations_backward(scope):
-        if op.results and is_trivially_dead(op):
+        if op.results and op.results[0].first_use is None and is_trivially_dead(op):
             Rewriter.erase_op(op)
             changed = True
     return changed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import TypeVar
 
 Asked = TypeVar("Asked")
@@ -29,3 +29,9 @@ def kept_by_identity(function: Callable[[Asked], Answer]) -> Callable[[Asked], A
         return answer
 
     return ask
+
+
+@cache
+def is_kind(kind: type, wanted: type | tuple[type, ...]) -> bool:
+    """Whether a class is derived from another one, or from one of several; with abstract ones it takes long to find."""
+    return issubclass(kind, wanted)
