@@ -31,6 +31,7 @@ from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import erase_dead, functions
 from glow_mlir.ir.traversal import operations
 from glow_mlir.support.cancellation import check_cancellation
+from glow_mlir.support.identity import is_kind
 
 Kinds = tuple[type[Operation], ...]
 Root = TypeVar("Root", bound=Operation)
@@ -71,7 +72,7 @@ def rooted(
     roots: Kinds = get_args(kind) or (kind,)
 
     def match_and_rewrite(self: Self_, op: Operation, rewriter: PatternRewriter) -> None:
-        if isinstance(op, roots):
+        if is_kind(type(op), roots):
             assert isinstance(rewriter, Rewriter)
             function(self, op, rewriter)  # pyright: ignore[reportArgumentType]
 
@@ -87,7 +88,7 @@ class _ByKind(dict[type[Operation], tuple[Pattern, ...]]):
         self._patterns = patterns
 
     def __missing__(self, kind: type[Operation]) -> tuple[Pattern, ...]:
-        self[kind] = tuple(pattern for pattern in self._patterns if issubclass(kind, pattern.roots))
+        self[kind] = tuple(pattern for pattern in self._patterns if is_kind(kind, pattern.roots))
         return self[kind]
 
 

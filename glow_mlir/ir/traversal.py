@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.support.identity import is_kind
 
 Scope = FunctionOp | Block
 """A function, or one block of it."""
@@ -30,7 +31,7 @@ class Span(NamedTuple):
 
 def inner_blocks(op: Operation) -> Iterator[Block]:
     """The blocks inside an operation that are parts of the program, in order."""
-    if op.regions and not isinstance(op, (HighOp, Instruction)):
+    if op.regions and not is_kind(type(op), (HighOp, Instruction)):
         for region in op.regions:
             yield from region.blocks
 

@@ -31,7 +31,7 @@ class CanonicalizePass(PatternPass):
     name = "canonicalize"
 
     def walks(self) -> tuple[Walk, ...]:
-        return (Walk((FoldToOperand(), *canonicalizations()), recursive=True, repeated=True),)
+        return (_walk(),)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not functions(op):
@@ -72,6 +72,12 @@ class Canonicalization(Pattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         self._pattern.match_and_rewrite(op, rewriter)
+
+
+@cache
+def _walk() -> Walk:
+    """The walk, which knows at which kinds of operators patterns are rooted."""
+    return Walk((FoldToOperand(), *canonicalizations()), recursive=True, repeated=True)
 
 
 @cache

@@ -63,6 +63,9 @@ SELECTING: tuple[type[Elementwise], ...] = (
 OPPOSITE: Mapping[type[Elementwise], type[Elementwise]] = {binary.AddOp: binary.SubOp, binary.SubOp: binary.AddOp}
 """Operator → what it is with its second operand negated."""
 
+CONVERTING: tuple[type[Elementwise], ...] = (math.CastOp, StorageCastOp)
+"""Operators that change nothing but the element type."""
+
 INVOLUTIONS: tuple[type[Elementwise], ...] = (math.BitwiseNotOp, math.NegOp, math.NotOp)
 """Operators that undo themselves."""
 
@@ -83,22 +86,21 @@ def fold_elementwise(op: Elementwise) -> Sequence[SSAValue] | None:
 
 def _unchanged_operand(op: Elementwise) -> SSAValue | None:
     """The value that the result equals, but perhaps for its shape."""
-    for position, neutral in NEUTRAL.get(type(op), ()):
+    kind = type(op)
+    for position, neutral in NEUTRAL.get(kind, ()):
         if _is(op.operands[position], neutral):
             return op.operands[1 - position]
     first = op.operands[0]
     inner = first.owner
     if isinstance(op, binary.WhereOp):
         return _chosen_branch(op)
-    if isinstance(op, SELECTING) and first is op.operands[1]:
+    if kind in SELECTING and first is op.operands[1]:
         return first
-    if isinstance(op, math.CastOp | StorageCastOp) and element_of(op.result) == element_of(first):
+    if kind in CONVERTING and element_of(op.result) == element_of(first):
         return first
-    if isinstance(op, INVOLUTIONS) and isinstance(inner, Elementwise) and type(inner) is type(op):
+    if kind in INVOLUTIONS and isinstance(inner, Elementwise) and type(inner) is kind:
         return inner.operands[0]
-    if (isinstance(op, IDEMPOTENT) and type(inner) is type(op)) or (
-        isinstance(op, INTEGRAL) and isinstance(inner, INTEGRAL)
-    ):
+    if (kind in IDEMPOTENT and type(inner) is kind) or (kind in INTEGRAL and type(inner) in INTEGRAL):
         return first
     return None
 
@@ -143,7 +145,7 @@ class FoldToSplat(RewritePattern):
             return
         if absorbing is not None and any(_is(operand, absorbing) for operand in op.operands):
             value = absorbing
-        elif isinstance(op, CANCELLING) and op.operands[0] is op.operands[1]:
+        elif type(op) in CANCELLING and op.operands[0] is op.operands[1]:
             value = 0
         else:
             return
