@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType, f64, i32
 from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue, SSAValues
@@ -314,7 +314,7 @@ def operand_spans(op: IRDLOperation) -> tuple[OperandSpan, ...]:
 def segments_of(op: IRDLOperation) -> bytes | None:
     """How many operands each definition of `op` has, as the attribute keeps it; `None` where it has none."""
     segments = op.properties.get("operandSegmentSizes")
-    return segments.data.data if isinstance(segments, DenseArrayBase) else None
+    return cast("DenseArrayBase[Any]", segments).data.data if type(segments) is DenseArrayBase else None
 
 
 @cache
@@ -334,6 +334,37 @@ def decoded_spans(kind: type[IRDLOperation], count: int, packed: bytes | None) -
         spans.append(OperandSpan(name, start, start + size, is_variadic(declared)))
         start += size
     return tuple(spans)
+
+
+class OperandAccessor:
+    """An operand by its name, found by spans that are decoded once: xDSL unpacks segment sizes each time."""
+
+    __slots__ = ("_is_optional", "_is_variadic", "_position")
+
+    def __init__(self, position: int, declared: object) -> None:
+        self._position = position
+        self._is_variadic = is_variadic(declared)
+        self._is_optional = isinstance(declared, OptionalDef)
+
+    def __get__(self, op: IRDLOperation, kind: type[IRDLOperation] | None = None) -> Any:
+        operands = op.operands
+        _, start, stop, _ = decoded_spans(type(op), len(operands), segments_of(op))[self._position]
+        if self._is_variadic:
+            return operands[start:stop]
+        return None if self._is_optional and start == stop else operands[start]
+
+    def __set__(self, op: IRDLOperation, value: object) -> None:
+        raise NotImplementedError("operands are written through `operands`")
+
+
+OperationT = TypeVar("OperationT", bound=IRDLOperation)
+
+
+def with_operand_accessors(kind: type[OperationT]) -> type[OperationT]:
+    """A class of operations with segment sizes whose operands are found by an `OperandAccessor`."""
+    for position, (name, declared) in enumerate(kind.get_irdl_definition().operands):
+        setattr(kind, name, OperandAccessor(position, declared))
+    return kind
 
 
 @cache

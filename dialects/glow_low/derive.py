@@ -48,6 +48,7 @@ from glow_mlir.dialects.glow_high.base import (
     operand_groups,
     segments_of,
     verify_operands,
+    with_operand_accessors,
 )
 from glow_mlir.dialects.glow_high.interfaces import Workload
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, parse_operands, print_operands
@@ -379,7 +380,10 @@ def derive_instruction(operator: type[HighOp], dialect: str = "glow_low") -> typ
         "__annotations__": {},
         "__module__": operator.__module__,
     }
-    instruction = irdl_op_definition(type(f"{operator.__name__}Instruction", (DerivedInstruction,), namespace))
+    kind = type(f"{operator.__name__}Instruction", (DerivedInstruction,), namespace)
+    instruction = with_operand_accessors(irdl_op_definition(kind))
+    if definition.options:
+        with_operand_accessors(operator)
     constants = {
         "OPERATOR": operator,
         "OPERATOR_INPUTS": frozenset(inputs),

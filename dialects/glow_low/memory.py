@@ -44,7 +44,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 
 from glow_mlir.dialects.attribute_syntax import parse_properties, print_properties
 from glow_mlir.dialects.element_types import byte_width, storage_of
-from glow_mlir.dialects.glow_high.base import visible_properties
+from glow_mlir.dialects.glow_high.base import visible_properties, with_operand_accessors
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp, StorageOp, splat_element
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, QualifiedOp, Qualifier
 from glow_mlir.dialects.known_attributes import KnownAttributes
@@ -352,6 +352,7 @@ class AllocOp(_Declaration):
         require(not repeats_elements(self.result), "elements of an allocation share a place")
 
 
+@with_operand_accessors
 @irdl_op_definition
 class DeallocOp(Instruction):
     """The life of an allocation ends here (Glow's DeallocActivation)."""
@@ -498,6 +499,7 @@ def _is_address(kind: type[Operation | Block]) -> bool:
     return issubclass(kind, AddressOp)
 
 
+@with_operand_accessors
 @irdl_op_definition
 class CopyOp(Instruction, HasCanonicalizationPatternsInterface):
     """Copy the elements of one buffer to another of the same shape (Glow's Copy)."""
@@ -522,6 +524,7 @@ class CopyOp(Instruction, HasCanonicalizationPatternsInterface):
         require(element_of(self.target) == element_of(self.source), "a copy's buffers have different element types")
 
 
+@with_operand_accessors
 @irdl_op_definition
 class FillOp(Instruction):
     """

@@ -13,7 +13,7 @@ from xdsl.parser import Parser
 
 from glow_mlir.dialects.affine_maps import affine_maps, maps_attribute, strides_over, verify_maps
 from glow_mlir.dialects.element_types import signless
-from glow_mlir.dialects.glow_high.base import to_segments
+from glow_mlir.dialects.glow_high.base import to_segments, with_operand_accessors
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
 from glow_mlir.dialects.glow_low.body import elements, verify_body, verify_targets
 from glow_mlir.dialects.glow_low.memory import strides_of
@@ -24,6 +24,7 @@ from glow_mlir.support.symbols import Size, Sizes
 PARALLEL = "parallel"
 
 
+@with_operand_accessors
 @irdl_op_definition
 class StackOp(Instruction):
     """
