@@ -53,15 +53,14 @@ class Qualifier(Enum):
     IN = "in"
     SCRATCH = "scratch"
 
-    @property
-    def reads(self) -> bool:
-        """Whether the content before the instruction matters."""
-        return self in (Qualifier.IN, Qualifier.INOUT)
+    reads: bool
+    """Whether the content before the instruction matters."""
+    writes: bool
+    """Whether the content after the instruction differs."""
 
-    @property
-    def writes(self) -> bool:
-        """Whether the content after the instruction differs."""
-        return self is not Qualifier.IN
+    def __init__(self, name: str) -> None:
+        self.reads = name in ("in", "inout")
+        self.writes = name != "in"
 
 
 class _QualifierEffects(MemoryEffect):

@@ -272,7 +272,8 @@ def loop_of(index: SSAValue) -> LoopOp:
 
 def moves_of(value: SSAValue) -> list[tuple[int, int]]:
     """How a buffer moves: trips and elements a trip for each loop; nothing for what stays where it is."""
-    return value.owner.moves() if isinstance(value.owner, WindowOp) else []
+    owner = value.owner
+    return owner.moves() if type(owner) is WindowOp else []
 
 
 def reach_of(value: SSAValue) -> int:
@@ -308,7 +309,8 @@ def part_of(value: SSAValue, type_: Buffer, location: LocationAttr | None = None
 
 def motion_of(value: SSAValue) -> dict[SSAValue, int]:
     """By how many elements each index moves a buffer; nothing for what stays where it is."""
-    if not isinstance(value.owner, WindowOp):
+    owner = value.owner
+    if type(owner) is not WindowOp:
         return {}
-    moves = zip(value.owner.indices, ints(value.owner.steps), strict=True)
+    moves = zip(owner.indices, ints(owner.steps), strict=True)
     return {index: step for index, step in moves if step}

@@ -145,8 +145,14 @@ def _is_contiguous(type_: Attribute) -> bool:
 
 def has_default_layout(value: SSAValue | Attribute) -> bool:
     """Whether a buffer starts its allocation and is laid out for its largest shape; axes of size one do not matter."""
-    axes = zip(sizes_of(value), strides_of(value), contiguous_strides(largest_shape(value)), strict=True)
-    return not offset_of(value) and all(size == 1 or a == b for size, a, b in axes)
+    return _has_default_layout(type_of(value))
+
+
+@kept_by_identity
+def _has_default_layout(type_: Attribute) -> bool:
+    """Whether buffers of a type start their allocation and are laid out for their largest shape."""
+    axes = zip(sizes_of(type_), _strides(type_), contiguous_strides(largest_shape(type_)), strict=True)
+    return not _offset(type_) and all(size == 1 or a == b for size, a, b in axes)
 
 
 def room_of(value: SSAValue | Attribute) -> Shape:

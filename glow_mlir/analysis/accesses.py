@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from typing import cast
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
@@ -28,9 +29,9 @@ from glow_mlir.dialects.shapes import rank_of
 from glow_mlir.ir.traversal import own_operations, subtree
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Access:
-    """One use of memory: operand number `index` of `op`."""
+    """One use of memory: operand number `index` of `op`. It stays as it is made, and is told by identity."""
 
     op: Operation
     index: int
@@ -50,24 +51,23 @@ class Access:
         return region_of(self.value)
 
 
-def accesses_of(op: Operation, position: int = 0) -> Iterator[Access]:
+def accesses_of(op: Operation, position: int = 0) -> list[Access]:
     """
     The accesses of one op, those in its regions included; declarations, views and deallocations have none.
 
     An op that states no qualifiers is taken to read and write every buffer that it gets.
     """
-    for inner in subtree(op):
+    found: list[Access] = []
+    for inner in subtree(op) if op.regions else (op,):
         states = _states_uses(type(inner))
-        if states is None:
-            continue
         if states:
-            assert isinstance(inner, QualifiedOp)
-            for index, (qualifier, _) in enumerate(inner.uses()):
-                yield Access(inner, index, position, qualifier.reads, qualifier.writes)
-        else:
+            for index, (qualifier, _) in enumerate(cast("QualifiedOp", inner).uses()):
+                found.append(Access(inner, index, position, qualifier.reads, qualifier.writes))
+        elif states is not None:
             for index, value in enumerate(inner.operands):
                 if isinstance(value.type, MemRefType):
-                    yield Access(inner, index, position, reads=True, writes=True)
+                    found.append(Access(inner, index, position, reads=True, writes=True))
+    return found
 
 
 @cache

@@ -6,13 +6,14 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import extent_of, offset_of, root_of, strides_of
 from glow_mlir.dialects.shapes import Shape, largest_shape, type_of
+from glow_mlir.support.identity import kept_by_identity
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Region:
         """Whether there are no elements."""
         return self.end <= self.offset
 
-    @property
+    @cached_property
     def is_dense(self) -> bool:
         """Whether all elements from the first to the last are in it, as far as its axes show that."""
         reach = 1
@@ -52,7 +53,7 @@ def region_of(value: SSAValue | Attribute) -> Region:
     return _region(value, moves) if moves else _still(type_of(value))
 
 
-@lru_cache(1 << 12)
+@kept_by_identity
 def _still(type_: Attribute) -> Region:
     """The elements of a buffer that does not move, which follow from its type."""
     return _region(type_, ())
@@ -84,6 +85,8 @@ def regions_overlap(one: Region, other: Region) -> bool:
     """
     if one.is_empty or other.is_empty or one.end <= other.offset or other.end <= one.offset:
         return False
+    if one is other or (one.is_dense and other.is_dense):
+        return True
     steps: dict[int, tuple[int, int]] = {}
     for region, forwards in ((one, True), (other, False)):
         for size, stride in region.axes:
@@ -115,6 +118,8 @@ def region_covers(whole: Region, part: Region) -> bool:
         return True
     if part.offset < whole.offset or whole.end < part.end:
         return False
+    if whole.is_dense:
+        return True
     grids = _on_one_grid(whole, part)
     if grids is None:
         return False

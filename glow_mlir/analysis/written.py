@@ -34,7 +34,8 @@ class WrittenElements:
         """The elements of a region are written."""
         if root in self._whole or region.is_empty:
             return
-        if has_default_layout(root) and region_covers(region, region_of(root)):
+        whole = region_of(root)
+        if has_default_layout(root) and (region is whole or region_covers(region, whole)):
             self._whole.add(root)
             return
         self._append(root, region)

@@ -75,7 +75,7 @@ def eliminate_dead_stores(block: Block) -> None:
         if isinstance(op, WeightOp) and op.mutable is not None:
             demand.add(op.result, region_of(op.result))
     for op in own_operations_backward(block):
-        accesses = list(accesses_of(op))
+        accesses = accesses_of(op)
         stores = [access for access in accesses if is_store(access)]
         is_wanted = any(demand.wants(access) for access in stores)
         if isinstance(op, Instruction | ControlFlowOp) and stores and not is_wanted:

@@ -108,6 +108,8 @@ def stack_block(block: Block, most: int = MOST_MEMBERS) -> None:
 
 def known_splats(block: Block) -> dict[SSAValue, Operation]:
     """The allocations of a block that one splat alone writes, each with its splat."""
+    if not any(is_splat(op) for op in own_operations(block)):
+        return {}
     writers: dict[SSAValue, Operation | None] = {}
     for op in own_operations(block):
         for root in written_roots(op):
@@ -118,7 +120,7 @@ def known_splats(block: Block) -> dict[SSAValue, Operation]:
 
 def is_splat(op: Operation | None) -> TypeGuard[DerivedInstruction]:
     """Whether `op` fills a buffer with one value."""
-    return isinstance(op, DerivedInstruction) and op.OPERATOR is SplatOp
+    return getattr(op, "OPERATOR", None) is SplatOp
 
 
 def is_constant_splat(op: Operation, splats: Mapping[SSAValue, Operation]) -> bool:

@@ -23,6 +23,7 @@ from glow_mlir.dialects.glow_low.memory import (
     AllocOp,
     DeallocOp,
     FuncOp,
+    ViewOp,
     WeightOp,
     has_default_layout,
     is_laid_out_wider,
@@ -80,13 +81,15 @@ class FunctionCheck:
             self._check_output(name)
 
     def _check(self, op: Operation, moved: Writes) -> None:
+        if type(op) in (AllocOp, ViewOp):  # Most of the others.
+            return
         if isinstance(op, WeightOp):
             self._check_weight(op)
         elif isinstance(op, Instruction):
             self._check_instruction(op, moved)
         elif isinstance(op, RegionOp):
-            for name, qualifier, value in op.named_uses():
-                self._check_use(op, f"@{qualifier.value} {name}", qualifier, value, moved)
+            for use in op.named_uses():
+                self._check_use(op, use, moved)
             if isinstance(op, LoopOp):
                 self._check_loop(op, moved)
             else:
@@ -116,23 +119,23 @@ class FunctionCheck:
 
     def _check_weight(self, op: WeightOp) -> None:
         # Two declarations would be two names of one buffer, which no analysis could tell.
-        require_at(op, op.storage_name not in self.declared, f"@{op.storage_name} is declared twice")
-        self.declared[op.storage_name] = op
-        storage = self.storage.by_name.get(op.storage_name)
+        name = op.storage_name
+        require_at(op, name not in self.declared, f"@{name} is declared twice")
+        self.declared[name] = op
+        storage = self.storage.by_name.get(name)
         if storage is None:
-            require_at(op, False, f"there is no storage @{op.storage_name}")
+            require_at(op, False, f"there is no storage @{name}")
             return
         same = sizes_of(storage.tensor_type) == sizes_of(op.result)
         same &= element_of(storage.tensor_type) == element_of(op.result)
         is_input = isinstance(storage, PlaceholderOp) and storage.role == "input"
         same &= has_default_layout(op.result) or (is_input and is_laid_out_wider(op.result))
         if not same:
-            raise CheckFailed(op, f"@{op.storage_name} is {storage.type}, the weight {op.result.type}")
+            raise CheckFailed(op, f"@{name} is {storage.type}, the weight {op.result.type}")
         if isinstance(storage, PlaceholderOp):
-            bound = op.storage_name in self._bound
-            require_at(op, bound, f"@{op.storage_name} is no binding of @{self.function.sym_name.data}")
+            require_at(op, name in self._bound, f"@{name} is no binding of @{self.function.sym_name.data}")
         is_mutable = isinstance(storage, PlaceholderOp) and (storage.is_mutable or self._is_output(storage))
-        require_at(op, is_mutable or op.mutable is None, f"@{op.storage_name} cannot be mutable")
+        require_at(op, is_mutable or op.mutable is None, f"@{name} cannot be mutable")
         if not self._is_output(storage):
             self.written.add(op.result, region_of(op.result))
 
@@ -172,8 +175,8 @@ class FunctionCheck:
         require_at(weight, whole, f"some elements of output @{name} are never written")
 
     def _check_instruction(self, op: Instruction, moved: Writes) -> None:
-        for name, qualifier, value in op.named_uses():
-            self._check_use(op, f"@{qualifier.value} {name}", qualifier, value, moved)
+        for use in op.named_uses():
+            self._check_use(op, use, moved)
         _check_overlaps(op)
         if isinstance(op, DeallocOp):
             self.dead.add(op.buffer)
@@ -187,15 +190,19 @@ class FunctionCheck:
                 if isinstance(value.owner, WindowOp):
                     moved.append((root, value))
 
-    def _check_use(self, op: Operation, operand: str, qualifier: Qualifier, value: SSAValue, moved: Writes) -> None:
-        root = root_of(value)
-        require_at(op, root not in self.dead, f"{op.name} uses {operand} after its dealloc")
-        if isinstance(root.owner, WeightOp) and qualifier.writes:
-            require_at(op, root.owner.mutable is not None, f"{op.name} writes {operand}, which is constant")
-        if qualifier.reads and not (self.written.has(root, region_of(value)) or _is_behind(value, root, moved)):
-            if self.written.has_any(root):
-                require_at(op, False, f"{op.name} reads elements of {operand} that nothing has written")
-            require_at(op, False, f"{op.name} reads {operand} before anything writes it")
+    def _check_use(self, op: Operation, use: _Operand, moved: Writes) -> None:
+        name, qualifier, value = use
+        root, fault = root_of(value), ""
+        owner = root.owner
+        if root in self.dead:
+            fault = "uses {} after its dealloc"
+        elif qualifier.writes and isinstance(owner, WeightOp) and owner.mutable is None:
+            fault = "writes {}, which is constant"
+        elif qualifier.reads and not (self.written.has(root, region_of(value)) or _is_behind(value, root, moved)):
+            is_begun = self.written.has_any(root)
+            fault = "reads elements of {} that nothing has written" if is_begun else "reads {} before anything writes it"
+        if fault:
+            raise CheckFailed(op, f"{op.name} {fault.format(f'@{qualifier.value} {name}')}")
 
 
 def _steps_along_all(op: LoopOp, root: SSAValue, window: SSAValue) -> bool:
@@ -231,8 +238,11 @@ def _check_trips(op: LoopOp) -> None:
     require_at(op, moves, f"the {op.size_of_trips} trips of the loop are all the same: its windows do not move")
 
 
-_Use = tuple[int, tuple[str, Qualifier, SSAValue]]
-"""The number of an operand, its name, its qualifier and its buffer."""
+_Operand = tuple[str, Qualifier, SSAValue]
+"""The name of an operand, its qualifier and its buffer."""
+
+_Use = tuple[int, _Operand]
+"""The number of an operand, and what it is."""
 
 
 def _check_overlaps(op: Instruction) -> None:
