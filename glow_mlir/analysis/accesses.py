@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from itertools import islice
 from typing import cast
 
 from xdsl.dialects.builtin import MemRefType
@@ -119,6 +120,15 @@ class Accesses:
         """Like `meeting`, one after the other in any order: who needs few of many does not pay for all."""
         region = region_of(value)
         return (access for access in self.near(root_of(value), region) if regions_overlap(access.region, region))
+
+    def is_met(self, value: SSAValue, first: int, last: int, writes: bool = False) -> bool:
+        """Whether accesses at positions from `first` up to `last`, or writes alone, may touch elements of a buffer."""
+        accesses, region = self.to(root_of(value)), region_of(value)
+        begin = bisect_left(accesses, first, key=_position)
+        for access in islice(accesses, begin, bisect_right(accesses, last, begin, key=_position)):
+            if (access.writes or not writes) and regions_overlap(access.region, region):
+                return True
+        return False
 
     def near(self, root: SSAValue, region: Region) -> Iterable[Access]:
         """Accesses to an allocation or weight, all that may touch elements of a region among them, in any order."""

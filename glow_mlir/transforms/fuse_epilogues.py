@@ -90,10 +90,10 @@ class EpilogueFusion(Fusion):
     def _is_ready(self, producer: DerivedInstruction, value: SSAValue) -> bool:
         """Whether the stack could run where the producer does: its sources are there, its targets free."""
         first, last = self.accesses.positions[producer], self.accesses.positions[self.stack]
-        written = [a for source in self.stack.sources if source is not value for a in self.accesses.meeting(source)]
-        used = [a for target in self.stack.targets for a in self.accesses.meeting(target)]
-        hinders = [*(access for access in written if access.writes), *used]
-        return not any(first <= access.position < last for access in hinders)
+        return not (
+            any(self.accesses.is_met(v, first, last - 1, writes=True) for v in self.stack.sources if v is not value)
+            or any(self.accesses.is_met(target, first, last - 1) for target in self.stack.targets)
+        )
 
     def _may_wait(self, producer: DerivedInstruction) -> bool:
         """
@@ -101,10 +101,10 @@ class EpilogueFusion(Fusion):
         another of its results.
         """
         first, last = self.accesses.positions[producer], self.accesses.positions[self.stack]
-        read = [access for value in producer.inputs() for access in self.accesses.meeting(value)]
-        others = [access for value in producer.outputs()[1:] for access in self.accesses.meeting(value)]
-        hinders = [*(access for access in read if access.writes), *others]
-        return not any(first < access.position <= last for access in hinders)
+        return not (
+            any(self.accesses.is_met(value, first + 1, last, writes=True) for value in producer.inputs())
+            or any(self.accesses.is_met(value, first + 1, last) for value in producer.outputs()[1:])
+        )
 
     def _move_late(self, producer: DerivedInstruction, value: SSAValue) -> bool:
         """Like `_move`, with the producer in the place of the stack."""

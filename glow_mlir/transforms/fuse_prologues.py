@@ -53,11 +53,12 @@ class PrologueFusion(Fusion):
             return None
         (target,) = self.stack.targets
         root = root_of(target)
+        if not isinstance(root.owner, AllocOp) or not self.accesses.is_local(root):
+            return None
         meeting = self.accesses.meeting(target)
         writers = [access.op for access in meeting if access.writes]
         readers = [access.op for access in meeting if access.reads]
-        own = isinstance(root.owner, AllocOp) and self.accesses.is_local(root)
-        if not own or writers != [self.stack] or len(readers) != 1:
+        if writers != [self.stack] or len(readers) != 1:
             return None
         (consumer,) = readers
         if not isinstance(consumer, DerivedInstruction) or consumer.prologue is not None or not consumer.inputs():
@@ -74,8 +75,7 @@ class PrologueFusion(Fusion):
     def _is_unchanged(self, consumer: Instruction) -> bool:
         """Whether the sources of the stack are still the same where the consumer runs."""
         first, last = self.accesses.positions[self.stack], self.accesses.positions[consumer]
-        meeting = [access for source in self.stack.sources for access in self.accesses.meeting(source)]
-        return not any(access.writes and first <= access.position <= last for access in meeting)
+        return not any(self.accesses.is_met(source, first, last, writes=True) for source in self.stack.sources)
 
     def _is_whole(self, source: SSAValue, consumer: DerivedInstruction) -> bool:
         """Whether a source has an element of its own for each that the consumer reads, and of the same type."""
