@@ -64,9 +64,9 @@ def to_attribute(value: AttributeValue, wide: bool = False) -> Attribute:
     where f32 would round it.
     """
     if isinstance(value, int):
-        return _truth(bool(value)) if isinstance(value, bool) else _integer(int(value))
+        return _truth(bool(value)) if isinstance(value, bool) else integer_attribute(int(value), i64)
     if isinstance(value, float):
-        return FloatAttr(value, f64 if wide and not is_f32(value) else f32)
+        return float_attribute(value, f64 if wide and not is_f32(value) else f32)
     if isinstance(value, str):
         return StringAttr(value)
     if isinstance(value, Attribute):
@@ -78,20 +78,31 @@ def to_attribute(value: AttributeValue, wide: bool = False) -> Attribute:
     return _integers(tuple([int(cast("int", item)) for item in value]))
 
 
+def float_attribute(value: float, type_: Attribute) -> FloatAttr[Any]:
+    """The attribute of a float of that type, of which there is one for each number, zero and NaN."""
+    return _float(struct.pack("<d", value), type_)
+
+
+@lru_cache(MOST_KEPT)
+def _float(bits: bytes, type_: Attribute) -> FloatAttr[Any]:
+    (value,) = struct.unpack("<d", bits)
+    return FloatAttr(value, type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+@lru_cache(MOST_KEPT)
+def integer_attribute(value: int, type_: Attribute) -> IntegerAttr[Any]:
+    """The attribute of an integer of that type, of which there is one."""
+    return IntegerAttr(value, type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
 @cache
 def _truth(value: bool) -> Attribute:
     return IntegerAttr(int(value), i1)
 
 
 @lru_cache(MOST_KEPT)
-def _integer(value: int) -> Attribute:
-    """The attribute, of which there is one: xDSL takes longer to make it than to look for it."""
-    return IntegerAttr(value, i64)
-
-
-@lru_cache(MOST_KEPT)
 def _integers(values: tuple[int, ...]) -> Attribute:
-    """The attribute, of which there is one, as `_integer`."""
+    """The attribute, of which there is one: xDSL takes longer to make it than to look for it."""
     return DenseArrayBase.from_list(i64, values)
 
 

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32, f64, i1, i8, i32
+from xdsl.dialects.builtin import f32, f64, i1, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.dialects.arith import RemFOp
+from glow_mlir.dialects.attribute_syntax import float_attribute, integer_attribute
 from glow_mlir.dialects.element_types import (
     is_bool,
     is_float,
@@ -191,9 +192,9 @@ class ScalarBuilder:
         """The constant `value` as an `element`."""
         type_ = signless(element)
         if is_float(element):
-            attribute: Attribute = FloatAttr(float(value), type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
+            attribute: Attribute = float_attribute(float(value), type_)
         else:
-            attribute = IntegerAttr(_wrapped(int(value), type_), type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
+            attribute = integer_attribute(_wrapped(int(value), type_), type_)
         return self._result(arith.ConstantOp.create(properties={"value": attribute}, result_types=[type_]), element)
 
     def lift(self, value: Scalar | Number, like: Scalar) -> Scalar:

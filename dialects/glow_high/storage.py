@@ -65,6 +65,10 @@ from glow_mlir.errors import ModelError
 from glow_mlir.support.symbols import Size, symbols_of
 
 
+_FLAT = ArrayAttr[StringAttr](())
+"""What stands behind the name of a symbol that is in no other."""
+
+
 class StorageOp(IRDLOperation):
     """A named tensor that outlives a call: common form of constants and placeholders."""
 
@@ -81,6 +85,11 @@ class StorageOp(IRDLOperation):
         """Shape and element type of the storage."""
         assert isinstance(self.type, TensorType)
         return self.type
+
+    @property
+    def reference(self) -> SymbolRefAttr:
+        """Its name, as who uses it says it."""
+        return SymbolRefAttr(self.sym_name, _FLAT)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -464,7 +473,7 @@ class GetOp(IRDLOperation):
     @classmethod
     def of(cls, storage: StorageOp, location: LocationAttr | None = None) -> GetOp:
         """Read `storage`."""
-        properties: dict[str, Attribute] = {"symbol": SymbolRefAttr(storage.sym_name)}
+        properties: dict[str, Attribute] = {"symbol": storage.reference}
         if isinstance(storage, PlaceholderOp) and storage.is_mutable:
             properties["mutable"] = UnitAttr()
         return cls.create(properties=properties, result_types=[storage.tensor_type], location=location)

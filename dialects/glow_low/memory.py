@@ -311,7 +311,7 @@ class WeightOp(_Declaration):
     @classmethod
     def of(cls, storage: StorageOp, location: LocationAttr | None = None, strides: Shape | None = None) -> WeightOp:
         """Declare `storage`; with strides where it is laid out for another shape than its largest."""
-        properties: dict[str, Attribute] = {"symbol": SymbolRefAttr(storage.sym_name)}
+        properties: dict[str, Attribute] = {"symbol": storage.reference}
         if isinstance(storage, PlaceholderOp) and storage.is_mutable:
             properties["mutable"] = UnitAttr()
         type_ = storage.tensor_type

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, LocationAttr, StringAttr
@@ -22,6 +23,12 @@ from glow_mlir.dialects.sizes import static
 from glow_mlir.support.symbols import Size, Sizes
 
 PARALLEL = "parallel"
+
+
+@cache
+def _parallel(rank: int) -> ArrayAttr[StringAttr]:
+    """The kinds of so many dimensions."""
+    return ArrayAttr([StringAttr(PARALLEL)] * rank)
 
 
 @with_operand_accessors
@@ -72,7 +79,7 @@ class StackOp(Instruction):
             operands=[*targets, *sources],
             properties={
                 "maps": maps_attribute(maps),
-                "iterators": ArrayAttr([StringAttr(PARALLEL)] * rank),
+                "iterators": _parallel(rank),
                 "operandSegmentSizes": to_segments([len(targets), len(sources)]),
             },
             regions=[body],
@@ -115,7 +122,8 @@ class StackOp(Instruction):
 
     def verify_(self) -> None:
         for kind in self.iterators:
-            require(kind == StringAttr(PARALLEL), f"an iterator of a stack is '{PARALLEL}', not {kind}")
+            is_parallel = isinstance(kind, StringAttr) and kind.data == PARALLEL
+            require(is_parallel, f"an iterator of a stack is '{PARALLEL}', not {kind}")
         rank = len(self.iterators)
         sizes = verify_maps(self.operands, self.affine_maps(), rank)
         require(sorted(sizes) == list(range(rank)), "some dimension of the index space has no operand")

@@ -83,6 +83,8 @@ class Segment:
                     self.needs[position] |= 1 << place[earlier]
                     self.after[place[earlier]].append(position)
         self._set_changes(program)
+        self._concerned = [self._others(position) for position in range(len(self.steps))]
+        self._costs: list[dict[int, tuple[int, int]]] = [{} for _ in self.steps]
         self.best: list[int] = []
         self.peak = -1
         for order in orders:
@@ -142,8 +144,22 @@ class Segment:
                 later[position] |= later[waiting] | 1 << waiting
         return earlier, later
 
+    def _others(self, position: int) -> int:
+        """The steps of which it matters whether they are done to what a step costs."""
+        others = 0
+        for change in (*self.opens[position], *self.closes[position]):
+            others |= change.others
+        return others
+
     def cost(self, position: int, done: int) -> tuple[int, int]:
         """What a step adds to the live bytes while it runs, and what is left of that behind it."""
+        known, done = self._costs[position], done & self._concerned[position]
+        found = known.get(done)
+        if found is None:
+            found = known[done] = self._cost(position, done)
+        return found
+
+    def _cost(self, position: int, done: int) -> tuple[int, int]:
         opened = closed = 0
         for size, others in self.opens[position]:
             if not others & done:

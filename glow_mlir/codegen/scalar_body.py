@@ -241,7 +241,7 @@ def clipping_of(block: Block) -> float | None:
 
 def can_emit(op: Operation) -> bool:
     """Whether an op of a scalar body can be emitted."""
-    return isinstance(op, arith.ConstantOp) or type(op) in EMITTERS or _math_name(op) in MATH
+    return type(op) is arith.ConstantOp or type(op) in EMITTERS or _math_name(op) in MATH
 
 
 def _math_name(op: Operation) -> str:

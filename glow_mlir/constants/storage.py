@@ -10,11 +10,12 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, LocationAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.constants.deferred import Deferred, Stored
 from glow_mlir.constants.weights import add_weights, deferred_weights, is_large, weights
+from glow_mlir.dialects.attribute_syntax import float_attribute, integer_attribute
 from glow_mlir.dialects.element_types import element_type, is_narrow_float, numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ConstantOp, ContentOp, FunctionOp, GetOp, SplatOp, StorageOp
 from glow_mlir.dialects.glow_low.memory import WeightOp
@@ -222,8 +223,8 @@ def constant_op(
 def scalar_attribute(value: float | np.generic, element: Attribute) -> Attribute:
     """The attribute of one element of that type."""
     if is_narrow_float(element):
-        return FloatAttr(float(value), element)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return float_attribute(float(value), element)
     number_ = value.item() if isinstance(value, np.generic) else value
     if isinstance(number_, float):
-        return FloatAttr(number_, element)  # pyright: ignore[reportArgumentType, reportCallIssue]
-    return IntegerAttr(int(number_), element)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return float_attribute(number_, element)
+    return integer_attribute(int(number_), element)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
+from typing import Any
 
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation
@@ -280,5 +281,12 @@ class Emission:
 
 def tiled(kernel: Kernel) -> TiledKernel:
     """The kernel that runs another one tile by tile."""
-    kept = {name: getattr(kernel, name) for name in ("operators", "passes", "STRICT", "LEAN", "SUMMING", "ONLY_PACKED")}
-    return type(f"Tiled{type(kernel).__name__}", (TiledKernel,), {"name": kernel.name + SUFFIX, **kept})(kernel)
+    names = ("operators", "passes", "STRICT", "LEAN", "SUMMING", "ONLY_PACKED")
+    kept = tuple((name, getattr(kernel, name)) for name in names)
+    return _tiled_kind(type(kernel).__name__, kernel.name + SUFFIX, kept)(kernel)
+
+
+@cache
+def _tiled_kind(kind: str, name: str, kept: tuple[tuple[str, Any], ...]) -> type[TiledKernel]:
+    """The class of a kernel that runs one of a kind tile by tile, and has some of its constants."""
+    return type(f"Tiled{kind}", (TiledKernel,), {"name": name, **dict(kept)})
