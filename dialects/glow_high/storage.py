@@ -62,11 +62,18 @@ from glow_mlir.dialects.shapes import require, sizes_of, tensor, verify_storable
 from glow_mlir.dialects.symbol_binding import verify_bound
 from glow_mlir.dialects.target import Target, TargetAttr
 from glow_mlir.errors import ModelError
+from glow_mlir.support.identity import kept_by_identity
 from glow_mlir.support.symbols import Size, symbols_of
 
 
 _FLAT = ArrayAttr[StringAttr](())
 """What stands behind the name of a symbol that is in no other."""
+
+
+@kept_by_identity
+def _reference(name: StringAttr) -> SymbolRefAttr:
+    """A name as who uses it says it."""
+    return SymbolRefAttr(name, _FLAT)
 
 
 class StorageOp(IRDLOperation):
@@ -89,7 +96,7 @@ class StorageOp(IRDLOperation):
     @property
     def reference(self) -> SymbolRefAttr:
         """Its name, as who uses it says it."""
-        return SymbolRefAttr(self.sym_name, _FLAT)
+        return _reference(self.sym_name)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

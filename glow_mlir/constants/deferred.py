@@ -182,6 +182,9 @@ class Stored(Deferred):
     def contents(self) -> Iterator[memoryview]:
         """The bytes of the elements in their order, in parts; lets go of the memory of files behind them."""
         whole = Stored(np.ascontiguousarray(self._array).reshape(-1).view(np.uint8))
+        if self.nbytes <= BLOCK_BYTES:  # To let go of so few bytes takes longer than to read them.
+            yield whole.array().data
+            return
         for begin, end in whole.spans(0):
             yield whole.part(0, begin, end).data
         self.forget()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Generic, TypeVar
 
@@ -38,6 +38,10 @@ def form_of(op: Operation, storage: Storage | None = None) -> Form:
     return tuple(found)
 
 
+State = tuple[Operation, Sequence[SSAValue], Sequence[Attribute], Sequence[Region], Mapping[str, Attribute]]
+"""What an operation is made of, as it was; none of it is changed in place."""
+
+
 class ByForm(Generic[Answer]):
     """What is known of operations by their forms, for one target at a time."""
 
@@ -61,14 +65,14 @@ class Latest(Generic[Answer]):
     """What was found of the operation that was asked about last; several questions about one are asked in a row."""
 
     def __init__(self) -> None:
-        self._found: tuple[Operation, Form, Answer] | None = None
+        self._found: tuple[State, Answer] | None = None
 
     def of(self, op: Operation, find: Callable[[], Answer]) -> Answer:
-        """What `find` says of an operation, or said when it was asked last, of the same one in the same form."""
-        form = form_of(op)
-        if self._found is None or self._found[0] is not op or self._found[1] != form:
-            self._found = op, form, find()
-        return self._found[2]
+        """What `find` says of an operation, or said when it was asked last, of the same one in the same state."""
+        state = op, tuple(op.operands), tuple(op.operand_types), op.regions, dict(op.properties)
+        if self._found is None or self._found[0] != state:
+            self._found = state, find()
+        return self._found[1]
 
 
 def _content(root: SSAValue, weight: WeightOp, storage: Storage) -> Hashable:
