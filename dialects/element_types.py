@@ -8,7 +8,7 @@ well, which `product_types` tells.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -88,12 +88,12 @@ FLOATS = frozenset((Float64Type, Float32Type, Float16Type, BFloat16Type))
 
 def storage_of(element: Attribute) -> Attribute:
     """The type in which memory holds an element: the integer of a quantized one, else its own."""
-    return cast("UniformQuantizedType", element).storage if type(element) is UniformQuantizedType else element
+    return element.storage if type(element) is UniformQuantizedType else element
 
 
 def expressed_of(element: Attribute) -> Attribute:
     """The type of the numbers that elements stand for: the float of a quantized one, else its own."""
-    return cast("UniformQuantizedType", element).expressed if type(element) is UniformQuantizedType else element
+    return element.expressed if type(element) is UniformQuantizedType else element
 
 
 def is_storable(element: Attribute) -> bool:
@@ -116,7 +116,7 @@ def element_type(dtype: np.dtype) -> Attribute:
 
 
 def _integer_type(element: Attribute) -> IntegerType[int, Signedness] | None:
-    return cast("IntegerType[int, Signedness]", element) if type(element) is IntegerType else None
+    return element if type(element) is IntegerType else None
 
 
 @kept_by_identity

@@ -51,7 +51,9 @@ class ProductSignature:
         first, second = element_of(left), element_of(right)
         signature = ProductSignature.of_elements(first, second)
         if to is not None:
-            require(to == signature.accumulator, "a product of {} is one of {}, not of {}", first, signature.accumulator, to)
+            require(
+                to == signature.accumulator, "a product of {} is one of {}, not of {}", first, signature.accumulator, to
+            )
             signature = replace(signature, output=to)
         if bias is not None:
             added = element_of(bias)

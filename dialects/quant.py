@@ -136,7 +136,11 @@ class UniformQuantizedType(ParametrizedAttribute, TypeAttribute):
 
 @cache
 def _quantized(
-    storage: IntegerType, expressed: Attribute, parameters: Sequence[tuple[float, int]], axis: int, bounds: tuple[int, int]
+    storage: IntegerType,
+    expressed: Attribute,
+    parameters: Sequence[tuple[float, int]],
+    axis: int,
+    bounds: tuple[int, int],
 ) -> UniformQuantizedType:
     """The type, of which there is one: xDSL takes 0.1 ms to make it."""
     return UniformQuantizedType(

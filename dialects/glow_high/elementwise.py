@@ -18,7 +18,7 @@ from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import Shape, broadcast, element_of, rank_of, require, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import Shape, broadcast, element_of, rank_of, shape_of, sizes_of, tensor
 from glow_mlir.support.symbols import Size
 
 

@@ -174,7 +174,9 @@ class StorageCastOp(Elementwise):
 
     def check_elements(self) -> Attribute:
         source = element_of(self.input)
-        require(storage_of(self.to) == storage_of(source), "{} and {} are stored in different integers", source, self.to)
+        require(
+            storage_of(self.to) == storage_of(source), "{} and {} are stored in different integers", source, self.to
+        )
         return self.to
 
     def scalar(self, b: ScalarBuilder, x: Scalar) -> Scalar:

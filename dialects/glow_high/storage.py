@@ -65,7 +65,6 @@ from glow_mlir.errors import ModelError
 from glow_mlir.support.identity import kept_by_identity
 from glow_mlir.support.symbols import Size, symbols_of
 
-
 _FLAT = ArrayAttr[StringAttr](())
 """What stands behind the name of a symbol that is in no other."""
 

@@ -49,12 +49,12 @@ from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp, Stor
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, QualifiedOp, Qualifier
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.shapes import (
+    NOTHING,
     Shape,
     element_of,
     encoded,
     has_static_shape,
     largest_shape,
-    NOTHING,
     rank_of,
     require,
     sizes_of,
@@ -117,7 +117,7 @@ def _offset(type_: Attribute) -> int:
 
 def has_unit_stride(value: SSAValue) -> bool:
     """Whether elements along the last axis follow each other; always for tensors."""
-    strides = _layout_strides(value.type) if isinstance(value.type, MemRefType) else None
+    strides = _layout_strides(type_of(value)) if isinstance(value.type, MemRefType) else None
     return strides is None or sizes_of(value)[-1] == 1 or strides[-1] == 1
 
 

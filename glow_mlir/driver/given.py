@@ -108,4 +108,6 @@ def check_constants(module: ModuleOp) -> None:
             raise ModelError(f"weights {digest} are not loaded", file=place_of(op), hint=hint)
         dtype, shape = numpy_dtype(op.tensor_type.element_type), shape_of(op.tensor_type)
         if reason := type_fault(digest, known.weights, dtype, shape):
-            raise ModelError(reason, file=place_of(op), hint="the weights belong to another module, or the type was changed")
+            raise ModelError(
+                reason, file=place_of(op), hint="the weights belong to another module, or the type was changed"
+            )

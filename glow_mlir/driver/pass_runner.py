@@ -43,9 +43,7 @@ class PassRunner:
         for item in passes:
             run.apply(item)
 
-    def begin(
-        self, module: ModuleOp, *, is_checked: bool, again: Callable[[], ModuleOp] | None = None
-    ) -> PassRun:
+    def begin(self, module: ModuleOp, *, is_checked: bool, again: Callable[[], ModuleOp] | None = None) -> PassRun:
         """
         Passes that are to run on a module, one by one.
 

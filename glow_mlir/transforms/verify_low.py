@@ -200,7 +200,9 @@ class FunctionCheck:
             fault = "writes {}, which is constant"
         elif qualifier.reads and not (self.written.has(root, region_of(value)) or _is_behind(value, root, moved)):
             is_begun = self.written.has_any(root)
-            fault = "reads elements of {} that nothing has written" if is_begun else "reads {} before anything writes it"
+            fault = (
+                "reads elements of {} that nothing has written" if is_begun else "reads {} before anything writes it"
+            )
         if fault:
             raise CheckFailed(op, f"{op.name} {fault.format(f'@{qualifier.value} {name}')}")
 

@@ -254,9 +254,7 @@ class CpuBackend(Backend):
         found = self._first(op, storage, target)
         return None if found is None else found.kernel
 
-    def _first(
-        self, op: Operation, storage: Storage, target: Target, by_lines: bool = False
-    ) -> Candidate | None:
+    def _first(self, op: Operation, storage: Storage, target: Target, by_lines: bool = False) -> Candidate | None:
         """The first of the `candidates`."""
         ways = self._by_lines if by_lines else self._ways
         return ways.once(op, lambda: next(self.candidates(op, storage, target, by_lines), None), storage, target)
