@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import cached_property
 from typing import cast
 
@@ -22,7 +22,7 @@ from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.shapes import shape_of, sizes_of, tensor
 from glow_mlir.support.dtypes import is_float_dtype
-from glow_mlir.support.identity import is_kind
+from glow_mlir.support.identity import is_kind, number_of
 
 
 def constant_array(op: ContentOp) -> np.ndarray:
@@ -82,11 +82,14 @@ does it; none for a constant.
 """
 
 
-def _value_key(op: ConstantOp) -> tuple[Attribute, Attribute]:
-    """What constants of one value and type have in common."""
-    value = op.weights if op.weights is not None else op.value
+ValueKey = tuple[Hashable, int]
+"""What constants of one value and type have in common."""
+
+
+def _value_key(op: ConstantOp) -> ValueKey:
+    value = op.value if op.weights is None else op.weights.data
     assert value is not None
-    return value, op.tensor_type
+    return value, number_of(op.tensor_type)
 
 
 def _numbered(stem: str) -> Iterator[str]:
@@ -122,9 +125,9 @@ class Storage:
             op = op.next_op
 
     @cached_property
-    def _by_value(self) -> dict[tuple[Attribute, Attribute], ConstantOp]:
+    def _by_value(self) -> dict[ValueKey, ConstantOp]:
         """The first constant of each value and type; most passes add none, and never ask."""
-        found: dict[tuple[Attribute, Attribute], ConstantOp] = {}
+        found: dict[ValueKey, ConstantOp] = {}
         for op in self._ops():
             if isinstance(op, ConstantOp):
                 found.setdefault(_value_key(op), op)
@@ -177,10 +180,11 @@ class Storage:
             op = ConstantOp.inline(name, type_, array.reshape(-1).tolist(), location)
         else:
             op = ConstantOp.stored(name, type_, add_weights(array), location)
-        known = self._by_value.get(_value_key(op))
+        key = _value_key(op)
+        known = self._by_value.get(key)
         if known is not None and known.parent is self.module.body.block:
             return known
-        self._by_value[_value_key(op)] = op
+        self._by_value[key] = op
         self.add(op)
         return op
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from itertools import count
 from typing import Generic, TypeVar
 
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -13,7 +12,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.memory import WeightOp, root_of
 from glow_mlir.dialects.target import Target
-from glow_mlir.support.identity import MOST_KEPT, kept_by_identity
+from glow_mlir.support.identity import number_of
 
 Answer = TypeVar("Answer")
 
@@ -33,7 +32,7 @@ def form_of(op: Operation, storage: Storage | None = None) -> Form:
         root = root_of(value)
         found.append(roots.setdefault(root, len(roots)))
         if isinstance(root.owner, WeightOp):
-            found += (_number(root.type), storage and _content(root, root.owner, storage))
+            found += (number_of(root.type), storage and _content(root, root.owner, storage))
     _append(op, {}, found)
     return tuple(found)
 
@@ -85,9 +84,9 @@ def _append(op: Operation, values: dict[SSAValue, int], found: list[Hashable]) -
     """Append to what is `found` of an operation what it says itself; `values` are numbered as they are met."""
     found += (len(op.operands), len(op.regions))
     for name, attribute in op.properties.items():
-        found += (name, _number(attribute))
+        found += (name, number_of(attribute))
     for value in op.operands:
-        found += (values.setdefault(value, len(values)), _number(value.type))
+        found += (values.setdefault(value, len(values)), number_of(value.type))
     _append_values(op.results, values, found)
     for region in op.regions:
         _append_region(region, values, found)
@@ -106,16 +105,4 @@ def _append_region(region: Region, values: dict[SSAValue, int], found: list[Hash
 def _append_values(defined: Iterable[SSAValue], values: dict[SSAValue, int], found: list[Hashable]) -> None:
     for value in defined:
         values[value] = len(values)
-        found.append(_number(value.type))
-
-
-_NUMBERS: dict[Attribute, int] = {}
-_FURTHER = count()
-
-
-@kept_by_identity
-def _number(attribute: Attribute) -> int:
-    """A number that equal attributes have in common."""
-    if len(_NUMBERS) >= MOST_KEPT:
-        _NUMBERS.clear()  # Numbers are never given again: what is remembered of forms is found less often.
-    return _NUMBERS.setdefault(attribute, next(_FURTHER))
+        found.append(number_of(value.type))

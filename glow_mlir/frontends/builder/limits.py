@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.shapes import MOST_AXES, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import UnsupportedError
+from glow_mlir.support.identity import kept_by_identity
 
 MOST_ELEMENTS = 1 << 40
 """Elements of a value at most: no memory has room for more, and numbers of bytes stay far below the limits of types."""
@@ -22,12 +23,18 @@ MOST_OPERATORS = 1 << 20
 def check_results(op: Operation) -> None:
     """Raise `UnsupportedError` for results of sizes that may be negative, and what `check_shape` raises."""
     for result in op.results:
-        sizes = sizes_of(result)
-        for size in sizes:
-            if not isinstance(size, int) and smallest(size) < 0:
-                hint = "give bounds for which it is not, or sizes"
-                raise UnsupportedError(f"the size {size} may be negative", hint=hint)
-        check_shape([largest(size) for size in sizes])
+        _check_type(result.type)
+
+
+@kept_by_identity
+def _check_type(type_: Attribute) -> None:
+    """Raise what `check_results` raises for results of a type."""
+    sizes = sizes_of(type_)
+    for size in sizes:
+        if not isinstance(size, int) and smallest(size) < 0:
+            hint = "give bounds for which it is not, or sizes"
+            raise UnsupportedError(f"the size {size} may be negative", hint=hint)
+    check_shape([largest(size) for size in sizes])
 
 
 def check_shape(shape: Sequence[int]) -> None:
