@@ -164,6 +164,7 @@ CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((1, 5, 8, 9, 4), (6, 2, 3, 3, 4), {}),  # Three axes.
     ((1, 40, 6), (11, 3, 6), {}),
     ((1, 6, 6, 64), (192, 3, 3, 64), {}),  # Winograd, few tiles: panels.
+    ((1, 6, 6, 64), (16, 3, 3, 64), {}),  # Winograd, few tiles and filters.
     ((1, 50, 50, 32), (32, 3, 3, 32), {}),  # Winograd, many tiles.
     ((3, 18, 18, 16), (16, 3, 3, 16), {}),
 ]
