@@ -24,6 +24,7 @@ from glow_mlir.runtime.signature import Signature
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.runtime.specializations import Assumptions, Loaded, SpecializationLimits, Specializations
 from glow_mlir.support.cancellation import Cancellation, current_cancellation
+from glow_mlir.support.collector import collected_soon
 from glow_mlir.support.symbols import Dimension, told_by
 from glow_mlir.support.watchdog import time_limited
 
@@ -292,7 +293,7 @@ class ModelCompiler:
         Raises `TimeLimitError` where that takes too long.
         """
         own = Cancellation(current_cancellation())
-        with time_limited(own, self._time_limit, "compilation", "compile_time_limit"):
+        with collected_soon(), time_limited(own, self._time_limit, "compilation", "compile_time_limit"):
             return self._compiled_in_time(model, assumptions, room)
 
     def _compiled_in_time(

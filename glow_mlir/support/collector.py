@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from itertools import count
+
+DELAY = 0.25
+"""Seconds behind a compilation in which first calls go undisturbed."""
 
 
 @contextmanager
@@ -19,7 +25,77 @@ def without_collector() -> Generator[None]:
         yield
         return
     gc.disable()
+    _GARBAGE.is_paused = True
     try:
         yield
     finally:
+        _GARBAGE.is_paused = False
         gc.enable()
+
+
+class _Garbage:
+    """The garbage of compilations, and what was there before: set aside (`gc.freeze`) until that is collected."""
+
+    def __init__(self) -> None:
+        self.is_paused = False
+        """Whether the collector is off because `without_collector` says so."""
+        self.forget()
+
+    def forget(self) -> None:
+        """Know of no compilation: in a child of `os.fork`, the threads of all others are gone."""
+        self._lock = threading.Lock()
+        self._running = 0
+        self._numbers = count(1)
+        self._last = 0
+        """The number of the compilation that began last."""
+        self._frozen = 0
+        """How many objects are set aside; 0 where none are, or somebody else has done that, or wants no collector."""
+
+    def begin(self) -> None:
+        """Note that a compilation begins."""
+        with self._lock:
+            self._running += 1
+            self._last = next(self._numbers)
+            if not self._frozen and not gc.get_freeze_count() and (gc.isenabled() or self.is_paused):
+                gc.freeze()
+                self._frozen = gc.get_freeze_count()
+
+    def end(self) -> None:
+        """Note that a compilation has ended, and collect a little later."""
+        with self._lock:
+            self._running -= 1
+            if self._frozen and not self._running:
+                timer = threading.Timer(DELAY, self._collect, (self._last,))
+                timer.name, timer.daemon = "glow-garbage", True
+                timer.start()
+
+    def _collect(self, last: int) -> None:
+        """Collect behind the last compilation, unless somebody else has set objects aside meanwhile."""
+        with self._lock:
+            if self._running or self._last != last:
+                return
+            is_ours, self._frozen = gc.get_freeze_count() <= self._frozen, 0
+        if is_ours:
+            gc.collect()
+            gc.unfreeze()
+
+
+_GARBAGE = _Garbage()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_GARBAGE.forget)
+
+
+@contextmanager
+def collected_soon() -> Generator[None]:
+    """
+    Collect the cyclic garbage that a compilation leaves soon behind it, in a thread; also a decorator.
+
+    Else some later call would wait for that, or the end of the process. The collector walks over nothing that was there
+    before, which may be much. Where a process has no collector, or has set objects aside itself, nothing is done.
+    """
+    _GARBAGE.begin()
+    try:
+        yield
+    finally:
+        _GARBAGE.end()
