@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Range
+from glow_mlir.support.dataclass import dataclass
 
 MOST_COST = 1 << 47
 """No cost is larger: sums and products of a few fit into 64 bits where they are compared with bytes."""

@@ -10,7 +10,6 @@ y = e / reduce_sum(e, "j")
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -19,6 +18,7 @@ from xdsl.ir import Attribute
 
 from glow_mlir.dialects.element_types import element_type, is_bool, is_float, is_unsigned, number_width
 from glow_mlir.errors import OptionError
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
 
 Number = int | float

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Block
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
@@ -14,6 +13,7 @@ from glow_mlir.dialects.expressions import Tensor, cast
 from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.stages import RowType
 from glow_mlir.dialects.staging import Staging, parallel_dimensions
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, Sizes
 
 PARALLEL, ROW, REDUCTION = "parallel", "row", "reduction"

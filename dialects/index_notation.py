@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glow_mlir.errors import OptionError
+from glow_mlir.support.dataclass import dataclass
 
 ELLIPSIS = "..."
 """Any number of leading axes."""

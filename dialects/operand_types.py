@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self, cast
 
 from typing_extensions import TypeVar
@@ -23,6 +23,7 @@ from glow_mlir.dialects.element_types import (
     ui8,
 )
 from glow_mlir.dialects.shapes import MOST_AXES, element_of, rank_of
+from glow_mlir.support.dataclass import dataclass
 
 
 def _is_index(element: Attribute) -> bool:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 
 from glow_mlir.errors import GlowError, PackageError
+from glow_mlir.support.dataclass import dataclass
 
 GROUP = "glow_mlir.operators"
 """The group of entry points by which other distributions offer operators and backends."""

@@ -7,7 +7,7 @@ here, once for all operators.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from xdsl.dialects.builtin import f32, i32
@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, SSAValue
 from glow_mlir.dialects.element_types import byte_width, is_float, is_integer, storage_of
 from glow_mlir.dialects.quant import is_per_axis
 from glow_mlir.dialects.shapes import element_of, require
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ interpreter evaluates the ops on whole arrays, and the CPU backend in vector reg
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import f32, f64, i1, i8, i32
@@ -28,6 +27,7 @@ from glow_mlir.dialects.element_types import (
     signless,
     ui8,
 )
+from glow_mlir.support.dataclass import dataclass
 
 Number = int | float
 

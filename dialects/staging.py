@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from xdsl.dialects import math as math_dialect
@@ -22,6 +22,7 @@ from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.expressions import Number, Tensor
 from glow_mlir.dialects.scalar_builder import FALLING, UNARY_MATH, Scalar, ScalarBuilder
 from glow_mlir.dialects.stages import RowType, StageOp, YieldOp
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
 CHEAP = frozenset({"abs", "ceil", "floor", "round_even", "trunc", "sqrt"})

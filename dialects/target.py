@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Declared, declared
 from glow_mlir.options.machine import Linking, Machine
 from glow_mlir.options.policy import Limits, Policy
+from glow_mlir.support.dataclass import dataclass
 
 _FAMILIES: Mapping[str, str] = {
     "x86_64": "x86",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr
@@ -12,6 +11,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.properties import ints, text
 from glow_mlir.dialects.shapes import Shape, require, shape_of, sizes_of
 from glow_mlir.dialects.sizes import smallest
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, Sizes
 
 SizeT = TypeVar("SizeT", int, Size)

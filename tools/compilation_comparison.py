@@ -7,7 +7,7 @@ import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,7 @@ from glow_mlir.ir.traversal import operations
 from glow_mlir.pictures.page import Row
 from glow_mlir.runtime.code_sizes import sizes_in_words
 from glow_mlir.runtime.machine_code import MachineCode
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.tools.command_line import spelled
 from glow_mlir.tools.latency import Budget
 from glow_mlir.tools.run_arguments import parse_arguments

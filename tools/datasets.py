@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 from glow_mlir.errors import InputError
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.activity import warn
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.tools.images import Image, Normalization
 from glow_mlir.tools.run_inputs import read_npy, read_npz
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glow_mlir.errors import GlowError
+from glow_mlir.support.dataclass import dataclass
 
 Diagnostic = tuple[str, GlowError]
 """A severity, `error`, `warning` or `note`, and what is told."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from glow_mlir.errors import InputError
+from glow_mlir.support.dataclass import dataclass
 
 MODES: dict[str, tuple[float, float]] = {
     "0to1": (1 / 255, 0.0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from glow_mlir.api.model_session import ModelSession
 from glow_mlir.api.models import import_any
 from glow_mlir.dialects.packages import REFERENCE_BACKEND
 from glow_mlir.errors import OptionError
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import is_float_dtype
 from glow_mlir.tools.tables import Alignment, print_table
 

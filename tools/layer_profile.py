@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ import numpy as np
 from glow_mlir.runtime.artifact import ProfiledStep
 from glow_mlir.runtime.machine_code import MachineEntry
 from glow_mlir.runtime.trace import CALLER, Event, lead
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.tools.latency import Budget, Measurement, measure
 from glow_mlir.tools.tables import Alignment, print_table
 

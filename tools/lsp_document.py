@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from xdsl.context import Context
@@ -16,6 +15,7 @@ from glow_mlir.errors import GlowError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.locations import place_of
 from glow_mlir.ir.text import parse_unverified, verify_module
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.tools.command_line import diagnostics, message
 from glow_mlir.tools.lsp_documentation import (
     attribute_names,

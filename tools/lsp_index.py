@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.tools.split_input import spans
 
 _TOKEN = re.compile(

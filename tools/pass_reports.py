@@ -6,7 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.driver.pass_counts import PassCount, PassCounts
 from glow_mlir.driver.pipelines import PassObserver
 from glow_mlir.ir.text import make_folder, module_text, write_text
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.import_clock import ImportClock
 
 _RULE = "===" + "-" * 73 + "==="

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -19,6 +19,7 @@ from glow_mlir.pictures.dot import dot
 from glow_mlir.pictures.graph import ENTRY, Graph, graph_of
 from glow_mlir.pictures.memory import Memory, memory_of
 from glow_mlir.pictures.page import Page, Shown, StepTime
+from glow_mlir.support.dataclass import dataclass
 
 DEFAULT_STAGE = "optimized"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from glow_mlir.quantization.histogram import Histogram
 from glow_mlir.quantization.noise import signal_to_noise
 from glow_mlir.quantization.observed import observed_values
 from glow_mlir.quantization.profile import read_profile
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.tools.latency import Budget
 from glow_mlir.tools.layer_profile import profiled_runs
 from glow_mlir.tools.tables import Alignment, print_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from argparse import Namespace
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.activity import warn
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import BFLOAT16, NARROW_INTEGERS, POWERS_OF_TWO, is_float_dtype, named_dtype
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.tools.images import Image, Normalization

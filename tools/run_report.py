@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from glow_mlir.driver.compile_times import CompileTimes
 from glow_mlir.ir.text import write_text
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.files import replaced
 from glow_mlir.tools.tables import Alignment, print_table
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.context import Context
 
 from glow_mlir.ir.context import new_context
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.tools.lsp_documentation import defines_symbol
 from glow_mlir.tools.lsp_index import Definition, Index, Token, indexes, key
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from glow_mlir.pictures.charts import Dot, document, paragraph, scatter, table
 from glow_mlir.quantization.noise import decibels
 from glow_mlir.quantization.search import Loss, Point, PrecisionSearch
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.tools.tables import Alignment, print_table
 
 COLUMNS: dict[str, Alignment] = {

@@ -6,7 +6,6 @@ import json
 import re
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.driver.pipelines import SELECT, STACKED, Pipeline, Stage, configured
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.text import make_folder, write_text
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.files import replaced
 from glow_mlir.tools.run_report import statistics
 from glow_mlir.transforms.instrument_debug import PREFIX

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
+from glow_mlir.support.dataclass import dataclass
 
 
 def relu(b: ScalarBuilder, x: Scalar) -> Scalar:

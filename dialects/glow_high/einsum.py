@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -14,6 +13,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.properties import text, text_prop
 from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, require, sizes_of, tensor
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, Sizes
 
 Labels = tuple[str, ...]

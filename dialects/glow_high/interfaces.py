@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.shapes import Shape, rank_of, size_of
+from glow_mlir.support.dataclass import dataclass
 
 
 class OnCodes(Enum):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from glow_mlir.dialects.shapes import Shape
+from glow_mlir.support.dataclass import dataclass
 
 Factor = tuple[int, bool]
 """A size, and whether elements that differ along it may be of different samples."""

@@ -9,7 +9,7 @@ their names, as in tests of passes, it is written with arguments, `@main(%x: ten
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ArrayAttr, MemRefType, NoneAttr, StringAttr, TensorType
@@ -18,6 +18,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from glow_mlir.dialects.sizes import SizesAttr
+from glow_mlir.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from glow_mlir.dialects.glow_high.storage import FunctionOp

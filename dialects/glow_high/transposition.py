@@ -7,7 +7,7 @@ How operators act on transposed operands: on the origins, under other properties
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from xdsl.ir import Attribute
@@ -15,6 +15,7 @@ from xdsl.ir import Attribute
 from glow_mlir.dialects.attribute_syntax import AttributeValue, to_attribute
 from glow_mlir.dialects.properties import integer, sizes
 from glow_mlir.dialects.shapes import Shape, normalize_axis, rank_of
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ Each further operand has an affine map from the index space, so that broadcasts 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
@@ -19,6 +18,7 @@ from glow_mlir.dialects.element_types import is_storable, signless
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.scalar_builder import is_scalar_op
 from glow_mlir.dialects.shapes import element_of, require, sizes_of
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 

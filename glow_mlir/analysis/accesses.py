@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, cached_property
 from itertools import islice
 from typing import cast
@@ -28,6 +28,7 @@ from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, We
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import rank_of
 from glow_mlir.ir.traversal import own_operations, subtree
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(eq=False)

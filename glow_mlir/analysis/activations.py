@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator
@@ -30,6 +30,7 @@ from glow_mlir.dialects.scalar_body import is_elementwise
 from glow_mlir.dialects.shapes import bytes_of, element_of
 from glow_mlir.dialects.symbol_binding import SymbolBinding, used_symbols
 from glow_mlir.ir.traversal import own_operations, subtree
+from glow_mlir.support.dataclass import dataclass
 
 
 def program_of(block: Block) -> Program:

@@ -10,7 +10,8 @@ Between two stages there is a buffer of the lines that the next block still need
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import accumulate
 
 from xdsl.ir import Operation
@@ -13,6 +12,7 @@ from xdsl.ir import Operation
 from glow_mlir.analysis.accesses import each_user
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, WeightOp, byte_size
 from glow_mlir.ir.traversal import Span, own_operations, spans, within
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heappop, heappush, nsmallest
 from typing import NamedTuple
 
 from glow_mlir.analysis.program import Program
+from glow_mlir.support.dataclass import dataclass
 
 EXACT_WORK = 30_000
 """Transitions that the exact search of one segment may try."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
+
+from glow_mlir.support.dataclass import dataclass
 
 Order = list[int]
 """Steps by number, each after those that it needs."""

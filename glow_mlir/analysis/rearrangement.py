@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glow_mlir.dialects.shapes import Shape
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

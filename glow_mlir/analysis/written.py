@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
 import numpy as np
@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.analysis.regions import Region, region_covers, region_of
 from glow_mlir.dialects.glow_low.memory import extent_of, has_default_layout
+from glow_mlir.support.dataclass import dataclass
 
 MOST_COMPARED = 64
 """How many regions a read is compared with, the last ones, before the elements are looked at."""

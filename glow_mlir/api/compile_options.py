@@ -15,6 +15,7 @@ from glow_mlir.options.policy import Limits, Policy
 from glow_mlir.runtime.pool import usable_cores
 from glow_mlir.runtime.pool_layout import MOST_THREADS
 from glow_mlir.support.arguments import plain_numbers, whole_number
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.kinds import Kind, has, lists, made_by
 from glow_mlir.support.symbols import Dimension
 

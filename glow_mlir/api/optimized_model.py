@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.model_identity import files_of
 from glow_mlir.api.models import import_any
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

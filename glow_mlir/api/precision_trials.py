@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from glob import escape
 from pathlib import Path
@@ -40,6 +40,7 @@ from glow_mlir.runtime.json_cache import JsonCache
 from glow_mlir.runtime.race import race
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.sources import source_stamp
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import is_float_dtype
 from glow_mlir.transforms.fold_quantization import Product
 from glow_mlir.transforms.quantization_plan import Plan, data_operands

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from glow_mlir.api.model_identity import is_ir
 from glow_mlir.errors import OptionError
+from glow_mlir.support.dataclass import dataclass
 
 
 class Reopened(Protocol):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from glow_mlir.api.compile_options import TARGET_KEYWORDS, CompileOptions
 from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Declared, Options, declared, option
 from glow_mlir.runtime.specializations import SpecializationLimits
 from glow_mlir.support.arguments import seconds
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.kinds import SECONDS, Kind, check_kinds, made_by
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeGuard, cast
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
@@ -36,6 +36,7 @@ from glow_mlir.ir.traversal import own_operations
 from glow_mlir.pictures.memory import function_memory
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.bundle import ENTRY_SUFFIX
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ Each checks what it is given, and is small: an entry itself is called as a sessi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from xdsl.dialects.builtin import BytesAttr, ModuleOp
@@ -34,6 +34,7 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.errors import CompilerBugError
 from glow_mlir.runtime.artifact import WRONG_VECTORS, Entry, Manifest
 from glow_mlir.runtime.bundle import SEAL_BYTES, SEAL_VERSION
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.symbols import symbols_of
 from glow_mlir.transforms.allocate import ALIGNMENT

@@ -6,7 +6,6 @@ import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from glow_mlir.bundle.shared_types import TYPES
 from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.artifact import Binding, Entry, Manifest
 from glow_mlir.runtime.bundle import ABI, ENTRY_SUFFIX, SEAL_BYTES
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.allocate import rounded
 
 BindingKey = tuple[str, str, str]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from glow_mlir.bundle.archive import archive
 from glow_mlir.bundle.compile import Bundle
 from glow_mlir.runtime.bundle import OBJECT_SUFFIX
+from glow_mlir.support.dataclass import dataclass
 
 Content = Callable[[Bundle, str], str | bytes | None]
 """What a file has of a bundle, whose library has that name of a file; none where there is no such file."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from glow_mlir.bundle.layout import BundleLayout
 from glow_mlir.pictures.memory import Buffer, Memory
 from glow_mlir.pictures.page import Page, Shown
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.short_names import short_names
 
 WORTH_SAYING = 0.1

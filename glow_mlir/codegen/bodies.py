@@ -27,6 +27,7 @@ from glow_mlir.dialects.glow_low.body import Body, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.scalar_parameters import has_parameters, shared_structure
 from glow_mlir.dialects.shapes import Shape
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -46,6 +46,7 @@ from glow_mlir.runtime.machine_code import aligned
 from glow_mlir.runtime.shared_constants import is_shared
 from glow_mlir.support.beside import both
 from glow_mlir.support.collector import without_collector
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.allocate import rounded
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, BytesAttr, IntegerAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.llvm import GlobalOp, LLVMStructType
@@ -11,6 +10,7 @@ from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.builder.types import array, i8, i32, integer_of_width, ptr
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 Constant = tuple[Attribute, Attribute]
 """The type and the value of a constant."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.ir import Attribute
@@ -36,6 +35,7 @@ from glow_mlir.codegen.walk import Walk
 from glow_mlir.dialects.element_types import is_bool, is_float, is_narrow_float, numpy_dtype
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

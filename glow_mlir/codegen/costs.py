@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ from glow_mlir.backends.interface import costs_of
 from glow_mlir.dialects.costs import Costs
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from xdsl.ir import Attribute
@@ -22,6 +21,7 @@ from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.codegen.selection.kernel import KernelCall, Operand
 from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.interpreter.sampling import WEIGHTS
+from glow_mlir.support.dataclass import dataclass
 
 MOST_UNROLLED = 8
 """Elements that one of the result is made of, whose products are unrolled; more are a loop."""

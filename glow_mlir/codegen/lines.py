@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -27,6 +26,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.dialects.shapes import Shape
+from glow_mlir.support.dataclass import dataclass
 
 Initial = Sequence[tuple[float, Attribute]]
 """What a fold starts from: numbers and their element types."""

@@ -18,14 +18,13 @@ it does not define. Without it, the worker returns and its thread finds another 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i32, i64, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.runtime import pool_layout as layout
+from glow_mlir.support.dataclass import dataclass
 
 RUN, WORK, STOP = "glow_pool_run", "glow_pool_work", "glow_pool_stop"
 """Names of the functions."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import f32, i16, i32
 from xdsl.ir import Block, Operation, SSAValue
@@ -16,6 +14,7 @@ from glow_mlir.codegen.builder.x86 import pack_to_bytes, packs_to_bytes
 from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.scalar_parameters import parameter_number, whole_number
 from glow_mlir.ir.traversal import own_operations
+from glow_mlir.support.dataclass import dataclass
 
 _BYTE = 8
 

@@ -9,7 +9,6 @@ have shares. Bodies that the kernel applies itself stay with the instruction of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
@@ -22,6 +21,7 @@ from glow_mlir.dialects.glow_low.derive import BODIES, DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import Buffer, ViewOp, WeightOp, buffer_type, strides_of
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, rank_of, sizes_of
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 CHOSEN = ("kernel", "partitions", "tiles", "operandSegmentSizes")

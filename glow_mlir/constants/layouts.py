@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from glow_mlir.constants.packed_layout import Blocks, PackedLayout
 from glow_mlir.constants.strassen import PRODUCTS, restore_right, right_sums
 from glow_mlir.constants.tiled_layout import Cut, TiledLayout, Transform
 from glow_mlir.constants.winograd import TAPS, TileForm, restore_filters, transform_filters
+from glow_mlir.support.dataclass import dataclass
 
 Shape = tuple[int, ...]
 

@@ -12,7 +12,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from itertools import product
 from typing import Any
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from glow_mlir.constants.packed_layout import Blocks, PackedLayout
+from glow_mlir.support.dataclass import dataclass
 
 COLUMNS = "n"
 """The axis of whose parts the packed form is made."""

@@ -11,10 +11,11 @@ filter of two that moves by one, F(m, 2); the odd tap takes a product for each o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
+
+from glow_mlir.support.dataclass import dataclass
 
 TAPS = 3
 """Elements of a line of the filter."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from xdsl.context import Context
@@ -49,6 +49,7 @@ from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.run_time_sizes import unsupported_at
 from glow_mlir.ir.traversal import operations, own_operations, subtree
 from glow_mlir.ir.value_names import value_name
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, Sizes
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from fnmatch import fnmatchcase
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
@@ -22,6 +22,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.driver.pipelines import PassObserver
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.patterns import Application, following
+from glow_mlir.support.dataclass import dataclass
 
 FORMAT = 1
 """The version of the JSON form."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import one_line
 from glow_mlir.support.blame import foreign_place
 from glow_mlir.support.collector import without_collector
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.assign_target import AssignTargetPass
 
 Made = TypeVar("Made")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from glow_mlir.driver.pipelines import PassObserver
 from glow_mlir.ir.statistics import counting
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

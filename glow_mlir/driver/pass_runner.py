@@ -22,6 +22,7 @@ from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.text import one_line, verify_module
 from glow_mlir.support.blame import failing_library, foreign_place, library_of, place_of_class
 from glow_mlir.support.cancellation import check_cancellation
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass

@@ -23,6 +23,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from glow_mlir.driver.nested_pipelines import flattened
 from glow_mlir.errors import GlowError, OptionError
 from glow_mlir.ir.universe import OWN_PASSES
+from glow_mlir.support.dataclass import dataclass
 
 ASSIGN = "assign-target"
 """The pass that says for what machine functions are compiled."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType
@@ -12,6 +11,7 @@ from xdsl.ir import Attribute
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_low.memory import buffer_at, byte_size, offset_of, strides_of
 from glow_mlir.dialects.shapes import has_static_shape, shape_of
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import is_float_dtype
 
 _GARBAGE = 0x5A

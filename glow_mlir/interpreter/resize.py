@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from glow_mlir.dialects.properties import flag, number, sizes, text
 from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.ir.registry import semantics
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 

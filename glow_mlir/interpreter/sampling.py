@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -16,6 +15,7 @@ from glow_mlir.errors import ExecutionError
 from glow_mlir.interpreter.linear import wide
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import semantics
+from glow_mlir.support.dataclass import dataclass
 
 CUBIC_COEFFICIENT = -0.75
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from functools import cache
 from io import StringIO
@@ -41,6 +41,7 @@ from glow_mlir.errors import GlowError, OptionError, OutOfMemoryError, ParseFail
 from glow_mlir.ir.graph_regions import is_graph
 from glow_mlir.ir.locations import Lines, Place, keep_places, location_name, place_of, position_of
 from glow_mlir.ir.value_names import value_name
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.file_kinds import kind_of
 from glow_mlir.support.files import is_node, replaced
 

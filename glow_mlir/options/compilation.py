@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from glow_mlir.options.declaration import Flag, Options, Words, option
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.kinds import Kind, made_by, of
 from glow_mlir.support.symbols import Dimension
 

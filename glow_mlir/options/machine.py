@@ -8,12 +8,12 @@ targets, a part of the keys of artifacts, and a row of docs/options.md.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Options, Range, Words, option, short_number
 from glow_mlir.options.policy import MOST_BYTES
+from glow_mlir.support.dataclass import dataclass
 
 LEAST_REGISTERS = 4
 """With fewer, no kernel could keep the values of one operation."""

@@ -8,9 +8,8 @@ sessions as a keyword.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glow_mlir.options.declaration import Flag, Options, Range, Words, option
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.kinds import NUMBER_OF_THREADS
 
 MOST_BYTES = 1 << 47

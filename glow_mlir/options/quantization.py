@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Flag, Options, Words, declared, option
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.kinds import check_kinds
 
 SCHEMAS = ("asymmetric", "symmetric", "symmetric-with-uint8", "symmetric-with-power2-scale")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from io import StringIO
 
 from xdsl.dialects.builtin import IntegerAttr, Signedness
@@ -28,6 +28,7 @@ from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.shapes import bytes_of, element_of, sizes_of
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.traversal import inner_blocks, own_operations
+from glow_mlir.support.dataclass import dataclass
 
 BUFFER, INPUT, OUTPUT = "buffer", "input", "output"
 PASSIVE = (BUFFER, INPUT, OUTPUT)

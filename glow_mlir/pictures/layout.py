@@ -9,9 +9,9 @@ near to them as the order allows: what leads from inputs to outputs stays in lin
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from glow_mlir.pictures.graph import Graph
+from glow_mlir.support.dataclass import dataclass
 
 SWEEPS = 4
 NODE_GAP = 1.0

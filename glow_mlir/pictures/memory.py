@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, SSAValue
@@ -29,6 +28,7 @@ from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import inner_blocks, operations
 from glow_mlir.pictures.graph import ENTRY, codes_details, family_of, function_label, kind_of, shape_text
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.allocate import exchanged_bytes
 
 

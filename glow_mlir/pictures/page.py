@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -16,6 +16,7 @@ from glow_mlir.pictures.colours import COLOURS, meaning_of
 from glow_mlir.pictures.graph import ENTRY, PASSIVE, Graph, Node
 from glow_mlir.pictures.layout import layered
 from glow_mlir.pictures.memory import DrawnStep, Memory
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.short_names import short_names
 
 PACKAGE = "glow_mlir.pictures"

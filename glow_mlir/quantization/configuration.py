@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, cast
 
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.options.quantization import Quantization
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.files import replaced
 from glow_mlir.support.json_text import parsed_json
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass

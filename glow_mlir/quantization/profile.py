@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from glow_mlir.errors import GlowError, InputError, ModelError, OptionError
 from glow_mlir.quantization.histogram import BINS, LEAST_BINS, Histogram
 from glow_mlir.support.activity import warn
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.files import replaced
 from glow_mlir.support.json_text import parsed_json
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, Signedness, f32
 
 from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds
+from glow_mlir.support.dataclass import dataclass
 
 POWER_OF_TWO = "symmetric-with-power2-scale"
 """The schema whose scales are powers of two, those of weights included."""

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from glow_mlir.options.quantization import CALIBRATIONS
+from glow_mlir.support.dataclass import dataclass
 
 FULL = "f32"
 """The precision of a model as it is."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from glow_mlir.runtime.shared_constants import SharedPages, share
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.json_text import parsed_json
 from glow_mlir.support.symbols import Factor, Quotient, Size, Sizes, Symbol, SymbolicSize

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from glow_mlir.errors import InputError, OptionError, UnsupportedError
 from glow_mlir.runtime.artifact import Binding
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
 
 

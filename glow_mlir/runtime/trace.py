@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from glow_mlir.support.dataclass import dataclass
 
 CALLER = "caller"
 """The track of the thread that calls the model."""

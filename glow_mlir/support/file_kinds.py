@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path, PurePath
+
+from glow_mlir.support.dataclass import dataclass
 
 NEAR = 4096
 """How much of a file tells what it is, in bytes."""

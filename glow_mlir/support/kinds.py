@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from glow_mlir.errors import OptionError
 from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

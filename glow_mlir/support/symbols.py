@@ -11,12 +11,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from glow_mlir.errors import UnsupportedError
+from glow_mlir.support.dataclass import dataclass
 
 NUMBERS_INSTEAD = "give dimensions numbers instead of bounds"
 """What to do where something takes no sizes that are known at run time only."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import AnyFloat
@@ -16,6 +15,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import NegOp
 from glow_mlir.dialects.glow_high.normalization import BatchNormalizationOp
 from glow_mlir.dialects.properties import integer, number
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import float_limits
 
 AffineOp = AddOp | SubOp | MulOp | DivOp | NegOp | BatchNormalizationOp

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from typing import ClassVar, Self
@@ -15,6 +15,7 @@ from glow_mlir.driver.pipelines import available_passes
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.patterns import PatternPass, Walk
 from glow_mlir.ir.universe import PASSES
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

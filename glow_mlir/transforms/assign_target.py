@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from xdsl.context import Context
@@ -18,6 +17,7 @@ from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.options.declaration import declared, given_of, may_say
 from glow_mlir.options.machine import Linking, Machine
+from glow_mlir.support.dataclass import dataclass
 
 OF_A_NAME = (*declared(Machine), *declared(Linking))
 """The fields of a target that a name such as `avx2` says, with its costs."""

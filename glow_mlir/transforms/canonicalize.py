@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from xdsl.context import Context
@@ -17,6 +16,7 @@ from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
 from glow_mlir.dialects.glow_low.dialect import GLOW_LOW
 from glow_mlir.ir.patterns import Kinds, Pattern, PatternPass, Walk, name_of
 from glow_mlir.ir.rewriting import erase_dead, functions
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 import numpy as np
@@ -28,6 +28,7 @@ from glow_mlir.dialects.shapes import element_of, has_one_element, sizes_of
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.codes import combination_of
 from glow_mlir.transforms.rescaled_codes import limited, requantization_of
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastO
 from glow_mlir.dialects.quant import UniformQuantizedType, parameters_of, zero_point_of
 from glow_mlir.dialects.shapes import Shape, element_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
+from glow_mlir.support.dataclass import dataclass
 
 MOST_TERMS = 8
 """How many operators of a sum are looked at."""

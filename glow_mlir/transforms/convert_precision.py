@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
@@ -27,6 +26,7 @@ from glow_mlir.ir.patterns import Kinds, Pattern, PatternPass, Walk, run_walks
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import operations
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.kept_operators import kept_operators
 from glow_mlir.transforms.quantization_plan import data_operands, form_of
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -33,6 +32,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, is_empty, normalize_axi
 from glow_mlir.dialects.sizes import static
 from glow_mlir.ir.patterns import Kinds, Pattern, PatternPass, Walk
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 

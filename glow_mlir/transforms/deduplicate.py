@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,6 +16,7 @@ from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, Spla
 from glow_mlir.dialects.shapes import element_of, size_of
 from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 from glow_mlir.ir.traversal import operations
+from glow_mlir.support.dataclass import dataclass
 
 FIRST = (False, -1)
 """The place of what a loop carries, in front of all that operators define."""

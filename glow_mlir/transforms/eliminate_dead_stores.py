@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -18,6 +18,7 @@ from glow_mlir.dialects.glow_low.memory import WeightOp, root_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import blocks_inside_out, own_operations, own_operations_backward
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
@@ -19,6 +18,7 @@ from glow_mlir.ir import statistics
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import own_operations
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.linear_operators import Linear, linear_operator
 
 MOST_SWEEPS = 20

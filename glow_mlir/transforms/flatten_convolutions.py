@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
@@ -20,6 +19,7 @@ from glow_mlir.dialects.windows import Window, is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.codes import with_zeros
 
 IMAGE_AXES = 2

@@ -28,6 +28,7 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
+from glow_mlir.support.dataclass import dataclass
 
 MOST_GROWTH = 8
 """How often the bytes of all constants results may have: some operators follow one another on weights."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import LocationAttr
@@ -19,6 +18,7 @@ from glow_mlir.dialects.shapes import element_of, size_along
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import fuse_locations
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import float_limits
 from glow_mlir.transforms.affine import Affine, AffineOp, affine_parts, data_operand
 from glow_mlir.transforms.linear_operators import Factor, Linear, linear_operator

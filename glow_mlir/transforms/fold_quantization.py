@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, Signedness, f32, i32
@@ -22,6 +21,7 @@ from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.blockwise_products import GatherBlocks, MultiplyBlocks
 from glow_mlir.transforms.code_tables import TabulateCodes
 from glow_mlir.transforms.codes import codes_of, known_codes, product_of_scales, reshaped_scale

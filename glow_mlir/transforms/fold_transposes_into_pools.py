@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glow_mlir.backends.interface import costs_of
 from glow_mlir.dialects.costs import Costs
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
@@ -15,6 +13,7 @@ from glow_mlir.dialects.windows import CHANNELS_FIRST, is_channels_last
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import fuse_locations
+from glow_mlir.support.dataclass import dataclass
 
 LONGEST_STRIDE = 2
 """The stride along rows up to which vectors of pixels are loaded whole."""

@@ -8,14 +8,13 @@ order and grouping of operands, `x / c` or `x * (1 / c)`, `x * x` or `pow(x, 2)`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Operation
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.support.dataclass import dataclass
 
 Needed = frozenset[type[Operation]]
 """Operators at least one of which must be there."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -15,6 +13,7 @@ from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, offset_of, root_of
 from glow_mlir.dialects.shapes import element_of, has_static_shape, shape_of, sizes_of
 from glow_mlir.ir.rewriting import erase_unused
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.buffers import keep_until
 from glow_mlir.transforms.fusion import Fusion, fuse_stacks
 from glow_mlir.transforms.planes import body_with_first, own_strides, steps_over

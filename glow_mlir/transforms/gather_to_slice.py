@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from glow_mlir.dialects.glow_high.canonicalization.slices import bounds
@@ -13,6 +11,7 @@ from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import may_be_empty, normalize_axis, shape_of
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
 
 
 class GatherToSlice(Pattern):

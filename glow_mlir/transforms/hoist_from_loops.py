@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,6 +19,7 @@ from glow_mlir.dialects.symbol_binding import SymbolBinding, used_symbols
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import erase_dead, high_functions
 from glow_mlir.ir.traversal import operations, own_operations
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Symbol
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from xdsl.context import Context
@@ -22,6 +21,7 @@ from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import operations
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.activity import warn
+from glow_mlir.support.dataclass import dataclass
 
 PREFIX = "debug."
 """What the names of the extra outputs begin with."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -21,6 +20,7 @@ from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import function_of, own_operations
 from glow_mlir.quantization.observed import observed_values
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.convert_precision import PRECISIONS
 from glow_mlir.transforms.save_results import save_as_output
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 
 from xdsl.ir import SSAValue
@@ -12,6 +12,7 @@ from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.analysis.line_blocks import Schedule
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.allocate import rounded
 from glow_mlir.transforms.line_pieces import Link
 

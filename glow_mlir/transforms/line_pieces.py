@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from xdsl.dialects.builtin import IntegerAttr, LocationAttr, i64
@@ -30,6 +30,7 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.ir.rewriting import fuse_locations
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

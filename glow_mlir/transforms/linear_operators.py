@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from glow_mlir.constants.deferred import Deferred, Scaled, Stored
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import LinearForm
 from glow_mlir.dialects.shapes import Shape, element_of, size_along
+from glow_mlir.support.dataclass import dataclass
 
 Factor = tuple[np.ndarray, Shape]
 """A factor for each output or input of a linear operator, and the shape, one of those two, that it broadcasts in."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from xdsl.ir import Operation, SSAValue
@@ -18,6 +17,7 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Kinds, Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.registry import LOWERINGS
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
 
 
 class LowerToNothing(Pattern):

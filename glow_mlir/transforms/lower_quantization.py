@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import i16, i32
@@ -26,6 +25,7 @@ from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.codes import stored_integers
 from glow_mlir.transforms.lowerings.blockwise import product_of_numbers
 from glow_mlir.transforms.lowerings.padding import padded_image

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math as python_math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation, SSAValue
@@ -19,6 +19,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
 from glow_mlir.dialects.properties import flag, number
 from glow_mlir.dialects.shapes import Shape, element_of, has_one_element
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import float_limits
 from glow_mlir.transforms.formulas import (
     Apply,

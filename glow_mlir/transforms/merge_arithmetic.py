@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
@@ -19,6 +17,7 @@ from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import fuse_locations
 from glow_mlir.ir.traversal import operations
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.affine import Affine, AffineOp, affine_parts, data_operand
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
@@ -20,6 +19,7 @@ from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import fuse_locations
 from glow_mlir.ir.traversal import blocks, own_operations, within
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

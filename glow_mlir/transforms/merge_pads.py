@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Attribute, Operation
 
 from glow_mlir.analysis.ranges import value_ranges
@@ -21,6 +19,7 @@ from glow_mlir.dialects.windows import CHANNELS_LAST, is_channels_last
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import fuse_locations
+from glow_mlir.support.dataclass import dataclass
 
 
 class MergePad(Pattern):

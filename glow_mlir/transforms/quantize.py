@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +33,7 @@ from glow_mlir.quantization.observed import graph_digest, observed_values, weigh
 from glow_mlir.quantization.profile import Profile, read_profile
 from glow_mlir.quantization.schemas import Uniform
 from glow_mlir.quantization.weights import bias_codes, weight_codes
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.equalize_channels import EqualizeChannelsPass
 from glow_mlir.transforms.fold_quantization import Product, channel_line
 from glow_mlir.transforms.kept_operators import kept_operators

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
@@ -27,6 +26,7 @@ from glow_mlir.ir.traversal import operations
 from glow_mlir.options.compilation import WEIGHTS
 from glow_mlir.quantization.weights import block_codes
 from glow_mlir.support.activity import warn
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.kept_operators import kept_operators
 
 

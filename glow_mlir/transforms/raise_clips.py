@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -16,6 +14,7 @@ from glow_mlir.dialects.shapes import rank_of, size_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
 
 
 class RaiseClip(Pattern):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 from xdsl.ir import Operation, SSAValue
@@ -16,6 +15,7 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Kinds, Pattern
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import fuse_locations
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.formulas import Formula, Needed
 from glow_mlir.transforms.matching import Match, Matcher
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import pi, sqrt
 
 from xdsl.ir import SSAValue
@@ -15,6 +14,7 @@ from glow_mlir.dialects.glow_high import elementwise_math as math
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import PatternPass, Walk
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.formulas import Apply, Constant, Formula, Number, Variable
 from glow_mlir.transforms.matching import Match
 from glow_mlir.transforms.recognition import Recognition

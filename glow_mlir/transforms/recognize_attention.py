@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from xdsl.ir import SSAValue
 
@@ -17,6 +15,7 @@ from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import PatternPass, Walk
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 from glow_mlir.transforms.formulas import Apply, Formula, Number, Product, Variable
 from glow_mlir.transforms.matching import Match

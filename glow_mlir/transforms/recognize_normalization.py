@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from xdsl.ir import SSAValue
 
@@ -15,6 +13,7 @@ from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, shape_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import PatternPass, Walk
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.formulas import Apply, Formula, Number, Reduced, Shared, Variable
 from glow_mlir.transforms.matching import Match
 from glow_mlir.transforms.recognition import Recognition

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -12,6 +10,7 @@ from glow_mlir.dialects.glow_high.normalization import LogSoftmaxOp, SoftmaxOp
 from glow_mlir.dialects.glow_high.reductions import ReduceLogSumExpOp, ReduceMaxOp, ReduceSumOp
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import PatternPass, Walk
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.formulas import Apply, Formula, Reduced, Shared, Variable
 from glow_mlir.transforms.matching import Match
 from glow_mlir.transforms.recognition import Recognition

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glow_mlir.analysis.ranges import value_ranges
 from glow_mlir.dialects.glow_high.canonicalization.clips import Limiting, limits_of
 from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
 
 
 class RemoveIdentityClip(Pattern):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.passes import ModulePass
@@ -13,6 +11,7 @@ from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.traversal import operations
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

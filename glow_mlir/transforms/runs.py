@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -15,6 +15,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import are_alike, motion_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, root_of
 from glow_mlir.dialects.shapes import bytes_of, sizes_of
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 MOST_MEMBERS = 128

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -17,6 +16,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.ir.traversal import blocks, own_operations
+from glow_mlir.support.dataclass import dataclass
 
 ORDERS: Mapping[str, Callable[[Program], Order]] = {
     "least-memory": least_memory_order,

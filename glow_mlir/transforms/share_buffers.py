@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -18,6 +17,7 @@ from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.buffers import erase_with_views, hoist_declaration, join_lives, view_of
 
 

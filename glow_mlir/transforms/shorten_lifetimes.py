@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -13,6 +11,7 @@ from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, ViewO
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import blocks, operations_backward, own_operations, subtree
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

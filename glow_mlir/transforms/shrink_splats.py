@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from xdsl.ir import SSAValue
 
@@ -15,6 +13,7 @@ from glow_mlir.dialects.shapes import broadcast, element_of, has_one_element, is
 from glow_mlir.interpreter.machine import apply_semantics
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
 
 
 class ShrinkOperands(Pattern):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Region, SSAValue
@@ -19,6 +18,7 @@ from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.traversal import own_operations
+from glow_mlir.support.dataclass import dataclass
 
 
 class InlineKnownBranch(Pattern):

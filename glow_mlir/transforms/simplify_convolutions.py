@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from dataclasses import replace as changed
 
 import numpy as np
@@ -19,6 +18,7 @@ from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.windows import Window, is_channels_last, split_sizes
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import product_of
 
 

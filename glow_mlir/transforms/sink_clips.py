@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Operation
 
 from glow_mlir.backends.interface import costs_of
@@ -12,6 +10,7 @@ from glow_mlir.dialects.glow_high.canonicalization.clips import limits_of
 from glow_mlir.dialects.shapes import size_of
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.raise_clips import scalar
 
 

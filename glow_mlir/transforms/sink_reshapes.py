@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import SSAValue
 
 from glow_mlir.constants.storage import Storage
@@ -13,6 +11,7 @@ from glow_mlir.dialects.shapes import Shape, has_one_element, rank_of, shape_of,
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
 
 
 class MergeReshapes(Pattern):

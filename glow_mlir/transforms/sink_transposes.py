@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -18,6 +17,7 @@ from glow_mlir.dialects.sizes import static
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
 LOOK_AHEAD = 16

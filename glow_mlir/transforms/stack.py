@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeGuard, cast
 
 from xdsl.context import Context
@@ -25,6 +25,7 @@ from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import fuse_locations, low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.open_runs import OpenRuns
 from glow_mlir.transforms.runs import MOST_MEMBERS, Buffers, ElementwiseRun, Place, Use, merged, splat_behind
 

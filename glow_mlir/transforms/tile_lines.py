@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from xdsl.context import Context
@@ -37,6 +37,7 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.allocate import room_of
 from glow_mlir.transforms.line_limits import LinePlan, Piece, spans_of
 from glow_mlir.transforms.line_pieces import Link, write_chain

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
@@ -16,6 +15,7 @@ from glow_mlir.ir.checks import CheckFailed, require_at
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.options.policy import MOST_BYTES
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.allocate import ALIGNMENT, exchanged_bytes, rounded
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, reduce
 from itertools import combinations
 
@@ -34,6 +34,7 @@ from glow_mlir.dialects.shapes import element_of, is_empty, sizes_of
 from glow_mlir.ir.checks import CheckFailed, require_at
 from glow_mlir.ir.rewriting import high_functions, low_functions
 from glow_mlir.ir.traversal import operations, own_operations
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

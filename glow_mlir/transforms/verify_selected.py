@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -17,6 +15,7 @@ from glow_mlir.ir.checks import require_at
 from glow_mlir.ir.locations import described, place_of
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import operations
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

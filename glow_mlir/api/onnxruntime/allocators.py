@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ from glow_mlir.api.onnxruntime.settings import number
 from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import caution
 from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.dataclass import dataclass
 
 _PLANNED = "a session has the memory that its plan says, always"
 _SHARED = "sessions share threads, as many as the largest of them asks for: threads=N"

@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
@@ -17,6 +16,7 @@ from glow_mlir.runtime.artifact import ProfiledStep
 from glow_mlir.runtime.machine_code import MachineEntry
 from glow_mlir.runtime.trace import lead
 from glow_mlir.support.cancellation import held
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.files import replaced
 
 Result = TypeVar("Result")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, cast
 
@@ -15,6 +14,7 @@ from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.options.declaration import Options, option
 from glow_mlir.support.activity import caution
 from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.kinds import Kind, is_flag
 
 

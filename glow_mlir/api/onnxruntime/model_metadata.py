@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from glow_mlir.api.model_identity import is_ir
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from glow_mlir.runtime.signature import Argument
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import onnx_word
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from glow_mlir.api.model_identity import is_ir
 from glow_mlir.errors import UnsupportedError
+from glow_mlir.support.dataclass import dataclass
 
 ASSIGNMENT_KEY = "session.record_ep_graph_assignment_info"
 

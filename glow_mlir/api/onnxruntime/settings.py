@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import caution
 from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.dataclass import dataclass
 
 Value = TypeVar("Value")
 

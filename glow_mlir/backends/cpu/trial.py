@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
@@ -28,6 +27,7 @@ from glow_mlir.dialects.target import Target, TargetAttr
 from glow_mlir.driver.pipelines import ALLOCATED, pass_specs, passes_of
 from glow_mlir.ir.traversal import function_of, operations
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry, aligned
+from glow_mlir.support.dataclass import dataclass
 
 ENTRY = "main"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from importlib.metadata import version
 
@@ -31,6 +31,7 @@ from glow_mlir.runtime.json_cache import JsonCache
 from glow_mlir.runtime.pool import usable_cores
 from glow_mlir.runtime.race import race
 from glow_mlir.runtime.sources import source_stamp
+from glow_mlir.support.dataclass import dataclass
 
 GAIN = 0.02
 """By which part of its time another candidate has to beat the guess: what is less may be chance."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import i8, i64
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.support.dataclass import dataclass
 
 MOST_ROWS = 16
 """How many rows a register has at most."""

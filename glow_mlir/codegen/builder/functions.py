@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, UnitAttr
 from xdsl.dialects.llvm import FuncOp, LinkageAttr, LLVMFunctionType
@@ -14,6 +14,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder, Signature, vector_length
 from glow_mlir.codegen.builder.types import i64, index_type, integer_of_width, ptr
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.support.dataclass import dataclass
 
 PASSES_ATTRIBUTE = "glow-passes"
 

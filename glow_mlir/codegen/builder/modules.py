@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import (
@@ -27,6 +26,7 @@ from glow_mlir.codegen.builder.types import (
     i64,
 )
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

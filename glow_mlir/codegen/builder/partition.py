@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

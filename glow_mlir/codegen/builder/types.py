@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -30,6 +29,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.llvm import FastMathAttr, LLVMArrayType, LLVMPointerType
 from xdsl.ir import Attribute
+
+from glow_mlir.support.dataclass import dataclass
 
 __all__ = [
     "ALIGNMENTS",

@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, Block
@@ -42,6 +41,7 @@ from glow_mlir.dialects.properties import flag, number, size
 from glow_mlir.dialects.shapes import Shape, element_of, is_empty, largest_shape, shape_of, sizes_of
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
 MATRICES = ("query", "key", "value", "result")

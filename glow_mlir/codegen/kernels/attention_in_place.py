@@ -6,14 +6,13 @@ To pack them would take longer than the products, which are limited by how fast 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, chunks
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

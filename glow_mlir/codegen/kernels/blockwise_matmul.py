@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from glow_mlir.codegen.builder.nests import Extents, Index, collapse, linear, nest
@@ -28,6 +27,7 @@ from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, is_empty, shape_of, size_along
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 @kernel("blockwise-matmul")

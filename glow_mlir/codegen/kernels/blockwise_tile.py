@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
@@ -28,6 +27,7 @@ from glow_mlir.codegen.math.half import is_half, widen
 from glow_mlir.constants.codes import CELL_BITS, CELL_BYTES
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.narrow_floats import semantics_of
+from glow_mlir.support.dataclass import dataclass
 
 TABLE_BITS = 4
 """Bits of the codes whose numbers fit into a register of 512 bits."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -20,6 +19,7 @@ from glow_mlir.codegen.builder.types import f32, i32, index_type, ptr
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.dialects.llvm_ops.intrinsics import SAddSatOp
+from glow_mlir.support.dataclass import dataclass
 
 _LARGEST = (1 << 31) - 1
 """The largest i32."""

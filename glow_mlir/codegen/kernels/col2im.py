@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -20,6 +19,7 @@ from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import element_of, largest_shape, shape_of
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 @kernel("col2im")

@@ -12,7 +12,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 
 from glow_mlir.codegen.bodies import Plane
 from glow_mlir.codegen.builder.builder import Builder
@@ -39,6 +38,7 @@ from glow_mlir.codegen.kernels.tile_products import tile_product
 from glow_mlir.codegen.kernels.tiles import Columns, Tile
 from glow_mlir.codegen.selection.kernel import UNBOUNDED
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 from xdsl.ir import Attribute, SSAValue
@@ -23,6 +22,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, is_empty, largest_shape
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import CHANNELS_LAST, Window
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from glow_mlir.dialects.properties import integer, ints, text
 from glow_mlir.dialects.shapes import normalize_axis, shape_of, sizes_of
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 def cuts_of_box(self: Kernel, op: HighOp, target: Target) -> Mapping[str, int]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -32,6 +31,7 @@ from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.math.half import loaded_as, to_sums
 from glow_mlir.dialects.element_types import bit_width, is_integer
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
@@ -16,6 +15,7 @@ from glow_mlir.dialects.glow_high.linear import DetOp
 from glow_mlir.dialects.shapes import element_of, size_along, sizes_of
 from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 @kernel("determinant")

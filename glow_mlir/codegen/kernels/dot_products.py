@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import bf16, i8
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -19,6 +18,7 @@ from glow_mlir.dialects.element_types import bit_width, byte_width, is_float, is
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 Parts = Sequence[Value]
 """What is multiplied of the cells of an operand: vectors, one for each instruction that it takes."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute
@@ -21,6 +20,7 @@ from glow_mlir.dialects.properties import flag, text
 from glow_mlir.dialects.shapes import shape_of, sizes_of
 from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 _PART_BYTES = 4
 """Bytes of scale and of offset in a fused row."""

@@ -10,7 +10,6 @@ K = 3072. Extents are numbers of Python or values; numbers give better tiles.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -28,6 +27,7 @@ from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, distinct
 from glow_mlir.codegen.selection.kernel import UNBOUNDED, YES_OR_NO, Choice
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 def emit_panels(

@@ -7,7 +7,6 @@ Tiles are numbered through all images, line by line. Sizes and steps are argumen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from xdsl.ir import Attribute
@@ -19,6 +18,7 @@ from glow_mlir.codegen.builder.types import index_type, ptr
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
+from glow_mlir.support.dataclass import dataclass
 
 GRID = ("first", "count", "across", "image_tiles")
 """A block of tiles: the number of the first, how many there are; and of all tiles, those of a line and of an image."""

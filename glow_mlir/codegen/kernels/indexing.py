@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from glow_mlir.codegen.access import computed, lanes_for, load, load_raw, read_index, store
@@ -26,6 +25,7 @@ from glow_mlir.dialects.glow_high import indexing as ops
 from glow_mlir.dialects.properties import integer, text
 from glow_mlir.dialects.shapes import Shape, normalize_axis, shape_of, size_along
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 T = TypeVar("T")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -19,6 +18,7 @@ from glow_mlir.dialects.glow_high.linear_attention import LinearAttentionOp
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 @kernel("linear-attention")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.builder.nests import Extents, Index, linear, nest, numbers, product, vector_loop
@@ -21,6 +20,7 @@ from glow_mlir.dialects.glow_high.pooling import MaxPoolWithIndicesOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import is_channels_last
+from glow_mlir.support.dataclass import dataclass
 
 
 @kernel("max-pool-with-indices")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -26,6 +25,7 @@ from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore, row_addr
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, line_elements
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 FEWEST_LANES = 4
 """Vectors of fewer lanes are not halved: of two, half is no vector."""

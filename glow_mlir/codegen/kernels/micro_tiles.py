@@ -8,7 +8,6 @@ Between them the sums are in a buffer `[2, 16, 64]`, which stays in the first ca
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -22,6 +21,7 @@ from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore
 from glow_mlir.codegen.kernels.tiles import line_elements
 from glow_mlir.constants.codes import CELL_BYTES
 from glow_mlir.dialects.element_types import bit_width, byte_width
+from glow_mlir.support.dataclass import dataclass
 
 TOGETHER = 2
 """How many strips, and how many tiles of columns, are computed together: all eight registers."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32
 
@@ -19,6 +18,7 @@ from glow_mlir.dialects.glow_high.selection import NonMaxSuppressionOp
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import is_empty, largest_shape
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 _LOW_X, _LOW_Y, _HIGH_X, _HIGH_Y, _AREA = range(5)
 """Rows of the scratch memory with the boxes of an image."""

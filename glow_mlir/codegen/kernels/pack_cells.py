@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import linear, nest
@@ -16,6 +15,7 @@ from glow_mlir.codegen.kernels.tiles import Columns, Tile
 from glow_mlir.constants.codes import CELL_BITS
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
+from glow_mlir.support.dataclass import dataclass
 
 _ONES = 0x01010101
 """Bytes of one."""

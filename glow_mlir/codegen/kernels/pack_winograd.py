@@ -10,7 +10,6 @@ The transform of filters by Winograd's algorithm at run time, as `glow_mlir/cons
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -25,6 +24,7 @@ from glow_mlir.codegen.kernels.tiles import Columns, tile_for
 from glow_mlir.codegen.kernels.winograd_transforms import emit_product
 from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.constants.winograd import TAPS, TileForm
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 
 from glow_mlir.codegen.builder.value import Index
 from glow_mlir.codegen.kernels.tiles import Tile, balanced
+from glow_mlir.support.dataclass import dataclass
 
 Places = tuple[Index, ...]
 """An offset in the output, then one in each plane of the epilogue."""

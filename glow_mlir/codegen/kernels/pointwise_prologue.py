@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 
 from glow_mlir.codegen.bodies import Plane, Prologue
 from glow_mlir.codegen.builder.builder import Builder
@@ -24,6 +23,7 @@ from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 def block_lines(outputs: Shape, target: Target) -> int:

@@ -8,7 +8,6 @@ import math
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from typing_extensions import TypeVar
@@ -36,6 +35,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, sizes_of
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import Window, is_channels_last
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

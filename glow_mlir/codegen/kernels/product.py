@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index
@@ -19,6 +18,7 @@ from glow_mlir.codegen.kernels.sized_sums import SumSizes
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, line_elements
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 Segments = tuple[Sequence[tuple[Index, Index]], Index]
 """Loops over the segments of a row, as (count, stride in the left operand), and the length of a segment."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.bodies import Epilogue, Plane, epilogue_of
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.dot_products import MULTIPLY_ADDS_F32, DotProduct
 from glow_mlir.codegen.selection.kernel import KernelCall
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from typing_extensions import TypeVar
@@ -41,6 +40,7 @@ from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, largest_shape, sizes_of
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
 SUMS, STATES, UPDATE, RESET_STATE = range(4)

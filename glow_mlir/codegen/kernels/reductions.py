@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Operation
 
@@ -24,6 +23,7 @@ from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, shape_of
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 Choose = Callable[[Builder, Value, Value], Value]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import f64
@@ -24,6 +23,7 @@ from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.target import Target
 from glow_mlir.interpreter.resize import AxisSampling, samplings
+from glow_mlir.support.dataclass import dataclass
 
 MOST_UNROLLED = 16
 """Elements that one of the result is made of, whose products are unrolled; with more, matrix products are better."""

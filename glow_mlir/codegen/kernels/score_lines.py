@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -17,6 +16,7 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.math.exponentials import exp_falling
 from glow_mlir.dialects.element_types import bit_width
+from glow_mlir.support.dataclass import dataclass
 
 Step = Callable[[Value, Value, bool], Value]
 """Place, vector of scores, whether some of its lanes may be hidden → what is to be combined."""

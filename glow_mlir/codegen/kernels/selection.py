@@ -7,7 +7,6 @@ Results are filled with zeros first, and the count is counted where it is to be 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glow_mlir.codegen.access import load, read_index, store
 from glow_mlir.codegen.builder.nests import Index, linear, nest
@@ -21,6 +20,7 @@ from glow_mlir.dialects.glow_high.selection import NonZeroOp, UniqueOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 def clear(call: KernelCall, *names: str) -> None:

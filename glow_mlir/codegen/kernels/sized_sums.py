@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index, Value
@@ -15,6 +14,7 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.dot_products import DotProduct, Parts
 from glow_mlir.codegen.kernels.tiles import Tile
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ half, or several items, each of which is; of an odd number, the upper half has o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -51,6 +50,7 @@ from glow_mlir.constants.strassen import LEFT, PRODUCTS, RESULT
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

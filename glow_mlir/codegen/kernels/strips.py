@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from glow_mlir.codegen.builder.amx import MOST_ROWS
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index
 from glow_mlir.codegen.kernels.pixels import Pixels, Places
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -27,6 +26,7 @@ from glow_mlir.codegen.kernels.tile_products import TILE_COLUMNS, TileProduct, t
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, line_elements
 from glow_mlir.constants.codes import CELL_BYTES
+from glow_mlir.support.dataclass import dataclass
 
 Segments = tuple[Sequence[tuple[Index, Index]], int]
 """The loops along the depth, as count and stride in the input, around contiguous runs of one length."""

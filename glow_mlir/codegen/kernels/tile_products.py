@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import bf16, i8
 from xdsl.ir import Attribute
@@ -15,6 +14,7 @@ from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
 from glow_mlir.constants.codes import CELL_BYTES
 from glow_mlir.dialects.element_types import byte_width, ui8
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 TILE_COLUMNS = ROW_BYTES // 4
 """Columns of a tile of sums, which are of 32 bits."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -16,6 +15,7 @@ from glow_mlir.codegen.kernels.clipped_store import Grid, clips_numbers, store_c
 from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.tiles import Tile
 from glow_mlir.dialects.element_types import bit_width
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

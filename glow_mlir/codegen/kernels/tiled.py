@@ -33,6 +33,7 @@ from glow_mlir.dialects.glow_low.memory import buffer_type, byte_size
 from glow_mlir.dialects.shapes import is_empty
 from glow_mlir.dialects.sizes import largest, static
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 ROWS = "tile"
 """The name among the tiles of an instruction of how many indices of the last parallel axis a tile has."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
@@ -15,6 +14,7 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.dialects.element_types import bit_width, is_integer
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

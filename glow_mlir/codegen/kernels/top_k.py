@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import load, raw, store
@@ -19,6 +17,7 @@ from glow_mlir.dialects.element_types import is_float, is_unsigned
 from glow_mlir.dialects.glow_high.reductions import TopKOp
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import normalize_axis
+from glow_mlir.support.dataclass import dataclass
 
 
 def goes_before(element: Attribute, largest: bool) -> Choose:

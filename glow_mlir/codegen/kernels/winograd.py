@@ -18,7 +18,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -49,6 +48,7 @@ from glow_mlir.codegen.math.half import is_half, widen
 from glow_mlir.constants.winograd import OUTPUTS, TAPS, TileForm
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
 from glow_mlir.codegen.llvm.machines import Form, Machine
+from glow_mlir.support.dataclass import dataclass
 
 
 class ForeignEmissionError(Exception):

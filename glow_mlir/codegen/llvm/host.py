@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from pathlib import Path
 
 from glow_mlir.runtime.host import llvm_features, llvm_triple
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

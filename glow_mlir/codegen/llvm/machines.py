@@ -11,8 +11,9 @@ Imports nothing else of the compiler: a process that emits for other machines st
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import Any, Literal, cast
+
+from glow_mlir.support.dataclass import dataclass
 
 PASSES_ATTRIBUTE = "glow-passes"
 

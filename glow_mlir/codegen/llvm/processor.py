@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
 
 from glow_mlir.codegen.llvm.foreign import ForeignEmissionError, emitted
 from glow_mlir.codegen.llvm.machines import Machine
+from glow_mlir.support.dataclass import dataclass
 
 _QUESTION = "define float @f(float %x) { %y = fadd float %x, %x ret float %y }"
 """A module that each processor is asked to run."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from glow_mlir.codegen.llvm.symbol import Symbol
+from glow_mlir.support.dataclass import dataclass
 
 MAGIC = b"\0asm"
 OF_LINKER = frozenset({"__linear_memory", "__stack_pointer", "__indirect_function_table"})

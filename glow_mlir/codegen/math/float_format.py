@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from xdsl.ir import Attribute
@@ -13,6 +12,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import f32, f64, i32, i64
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.builder.x86 import scale_by_instruction
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

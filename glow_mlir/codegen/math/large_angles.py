@@ -18,7 +18,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -33,6 +32,7 @@ from glow_mlir.codegen.math.angle_polynomials import HALF_PI_OF_F32
 from glow_mlir.codegen.math.float_format import FORMATS, Function
 from glow_mlir.codegen.math.pairs import Pair, constant_pair, multiply, negated, ordered_sum, select
 from glow_mlir.codegen.math.wide_integers import to_float, wide_product
+from glow_mlir.support.dataclass import dataclass
 
 LARGE = 2.0**22
 """From this magnitude on an f64 is reduced so."""

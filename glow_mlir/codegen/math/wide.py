@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute
 
@@ -13,6 +12,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.math import pairs
 from glow_mlir.codegen.math.pairs import Pair
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 Parts = tuple[Value, ...]
 """A number: the floats whose sum it is, the largest first."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 
 from glow_mlir.codegen.selection.kernel import Kernel, Tiles, add_scratch
@@ -15,6 +13,7 @@ from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import buffer_type, byte_size
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

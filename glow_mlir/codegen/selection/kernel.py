@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from types import UnionType
 from typing import Any, ClassVar, Generic, get_args, get_origin
@@ -33,6 +33,7 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of, sizes_of
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Factor, Quotient, Size, Sizes, Symbol, SymbolicSize
 
 OpT = TypeVar("OpT", bound=Operation, default=Any)

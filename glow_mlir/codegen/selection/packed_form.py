@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Attribute
 
 from glow_mlir.constants.packed_layout import PackedLayout
 from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from glow_mlir.errors import InputValuesError, UnsupportedError, UnsupportedOperatorsError
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -21,6 +20,7 @@ from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.onnx.constants import numbers_of
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, product_of
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from glow_mlir.dialects import properties
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from xdsl.dialects.builtin import bf16, f8E8M0FNU, f16, f32
 from xdsl.ir import Attribute, SSAValue
@@ -18,6 +16,7 @@ from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import NARROW_FLOATS, NARROW_INTEGERS, POWERS_OF_TWO, is_float_dtype, packed_bits
 
 ROUNDED = 4

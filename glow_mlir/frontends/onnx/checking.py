@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -24,6 +23,7 @@ from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
 from glow_mlir.frontends.onnx.traversal import all_graphs, all_nodes, all_tensors, graphs_inside
 from glow_mlir.frontends.onnx.wire import LEAST_LEFT
 from glow_mlir.ir.registry import IMPORTERS
+from glow_mlir.support.dataclass import dataclass
 
 STANDARD = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
 """The domains whose operators the checker has to know."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -20,6 +20,7 @@ from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.slices import cut, scalar
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
 Pair = tuple[Size, Size]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import onnx
@@ -18,6 +18,7 @@ from glow_mlir.frontends.onnx.scope import Scope
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.tensors import Tensors
 from glow_mlir.frontends.onnx.types import input_types
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension
 
 

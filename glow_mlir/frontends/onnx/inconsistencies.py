@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import onnx
 from xdsl.ir import SSAValue
@@ -15,6 +15,7 @@ from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.traversal import all_graphs
 from glow_mlir.frontends.onnx.types import names_of_element, negative_extents, onnx_type
 from glow_mlir.support.activity import caution
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
 WITH_INITIALIZERS = 3

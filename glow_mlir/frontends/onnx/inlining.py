@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -12,6 +12,7 @@ from onnx import checker, inliner
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.traversal import all_nodes
+from glow_mlir.support.dataclass import dataclass
 
 MOST_EXPANDED = 1 << 17
 """Nodes of a model at most when its functions are expanded; those that call one another can make it any number."""

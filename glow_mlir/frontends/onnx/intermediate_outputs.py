@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import onnx
 from google.protobuf.message import EncodeError
 from onnx import checker, external_data_helper
@@ -14,6 +12,7 @@ from glow_mlir.frontends.onnx.importer import ModelSource, load_model
 from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.ir.registry import operator_label
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

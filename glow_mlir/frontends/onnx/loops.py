@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import i1, i64
@@ -27,6 +26,7 @@ from glow_mlir.frontends.onnx.control_flow import check_number
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.ir.traversal import own_operations
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, SymbolicSize
 
 Results = list[SSAValue | None]

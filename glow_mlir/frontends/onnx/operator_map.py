@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from glow_mlir.dialects.glow_high import activations as act
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
@@ -12,6 +11,7 @@ from glow_mlir.dialects.glow_high import indexing, linear, normalization, reduct
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp
 from glow_mlir.frontends.onnx.attribute_map import NO_ATTRIBUTES, AttributeMap, flag, integer, real, word
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -18,6 +17,7 @@ from glow_mlir.frontends.builder.slices import part_of
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.frontends.onnx.quantization import dynamic_codes, integer_product
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.dataclass import dataclass
 
 DEFAULT_FUNCTIONS = ("sigmoid", "tanh", "tanh")
 """Gate functions of the gates, the new cells, and the hidden numbers."""

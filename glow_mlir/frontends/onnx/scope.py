@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import onnx
 from xdsl.ir import Block, SSAValue
@@ -24,6 +24,7 @@ from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
 from glow_mlir.frontends.onnx.sparse import Initializer, initializers_of
 from glow_mlir.frontends.onnx.types import onnx_type
 from glow_mlir.ir.registry import operator_label
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass

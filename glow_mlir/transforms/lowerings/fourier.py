@@ -9,7 +9,6 @@ convolution (Bluestein), which three transforms of a length with small factors c
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from xdsl.dialects.builtin import f32
@@ -25,6 +24,7 @@ from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import element_of, size_along, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, product_of
 
 LONGEST_PRODUCT = 64

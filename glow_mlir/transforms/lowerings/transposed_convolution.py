@@ -10,7 +10,7 @@ channels. Where the filter is shorter than the stride, its outputs do not meet, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import gcd, prod
 
@@ -27,6 +27,7 @@ from glow_mlir.dialects.windows import channel_axis, is_channels_last, split_siz
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
 from glow_mlir.ir.traversal import function_of
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
 

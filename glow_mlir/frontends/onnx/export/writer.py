@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.onnx.order import used_names
 from glow_mlir.frontends.onnx.traversal import all_graphs
 from glow_mlir.ir.locations import location_name
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Factor, Product, Quotient, Size, Sizes
 
 OPSET = 21
