@@ -107,6 +107,7 @@ class ModelCompiler:
         self._source: _Source | None = None
         """The model as it was when it was opened; known of a template."""
 
+    @without_collector()  # The compiler is imported, of which all lives on.
     def open(self) -> Loaded | Template:
         """The model, compiled, or what is to be known of it before it is called."""
         if self._loader is not None:
@@ -130,6 +131,7 @@ class ModelCompiler:
         bounds = {label: size for label, size in self._options.dimensions.items() if isinstance(size, tuple)}
         return Specializations(found.signature, found.values, self.specialized, learned, limits, bounds=bounds), {}
 
+    @without_collector()
     def specialized(self, assumptions: Assumptions) -> Loaded:
         """
         The executable of a template for some sizes and values.
