@@ -26,7 +26,7 @@ from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp, StorageOp
 from glow_mlir.dialects.glow_low.body import YieldOp as BodyYieldOp
 from glow_mlir.dialects.glow_low.control_flow import IfOp as LowIfOp
-from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
+from glow_mlir.dialects.glow_low.instructions import instruction_of
 from glow_mlir.dialects.glow_low.loop import LoopOp as LowLoopOp
 from glow_mlir.dialects.glow_low.loop import WindowOp, motion_of, moves_of, part_of
 from glow_mlir.dialects.glow_low.memory import (
@@ -178,7 +178,7 @@ class FunctionConversion:
         if op.COMBINES_ROWS and op.results[0] in self.samples:
             rows = rank_of(op.results[0]) - 1
             properties["samples"] = to_attribute(self.samples[op.results[0]].runs(rows))
-        instruction = INSTRUCTIONS[type(op)].of(*results, *inputs, properties=properties, location=op.location)
+        instruction = instruction_of(type(op)).of(*results, *inputs, properties=properties, location=op.location)
         for region in op.regions:
             instruction.add_region(region.clone())
         self.program.append(instruction)

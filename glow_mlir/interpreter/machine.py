@@ -7,7 +7,7 @@ scrambled, always: a read of undefined memory gives NaN, not luck.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, cast
@@ -27,28 +27,25 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import storage as high
 from glow_mlir.dialects.glow_high.base import HighOp, group_like, is_variadic
 from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
-from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp as HighBindSymbolOp
 from glow_mlir.dialects.glow_low import memory as low
 from glow_mlir.dialects.glow_low.body import Body, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
+from glow_mlir.dialects.glow_low.instructions import instruction_of
 from glow_mlir.dialects.glow_low.loop import WindowOp
 from glow_mlir.dialects.glow_low.packing import PackOp, form_of
 from glow_mlir.dialects.glow_low.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_low.stack import StackOp
 from glow_mlir.dialects.properties import ints, number
-from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
 from glow_mlir.dialects.shapes import element_of, has_static_shape, sizes_of, tensor
 from glow_mlir.dialects.sizes import SizesAttr, shape_at
 from glow_mlir.errors import CompilerBugError, InputError, ModelError
 from glow_mlir.interpreter.control_flow import ControlFlowFunctions, symbols_of
-from glow_mlir.interpreter.forms import run_form
 from glow_mlir.interpreter.index_space import as_stored, index_array, signless_array
 from glow_mlir.interpreter.memory import Buffer, allocate, scramble, wrap
 from glow_mlir.interpreter.scalar import evaluate
+from glow_mlir.interpreter.semantics import apply_semantics
 from glow_mlir.ir.locations import place_of
-from glow_mlir.ir.registry import SEMANTICS
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.traversal import function_of
 from glow_mlir.runtime.layouts import symbol_values
@@ -56,35 +53,6 @@ from glow_mlir.support.dtypes import is_float_dtype
 from glow_mlir.support.symbols import Sizes, Symbol
 
 Arrays = Mapping[str, np.ndarray]
-
-
-def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray, ...]:
-    """
-    The results of an operator, or of its instruction, on arrays.
-
-    `operands` are the operands that are read, in order, grouped as the definition says: `None` for an absent optional
-    one, a list for a variadic one. An operator that an expression defines needs no semantics of its own; raises
-    `CompilerBugError` for any other without.
-    """
-    if is_elementwise(op):
-        block, result = scalar_body(op)
-        flat = [operand for operand in operands if operand is not None]
-        (value,) = evaluate(block, [signless_array(array) for array in flat], [result])
-        return (as_stored(value, _result_dtype(op), np.broadcast_shapes(*(np.shape(array) for array in flat))),)
-    operator = cast(type[Operation], getattr(op, "OPERATOR", type(op)))
-    function = SEMANTICS.get(operator)
-    if function is None and issubclass(operator, Expressed):
-        return (run_form(cast(Expressed, op).generic_form(), [operand for operand in operands if operand is not None]),)
-    if function is None:
-        raise CompilerBugError(f"{op.name} has no semantics")
-    with np.errstate(all="ignore"):
-        results = function(op, *operands)
-    return cast("tuple[np.ndarray, ...]", results if isinstance(results, tuple) else (results,))
-
-
-def _result_dtype(op: Operation) -> np.dtype:
-    infer = cast(Callable[..., Any], getattr(type(op), "infer_types"))
-    return numpy_dtype(infer(op)[0].element_type)
 
 
 class State:
@@ -328,16 +296,14 @@ def _in_order(array: np.ndarray, affine: AffineMap) -> np.ndarray:
 
 
 @cache
-def _derived_functions(
-    operators: tuple[type[Operation], ...], instructions: tuple[type[Operation], ...]
-) -> InterpreterFunctions:
+def _derived_functions() -> InterpreterFunctions:
     """Implementations of operators and instructions, which the registry has of them."""
     members: dict[str, Any] = {}
-    for operator in operators:
+    for operator in GLOW_HIGH.operations:
         if issubclass(operator, HighOp):
+            instruction = instruction_of(operator)
             members[operator.name] = impl(operator)(_run_high)
-    for instruction in instructions:
-        members[instruction.name] = impl(instruction)(_run_low)
+            members[instruction.name] = impl(instruction)(_run_low)
     return register_impls(type("DerivedFunctions", (InterpreterFunctions,), members))()
 
 
@@ -348,7 +314,7 @@ def new_interpreter(
     interpreter = Interpreter(module, listeners=tuple(listeners))
     interpreter.register_implementations(GlowFunctions())
     interpreter.register_implementations(ControlFlowFunctions())
-    interpreter.register_implementations(_derived_functions(tuple(GLOW_HIGH.operations), tuple(INSTRUCTIONS.values())))
+    interpreter.register_implementations(_derived_functions())
     interpreter.set_data(GlowFunctions, "state", State(module, bindings, symbols_of(interpreter)))
     return interpreter
 

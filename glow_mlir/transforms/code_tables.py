@@ -25,7 +25,7 @@ from glow_mlir.dialects.glow_high.quantization import (
 )
 from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.shapes import element_of, has_one_element, sizes_of
-from glow_mlir.interpreter.machine import apply_semantics
+from glow_mlir.interpreter.semantics import apply_semantics
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.support.dataclass import dataclass

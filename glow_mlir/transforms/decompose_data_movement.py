@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, PadOp, SliceOp, TransposeOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, SplatOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
-from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
+from glow_mlir.dialects.glow_low.instructions import instruction_of
 from glow_mlir.dialects.glow_low.loop import part_of
 from glow_mlir.dialects.glow_low.memory import (
     Buffer,
@@ -179,7 +179,7 @@ class DecomposeInstruction(Pattern):
 
     @property
     def roots(self) -> Kinds:
-        return (INSTRUCTIONS[self.operator],)
+        return (instruction_of(self.operator),)
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         assert isinstance(rewriter, Rewriter)

@@ -23,7 +23,7 @@ from glow_mlir.dialects.glow_high.storage import ConstantOp, SplatOp
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import bytes_of, element_of, has_one_element
 from glow_mlir.errors import ExecutionError
-from glow_mlir.interpreter.machine import apply_semantics
+from glow_mlir.interpreter.semantics import apply_semantics
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter

@@ -10,7 +10,7 @@ from glow_mlir.dialects.glow_high.base import group_like
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import broadcast, element_of, has_one_element, is_empty, rank_of, shape_of, sizes_of
-from glow_mlir.interpreter.machine import apply_semantics
+from glow_mlir.interpreter.semantics import apply_semantics
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.support.dataclass import dataclass

@@ -13,7 +13,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
 from glow_mlir.dialects.glow_low.derive import derive_instruction
-from glow_mlir.dialects.glow_low.dialect import INSTRUCTIONS
+from glow_mlir.dialects.glow_low.instructions import instruction_of
 from glow_mlir.dialects.operand_types import FLOATS
 from glow_mlir.dialects.shapes import tensor
 
@@ -57,7 +57,7 @@ def test_names_of_instructions_are_taken(members: dict[str, Any]) -> None:
 
 
 def test_meaning_is_shared_and_what_concerns_graphs_is_not() -> None:
-    instruction = INSTRUCTIONS[SoftmaxOp]
+    instruction = instruction_of(SoftmaxOp)
     assert vars(instruction)["infer_types"] is SoftmaxOp.infer_types
     assert SoftmaxOp.untransposed is not HighOp.untransposed
     assert not any(hasattr(instruction, name) for name in HighOp.OF_GRAPHS)

@@ -10,7 +10,7 @@ from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.shapes import bytes_of
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.builder.forward_analysis import analyzed, operands_of
-from glow_mlir.interpreter.machine import apply_semantics
+from glow_mlir.interpreter.semantics import apply_semantics
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 
 MOST_FOLDED = 1 << 31

@@ -25,7 +25,7 @@ from glow_mlir.dialects.properties import sizes
 from glow_mlir.dialects.shapes import element_of, has_one_element, has_static_shape, shape_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.frontends.builder.forward_analysis import analyzed, operands_of
-from glow_mlir.interpreter.machine import apply_semantics
+from glow_mlir.interpreter.semantics import apply_semantics
 from glow_mlir.support.symbols import Size, product_of, quotient
 
 

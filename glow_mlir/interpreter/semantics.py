@@ -1,0 +1,47 @@
+"""What one operator, or its instruction, computes: its expression, its form, or the semantics that the registry has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.ir import Operation
+
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.expressed import Expressed
+from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
+from glow_mlir.errors import CompilerBugError
+from glow_mlir.interpreter.forms import run_form
+from glow_mlir.interpreter.index_space import as_stored, signless_array
+from glow_mlir.interpreter.scalar import evaluate
+from glow_mlir.ir.registry import SEMANTICS
+
+
+def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray, ...]:
+    """
+    The results of an operator, or of its instruction, on arrays.
+
+    `operands` are the operands that are read, in order, grouped as the definition says: `None` for an absent optional
+    one, a list for a variadic one. An operator that an expression defines needs no semantics of its own; raises
+    `CompilerBugError` for any other without.
+    """
+    if is_elementwise(op):
+        block, result = scalar_body(op)
+        flat = [operand for operand in operands if operand is not None]
+        (value,) = evaluate(block, [signless_array(array) for array in flat], [result])
+        return (as_stored(value, _result_dtype(op), np.broadcast_shapes(*(np.shape(array) for array in flat))),)
+    operator = cast(type[Operation], getattr(op, "OPERATOR", type(op)))
+    function = SEMANTICS.get(operator)
+    if function is None and issubclass(operator, Expressed):
+        return (run_form(cast(Expressed, op).generic_form(), [operand for operand in operands if operand is not None]),)
+    if function is None:
+        raise CompilerBugError(f"{op.name} has no semantics")
+    with np.errstate(all="ignore"):
+        results = function(op, *operands)
+    return cast("tuple[np.ndarray, ...]", results if isinstance(results, tuple) else (results,))
+
+
+def _result_dtype(op: Operation) -> np.dtype:
+    infer = cast(Callable[..., Any], getattr(type(op), "infer_types"))
+    return numpy_dtype(infer(op)[0].element_type)
