@@ -120,8 +120,11 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         from importlib import import_module
 
+        from glow_mlir.support.collector import without_collector
+
         home, _, member = _HOMES[name].partition(":")
-        module = import_module(home)
+        with without_collector():
+            module = import_module(home)
         return module if home == f"{__name__}.{name}" else getattr(module, member or name)
     if name == "__version__":
         from importlib.metadata import version

@@ -12,9 +12,11 @@ import abc
 import dataclasses
 import inspect
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cache, partial
 from reprlib import recursive_repr
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -69,8 +71,17 @@ if not TYPE_CHECKING:
 @cache
 def _parameters(**flags: bool) -> object:
     """What Python keeps of the flags of a data class."""
-    plain = type("plain", (), {})
-    return getattr(dataclasses.dataclass(**flags)(plain), "__dataclass_params__")
+    plain = _bare("plain", {})
+    made = copy(getattr(plain, "__dataclass_params__"))
+    for name, flag in {"init": True, **flags}.items():
+        setattr(made, name, flag)
+    return made
+
+
+def _bare(name: str, members: Mapping[str, Any]) -> type:
+    """A data class that has nothing but fields: Python reads these, and adds no method."""
+    made = type(name, (), {"__doc__": "Fields.", **members})
+    return dataclasses.dataclass(init=False, repr=False, eq=False)(made)
 
 
 def _declare(cls: type) -> None:
@@ -78,10 +89,8 @@ def _declare(cls: type) -> None:
     own = vars(cls)
     annotations = inspect.get_annotations(cls)
     given = {name: own[name] for name in annotations if name in own}
-    # Python reads the fields of a class that has nothing but them, and adds no method.
-    described = {"__doc__": "Fields.", "__module__": cls.__module__, "__annotations__": annotations}
-    bare = type(cls.__name__, (), given | described)
-    dataclasses.dataclass(init=False, repr=False, eq=False, match_args=False)(bare)
+    described = {"__module__": cls.__module__, "__annotations__": annotations}
+    bare = _bare(cls.__name__, given | described)
     for name in given:
         if name in vars(bare):
             setattr(cls, name, vars(bare)[name])
@@ -97,9 +106,9 @@ def _members(cls: type, *, frozen: bool, eq: bool, repr: bool, order: bool) -> _
     """The methods that a class gets where it does not define them, by name."""
     fields = dataclasses.fields(cls)
     yield "__match_args__", tuple(field.name for field in fields if field.init)
-    yield "__init__", _Constructor(cls, fields, frozen)
+    yield "__init__", _Made(cls, "__init__", partial(_constructor, cls, fields, frozen))
     if repr:
-        yield "__repr__", _representation([field.name for field in fields if field.repr])
+        yield "__repr__", _Made(cls, "__repr__", partial(_representation, fields))
     if eq:
         yield "__hash__", _hash([field.name for field in fields if _is_hashed(field)]) if frozen else None
         values = _values([field.name for field in fields if field.compare])
@@ -108,6 +117,14 @@ def _members(cls: type, *, frozen: bool, eq: bool, repr: bool, order: bool) -> _
             yield f"__{compare.__name__}__", _comparison(compare, values)
     if frozen:
         yield from _refusals(cls, frozenset(field.name for field in fields))
+
+
+def _has_factory(field: dataclasses.Field[Any]) -> bool:
+    return field.default_factory is not dataclasses.MISSING
+
+
+def _has_default(field: dataclasses.Field[Any]) -> bool:
+    return _has_factory(field) or field.default is not dataclasses.MISSING
 
 
 def _is_hashed(field: dataclasses.Field[Any]) -> bool:
@@ -121,7 +138,9 @@ def _values(names: Sequence[str]) -> _Values:
     return lambda self: tuple([getattr(self, name) for name in names])
 
 
-def _representation(names: Sequence[str]) -> Callable[[Any], str]:
+def _representation(fields: Sequence[dataclasses.Field[Any]]) -> Any:
+    names = [field.name for field in fields if field.repr]
+
     @recursive_repr()
     def __repr__(self: Any) -> str:
         shown = ", ".join([f"{name}={getattr(self, name)!r}" for name in names])
@@ -163,43 +182,58 @@ def _refusals(cls: type, names: frozenset[str]) -> _Members:
     yield "__delattr__", __delattr__
 
 
-class _Constructor:
-    """The `__init__` of a class, which is compiled and takes the place of this when it is first looked up."""
+class _Made:
+    """A method of a class that is made, and takes the place of this, when it is first looked up."""
 
-    def __init__(self, cls: type, fields: Sequence[dataclasses.Field[Any]], frozen: bool) -> None:
+    def __init__(self, cls: type, name: str, make: Callable[[], FunctionType]) -> None:
         self._cls = cls
-        self._fields = fields
-        self._frozen = frozen
+        self._name = name
+        self._make = make
 
-    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., None]:
-        function = _compiled(self._cls, self._fields, self._frozen)
-        setattr(self._cls, "__init__", function)
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
+        function = self._make()
+        setattr(self._cls, self._name, function)
         return function.__get__(instance, owner)
 
 
-def _compiled(cls: type, fields: Sequence[dataclasses.Field[Any]], frozen: bool) -> Any:
+def _constructor(cls: type, fields: Sequence[dataclasses.Field[Any]], frozen: bool) -> FunctionType:
     """The `__init__` of a class with those fields."""
-    known: dict[str, Any] = {"__name__": cls.__module__, "_absent": _ABSENT, "_put": object.__setattr__}
-    parameters: list[str] = []
-    defaults: list[Any] = []
-    lines: list[str] = []
-    for field in fields:
-        name = value = field.name
-        has_factory = field.default_factory is not dataclasses.MISSING
-        has_default = has_factory or field.default is not dataclasses.MISSING
-        if has_factory:
-            known[f"_new_{name}"] = field.default_factory
-            value = f"_new_{name}() if {name} is _absent else {name}" if field.init else f"_new_{name}()"
-        if field.init:
-            parameters.append(f"{name}=_absent" if has_default else name)
-            defaults += [_ABSENT if has_factory else field.default] if has_default else []
-        if field.init or has_factory:
-            lines.append(f"_put(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
-    if hasattr(cls, "__post_init__"):
-        lines.append("self.__post_init__()")
-    exec(f"def __init__({', '.join(['self', *parameters])}):\n {'; '.join(lines) or 'pass'}", known)
-    function = known["__init__"]
-    function.__defaults__ = tuple(defaults)
-    function.__qualname__ = f"{cls.__qualname__}.__init__"
-    function.__annotations__ = {field.name: field.type for field in fields if field.init} | {"return": None}
+    assigned = [field for field in fields if field.init or _has_factory(field)]
+    kinds = tuple([(field.init, _has_factory(field)) for field in assigned])
+    names = {f"field{number}": field.name for number, field in enumerate(assigned)}
+    code = _code(kinds, frozen, hasattr(cls, "__post_init__"))
+    code = code.replace(
+        co_varnames=tuple([names.get(name, name) for name in code.co_varnames]),
+        co_names=tuple([names.get(name, name) for name in code.co_names]),
+        co_consts=tuple([names.get(value, value) for value in code.co_consts]),
+        co_qualname=f"{cls.__qualname__}.__init__",
+    )
+    known = {"__name__": cls.__module__, "_absent": _ABSENT, "_put": object.__setattr__}
+    known |= {f"_new{number}": field.default_factory for number, field in enumerate(assigned)}
+    given = [field for field in assigned if field.init]
+    defaults = [_ABSENT if _has_factory(field) else field.default for field in given if _has_default(field)]
+    function = FunctionType(code, known, "__init__", tuple(defaults))
+    function.__annotations__ = {field.name: field.type for field in given} | {"return": None}
     return function
+
+
+@cache
+def _code(kinds: Sequence[tuple[bool, bool]], frozen: bool, has_post_init: bool) -> CodeType:
+    """
+    The code of an `__init__` whose fields are called `field0`, `field1` and so on.
+
+    Of each field it is told whether it is a parameter, and whether it has a factory. Classes share the code, since
+    compiling it takes longer than giving it other names.
+    """
+    lines: list[str] = []
+    for number, (is_given, has_factory) in enumerate(kinds):
+        name = f"field{number}"
+        made = f"_new{number}()"
+        value = name if not has_factory else f"{made} if {name} is _absent else {name}" if is_given else made
+        lines.append(f"_put(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+    if has_post_init:
+        lines.append("self.__post_init__()")
+    parameters = [f"field{number}" for number, (is_given, _) in enumerate(kinds) if is_given]
+    known: dict[str, Any] = {}
+    exec(f"def __init__({', '.join(['self', *parameters])}):\n {'; '.join(lines) or 'pass'}", known)
+    return known["__init__"].__code__

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from glow_mlir.backends.interface import Backend, Compiling, Room
-from glow_mlir.backends.interpreter.executable import InterpretedModule
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline
 from glow_mlir.ir.registry import backend
+
+if TYPE_CHECKING:
+    from glow_mlir.backends.interpreter.executable import InterpretedModule
 
 
 @backend("interpreter")
@@ -26,6 +30,9 @@ class InterpreterBackend(Backend):
         return compilation.module
 
     def load(self, artifact: ModuleOp, threads: int) -> InterpretedModule:
+        # All backends are imported when one is asked for, and this is the whole interpreter.
+        from glow_mlir.backends.interpreter.executable import InterpretedModule
+
         return InterpretedModule(artifact)
 
     def supports(self, op: Operation) -> bool:
