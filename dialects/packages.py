@@ -11,11 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from glow_mlir.errors import GlowError, PackageError
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.distributions import entry_points
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "glow_mlir.operators"
 """The group of entry points by which other distributions offer operators and backends."""
@@ -118,7 +122,7 @@ def _installed() -> list[EntryPoint]:
 
     Raises `PackageError` for a name there that no distribution has.
     """
-    points = sorted(entry_points(group=GROUP), key=lambda point: (point.name, _origin(point)))
+    points = sorted(entry_points(GROUP), key=lambda point: (point.name, _origin(point)))
     choice = os.environ.get(CHOICE)
     if choice is None:
         return points

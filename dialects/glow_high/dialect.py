@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from types import ModuleType
 
 from xdsl.ir import Dialect, Operation
@@ -20,7 +21,8 @@ def _defined(module: ModuleType) -> Iterator[type[Operation]]:
                 yield member
 
 
-def _operations() -> list[type[Operation]]:
+@cache
+def operators() -> tuple[type[Operation], ...]:
     """Every op class with a name that the operator modules define; raises `PackageError` where two share a name."""
     found: dict[str, type[Operation]] = {}
     for module in load_part("operators"):
@@ -31,8 +33,8 @@ def _operations() -> list[type[Operation]]:
             if other is not member:
                 places = f"in {other.__module__} and in {member.__module__}"
                 raise PackageError(f"operator '{member.name}' is defined twice, {places}")
-    return [found[name] for name in sorted(found)]
+    return tuple([found[name] for name in sorted(found)])
 
 
-GLOW_HIGH = Dialect("glow_high", _operations(), [])
+GLOW_HIGH = Dialect("glow_high", [*operators()], [])
 """The paper's high-level IR: a graph of strongly typed operators."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
+from glow_mlir.dialects.glow_high.dialect import operators
 from glow_mlir.dialects.glow_low.instructions import OWN, instruction_of
 
 GLOW_LOW = Dialect(
     "glow_low",
-    [*OWN, *(instruction_of(operator) for operator in GLOW_HIGH.operations if issubclass(operator, HighOp))],
+    [*OWN, *(instruction_of(operator) for operator in operators() if issubclass(operator, HighOp))],
     [],
 )
 """The paper's low-level IR: instructions on addresses."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,13 +42,8 @@ NOTHING = Assumptions()
 def compiler_versions() -> str:
     """The versions of all that decides what a compilation gives, packages of operators among them."""
     names = ("glow-mlir", "xdsl", "llvmlite", "numpy", "onnx")
-    found = installed_packages()
-    for name in names:
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            found.append(f"{name} ?")
-    return ", ".join(found)
+    known = versions(names)
+    return ", ".join([*installed_packages(), *(f"{name} {known.get(name, '?')}" for name in names)])
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from glow_mlir.dialects.attribute_syntax import properties_at
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import storage as high
 from glow_mlir.dialects.glow_high.base import HighOp, group_like, is_variadic
-from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
+from glow_mlir.dialects.glow_high.dialect import operators
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp as HighBindSymbolOp
 from glow_mlir.dialects.glow_low import memory as low
 from glow_mlir.dialects.glow_low.body import Body, yielded
@@ -299,7 +299,7 @@ def _in_order(array: np.ndarray, affine: AffineMap) -> np.ndarray:
 def _derived_functions() -> InterpreterFunctions:
     """Implementations of operators and instructions, which the registry has of them."""
     members: dict[str, Any] = {}
-    for operator in GLOW_HIGH.operations:
+    for operator in operators():
         if issubclass(operator, HighOp):
             instruction = instruction_of(operator)
             members[operator.name] = impl(operator)(_run_high)

@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.transforms.canonicalize import CanonicalizePass as Canonicalize
 
-from glow_mlir.dialects.glow_high.dialect import GLOW_HIGH
+from glow_mlir.dialects.glow_high.dialect import operators
 from glow_mlir.dialects.glow_low.instructions import OWN
 from glow_mlir.ir.patterns import Kinds, Pattern, PatternPass, Walk, name_of
 from glow_mlir.ir.rewriting import erase_dead, functions
@@ -91,7 +91,7 @@ def canonicalizations() -> tuple[Canonicalization, ...]:
 
 def _said() -> Iterator[tuple[type[Operation], RewritePattern]]:
     """Operators with each of their patterns; instructions that are derived have none."""
-    for kind in (*GLOW_HIGH.operations, *OWN):
+    for kind in (*operators(), *OWN):
         if issubclass(kind, HasCanonicalizationPatternsInterface):
             for pattern in kind.get_canonicalization_patterns():
                 yield kind, pattern

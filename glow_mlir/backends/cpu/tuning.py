@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import cached_property
-from importlib.metadata import version
 
 from glow_mlir.backends.cpu.targets import lacks
 from glow_mlir.backends.cpu.trial import Trial, identity
@@ -32,6 +31,7 @@ from glow_mlir.runtime.pool import usable_cores
 from glow_mlir.runtime.race import race
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.distributions import versions
 
 GAIN = 0.02
 """By which part of its time another candidate has to beat the guess: what is less may be chance."""
@@ -88,7 +88,7 @@ class Tuner:
             " ".join(map(str, candidates)),
             f"{machine} {host_name()}",
             f"{self._spread(op)}",
-            f"llvmlite {version('llvmlite')}",
+            str(versions(("llvmlite",))),
             source_stamp(),
         )
 

@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 from onnx import defs
 from xdsl.dialects.builtin import ModuleOp
 
+from glow_mlir.dialects.glow_high.dialect import operators
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.onnx.checking import check_graph, check_model
@@ -118,6 +119,7 @@ def import_model(
     Raises `ModelError` for a damaged or contradictory model, and `UnsupportedError` that lists every unsupported node;
     an `InputValuesError` where nothing is missing but values of inputs that fix shapes.
     """
+    operators()  # What is wrong with a package of operators is no matter of the model.
     model = open_model(source, in_memory)
     try:
         check_names(model.proto.graph)
