@@ -11,12 +11,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.support.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 NUMBERS_INSTEAD = "give dimensions numbers instead of bounds"
 """What to do where something takes no sizes that are known at run time only."""
@@ -318,6 +320,8 @@ def _without_quotients(size: SymbolicSize) -> tuple[Fraction, Fraction]:
 
     It is the dividend less a remainder, over the divisor: so `height - 2 * (height floordiv 2)` is at most 1.
     """
+    from fractions import Fraction  # Few models have quotients.
+
     factors: dict[Product, Fraction] = {}
     low = high = Fraction(0)
 

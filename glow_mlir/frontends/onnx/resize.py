@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -19,6 +18,9 @@ from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Size, SymbolicSize, quotient
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 T = TypeVar("T")
 
@@ -56,6 +58,8 @@ def _scaled(node: Node, size: Size, scale: float) -> Size:
     if isinstance(size, int):
         with np.errstate(over="ignore"):
             return math.floor(min(float(np.float32(size) * factor), _LARGEST))
+    from fractions import Fraction  # Few sizes are known at run time only.
+
     part = Fraction(scale).limit_denominator(_MOST_PARTS)
     # Sizes that f32 does not have are not gone through: they may be as many as a session says.
     if max(scale, 1.0) * size.most >= _MOST_EXACT or not _is_quotient(size, factor, part):
