@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from xdsl.ir import Attribute, SSAValue
@@ -13,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import extent_of, offset_of, root_of, strides_of
 from glow_mlir.dialects.shapes import Shape, largest_shape, type_of
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.identity import kept_by_identity
 
 

@@ -22,7 +22,9 @@ from glow_mlir.runtime.signature import Signature
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.runtime.specializations import Assumptions, Loaded, SpecializationLimits, Specializations
 from glow_mlir.support.cancellation import Cancellation, current_cancellation
-from glow_mlir.support.collector import collected_soon
+from glow_mlir.support.collector import collected_soon, without_collector
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.distributions import versions
 from glow_mlir.support.symbols import Dimension, told_by
 from glow_mlir.support.watchdog import time_limited
 

@@ -8,7 +8,7 @@ last axis moves it by one element or not at all, so that a vector of columns is 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.ir import Attribute, Block
 

@@ -8,7 +8,7 @@ see, change and extend them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, fields, replace
 from difflib import get_close_matches
 from functools import cache
 

@@ -30,6 +30,7 @@ from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import erase_dead, functions
 from glow_mlir.ir.traversal import operations
 from glow_mlir.support.cancellation import check_cancellation
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.identity import is_kind
 
 Kinds = tuple[type[Operation], ...]

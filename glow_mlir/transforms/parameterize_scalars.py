@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp
@@ -18,6 +17,7 @@ from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.dialects.structure import blocks_of, structure_of
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import operations
+from glow_mlir.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

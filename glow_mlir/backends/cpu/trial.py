@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from io import StringIO
 from typing import cast
 
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType, f32
 from xdsl.ir import Attribute, SSAValue
+from xdsl.printer import Printer
 
 from glow_mlir.codegen.build import build_artifact
 from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
-from glow_mlir.codegen.instruction_functions import signature
 from glow_mlir.codegen.selection.candidate import Candidate
 from glow_mlir.codegen.selection.pack_operands import whole_storage
 from glow_mlir.constants.storage import Storage
@@ -159,7 +160,22 @@ def identity(op: Instruction, storage: Storage) -> str:
     roots = list(dict.fromkeys(root_of(value) for value in op.operands))
     shared = [str(roots.index(root_of(value))) for value in op.operands]
     constant = [str(index) for index, root in enumerate(roots) if packable_behind(root, storage) is not None]
-    return f"{op.name} {signature(op)} buffers {' '.join(shared)} constants {' '.join(constant)}"
+    return f"{op.name} {_text(op)} buffers {' '.join(shared)} constants {' '.join(constant)}"
+
+
+def _text(op: Instruction) -> str:
+    """Types of operands, properties and bodies, as text that other processes write as well."""
+    stream = StringIO()
+    printer = Printer(stream)
+    for name, _, value in op.named_uses():
+        stream.write(f"{name}:")
+        printer.print_attribute(value.type)
+    for name, attribute in sorted(op.properties.items()):
+        stream.write(f" {name}=")
+        printer.print_attribute(attribute)
+    for region in op.regions:
+        printer.print_region(region)
+    return stream.getvalue()
 
 
 def packable_behind(root: SSAValue, storage: Storage) -> ContentOp | None:

@@ -28,6 +28,7 @@ from glow_mlir.frontends.builder.symbolic_values import SymbolicValues
 from glow_mlir.frontends.builder.value_numbering import ValueNumbering
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.cancellation import check_cancellation
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import name_of
 from glow_mlir.support.symbols import Symbol, symbols_of
 
