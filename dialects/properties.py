@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FloatAttr, IntegerAttr, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import base, opt_prop_def, prop_def
 from xdsl.utils.exceptions import VerifyException
@@ -144,3 +144,13 @@ def text(attribute: Attribute) -> str:
     if not isinstance(attribute, StringAttr):
         raise VerifyException(f"expected a word, got {attribute}")
     return attribute.data
+
+
+_FLAT = ArrayAttr[StringAttr](())
+"""What stands behind the name of a symbol that is in no other."""
+
+
+@kept_by_identity
+def symbol_reference(name: StringAttr) -> SymbolRefAttr:
+    """The name of a symbol as who uses it says it."""
+    return SymbolRefAttr(name, _FLAT)

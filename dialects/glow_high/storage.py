@@ -58,21 +58,12 @@ from glow_mlir.dialects.glow_high.signature import ARGUMENT_ROLES, parse_signatu
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TENSOR
+from glow_mlir.dialects.properties import symbol_reference
 from glow_mlir.dialects.shapes import require, sizes_of, tensor, verify_storable
 from glow_mlir.dialects.symbol_binding import verify_bound
 from glow_mlir.dialects.target import Target, TargetAttr
 from glow_mlir.errors import ModelError
-from glow_mlir.support.identity import kept_by_identity
 from glow_mlir.support.symbols import Size, symbols_of
-
-_FLAT = ArrayAttr[StringAttr](())
-"""What stands behind the name of a symbol that is in no other."""
-
-
-@kept_by_identity
-def _reference(name: StringAttr) -> SymbolRefAttr:
-    """A name as who uses it says it."""
-    return SymbolRefAttr(name, _FLAT)
 
 
 class StorageOp(IRDLOperation):
@@ -91,11 +82,6 @@ class StorageOp(IRDLOperation):
         """Shape and element type of the storage."""
         assert isinstance(self.type, TensorType)
         return self.type
-
-    @property
-    def reference(self) -> SymbolRefAttr:
-        """Its name, as who uses it says it."""
-        return _reference(self.sym_name)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -479,7 +465,7 @@ class GetOp(IRDLOperation):
     @classmethod
     def of(cls, storage: StorageOp, location: LocationAttr | None = None) -> GetOp:
         """Read `storage`."""
-        properties: dict[str, Attribute] = {"symbol": storage.reference}
+        properties: dict[str, Attribute] = {"symbol": symbol_reference(storage.sym_name)}
         if isinstance(storage, PlaceholderOp) and storage.is_mutable:
             properties["mutable"] = UnitAttr()
         return cls.create(properties=properties, result_types=[storage.tensor_type], location=location)

@@ -48,6 +48,7 @@ from glow_mlir.dialects.glow_high.base import visible_properties, with_operand_a
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp, StorageOp, splat_element
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, QualifiedOp, Qualifier
 from glow_mlir.dialects.known_attributes import KnownAttributes
+from glow_mlir.dialects.properties import symbol_reference
 from glow_mlir.dialects.shapes import (
     NOTHING,
     Shape,
@@ -311,7 +312,7 @@ class WeightOp(_Declaration):
     @classmethod
     def of(cls, storage: StorageOp, location: LocationAttr | None = None, strides: Shape | None = None) -> WeightOp:
         """Declare `storage`; with strides where it is laid out for another shape than its largest."""
-        properties: dict[str, Attribute] = {"symbol": storage.reference}
+        properties: dict[str, Attribute] = {"symbol": symbol_reference(storage.sym_name)}
         if isinstance(storage, PlaceholderOp) and storage.is_mutable:
             properties["mutable"] = UnitAttr()
         type_ = storage.tensor_type

@@ -12,6 +12,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.memory import WeightOp, root_of
 from glow_mlir.dialects.target import Target
+from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.identity import number_of
 
 Answer = TypeVar("Answer")
@@ -96,7 +97,7 @@ def _append_region(region: Region, values: dict[SSAValue, int], found: list[Hash
     for block in region.blocks:
         found += (Block, len(block.args))
         _append_values(block.args, values, found)
-        for op in block.ops:
+        for op in own_operations(block):
             found.append(type(op))
             _append(op, values, found)
     found.append(Region)
