@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from beside_calls import settle
 from onnx import TensorProto, helper, numpy_helper
 
 from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.api.onnxruntime.node_arg import NodeArg
 from glow_mlir.errors import (
-    CancelledError,
-    GlowError,
     InputError,
     InputValuesError,
     ModelError,
@@ -30,21 +29,25 @@ from glow_mlir.errors import (
     UnsupportedError,
 )
 from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.runtime.assumptions import Assumptions
 from glow_mlir.runtime.executable import MAIN, Executable
 from glow_mlir.runtime.signature import Argument, Signature
-from glow_mlir.runtime.specializations import Assumptions, Loaded, SpecializationLimits, Specializations
+from glow_mlir.runtime.specialization import Compile, Loaded, Making
+from glow_mlir.runtime.specializations import SpecializationLimits, Specializations
 from glow_mlir.runtime.state import State
 from glow_mlir.support.activity import warning_to
-from glow_mlir.support.cancellation import Cancellation, cancelled_by, check_cancellation
+from glow_mlir.support.cancellation import Cancellation
 from glow_mlir.support.watchdog import time_limited
 
 BACKENDS = pytest.mark.parametrize("backend", ["cpu", "interpreter"])
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache of the test's own."""
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A cache of the test's own, that nobody uses after it."""
     monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path / "cache"))
+    yield
+    settle()
 
 
 def model_of(
@@ -154,6 +157,16 @@ def test_inputs_agree_on_a_dimension() -> None:
     assert session.specializations == []
 
 
+@BACKENDS
+@pytest.mark.parametrize("dimensions", [{}, {"N": (1, 9)}])
+def test_inputs_may_have_any_layout(backend: str, dimensions: dict[str, Any]) -> None:
+    model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": ("N", 6)})
+    session = InferenceSession(model, dimensions=dimensions, backend=backend)
+    x = rows(6).T
+    (y,) = session.run(None, {"x": x})
+    np.testing.assert_array_equal(y, x)
+
+
 def test_nothing_runs_before_the_first_call() -> None:
     session = InferenceSession(scaling())
     with pytest.raises(OptionError, match="compiled when it is called, for the sizes of its inputs"):
@@ -253,7 +266,7 @@ def test_several_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return compiled(self, model, assumptions, *rest)
 
     monkeypatch.setattr(ModelCompiler, "_compiled", counted)
-    session = InferenceSession(scaling())
+    session = InferenceSession(scaling(), warm="specialised")
 
     def run(count: int) -> np.ndarray:
         (y,) = session.run(None, dict.fromkeys("ab", np.full((count, 3), count, np.float32)))
@@ -282,11 +295,11 @@ class Counting(Executable):
         return name
 
 
-def specializations(limits: SpecializationLimits, nbytes: int = 10) -> Specializations:
+def specializations(limits: SpecializationLimits, nbytes: int = 10, compile_: Compile | None = None) -> Specializations:
     """Of a model with one free dimension, with executables that compute nothing."""
     argument = Argument("x", "float32", ("N",))
     signature = Signature((argument,), (argument,))
-    return Specializations(signature, (), lambda _: Loaded(Counting(nbytes)), lambda _: None, limits)
+    return Specializations(signature, (), Making(compile_ or (lambda _: Loaded(Counting(nbytes)))), limits)
 
 
 @pytest.mark.parametrize("limits", [SpecializationLimits(number=2), SpecializationLimits(memory=29)])
@@ -311,50 +324,9 @@ def test_what_is_no_limit_is_refused(limit: Any) -> None:
         SpecializationLimits(number=limit)
 
 
-def test_sizes_that_come_often_are_compiled_beside_the_calls() -> None:
-    """Until then, and where that fails, a general executable serves."""
-    argument = Argument("x", "float32", ("N",))
-    go_on, warnings = threading.Event(), list[GlowError]()
-    general, special, made = Counting(1), Counting(2), list[str]()
-
-    def compile_(assumptions: Assumptions) -> Loaded:
-        made.append(str(assumptions))
-        go_on.wait(20)
-        if assumptions.sizes[0][1] == 3:
-            raise UnsupportedError("three is too many")
-        return Loaded(special)
-
-    limits = SpecializationLimits(number=1, threshold=2)
-    found = Specializations(Signature((argument,), (argument,)), (), compile_, lambda _: None, limits, general)
-
-    def serves(size: int) -> Executable:
-        found.entry_point({"x": np.zeros(size)})
-        return found.current
-
-    def settle() -> None:
-        go_on.set()
-        for thread in threading.enumerate():
-            if thread.name == "glow-specialization":
-                thread.join(20)
-        go_on.clear()
-
-    with warning_to(warnings.append):
-        assert [serves(size) for size in (1, 2, 3, 1, 1, 1, 3, 3)] == [general] * 8
-        settle()
-        assert made == ["N=1", "N=3"]
-        assert [str(warning) for warning in warnings] == ["three is too many"]
-        assert [serves(size) for size in (1, 3, 3)] == [special, general, general]
-        assert [serves(2)] == [general]
-        settle()
-        assert [serves(size) for size in (2, 1)] == [special, general]
-    assert made == ["N=1", "N=3", "N=2"]
-    assert [(item.sizes, item.calls) for item in found.kept()] == [({"N": 2}, 1)]
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_child_does_not_wait_for_threads_that_it_has_not() -> None:
     """A thread of the parent is in a compilation at the fork."""
-    found = specializations(SpecializationLimits())
     begun, go_on = threading.Event(), threading.Event()
 
     def slow(_: Assumptions) -> Loaded:
@@ -362,14 +334,15 @@ def test_a_child_does_not_wait_for_threads_that_it_has_not() -> None:
         go_on.wait(20)
         return Loaded(Counting(1))
 
-    made, found._compile = found._compile, slow  # pyright: ignore[reportPrivateUsage]
+    found = specializations(SpecializationLimits(), compile_=slow)
     thread = threading.Thread(target=lambda: found.entry_point({"x": np.zeros(1)}))
     thread.start()
     assert begun.wait(20)
     child = os.fork()
     if not child:
         try:
-            found._compile = made  # pyright: ignore[reportPrivateUsage]
+            go_on = threading.Event()  # That of the parent may have a lock that nobody gives back.
+            go_on.set()
             found.entry_point({"x": np.zeros(1)})
             os._exit(0)
         finally:
@@ -380,7 +353,6 @@ def test_a_child_does_not_wait_for_threads_that_it_has_not() -> None:
 
 
 def test_a_call_that_waits_for_the_compilation_of_another_ends() -> None:
-    found = specializations(SpecializationLimits())
     begun, go_on = threading.Event(), threading.Event()
 
     def slow(_: Assumptions) -> Loaded:
@@ -388,7 +360,7 @@ def test_a_call_that_waits_for_the_compilation_of_another_ends() -> None:
         go_on.wait(5)
         return Loaded(Counting(1))
 
-    found._compile = slow  # pyright: ignore[reportPrivateUsage]
+    found = specializations(SpecializationLimits(), compile_=slow)
     thread = threading.Thread(target=lambda: found.entry_point({"x": np.zeros(1)}))
     thread.start()
     assert begun.wait(20)
@@ -399,29 +371,6 @@ def test_a_call_that_waits_for_the_compilation_of_another_ends() -> None:
     thread.join()
     with time_limited(Cancellation(), 20, "call", "time_limit"):
         found.entry_point({"x": np.zeros(1)})
-
-
-def test_what_is_compiled_beside_a_call_does_not_end_with_it() -> None:
-    argument, go_on, warnings = Argument("x", "float32", ("N",)), threading.Event(), list[GlowError]()
-    general, special = Counting(1), Counting(2)
-
-    def compile_(_: Assumptions) -> Loaded:
-        go_on.wait(20)
-        check_cancellation()
-        return Loaded(special)
-
-    limits = SpecializationLimits(threshold=1)
-    found = Specializations(Signature((argument,), (argument,)), (), compile_, lambda _: None, limits, general)
-    call = Cancellation()
-    with warning_to(warnings.append), cancelled_by(call):
-        found.entry_point({"x": np.zeros(1)})
-    call.cancel(CancelledError("the call was terminated"))
-    go_on.set()
-    for thread in threading.enumerate():
-        if thread.name == "glow-specialization":
-            thread.join(20)
-    found.entry_point({"x": np.zeros(1)})
-    assert (found.current, warnings) == (special, [])
 
 
 @pytest.mark.parametrize(

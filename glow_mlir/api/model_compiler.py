@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.model_identity import is_ir, model_identity
@@ -13,6 +14,7 @@ from glow_mlir.api.models import import_any
 from glow_mlir.dialects.packages import installed_packages, loader_of
 from glow_mlir.errors import InputError, InputValuesError, ModelError
 from glow_mlir.runtime.artifact import Artifact
+from glow_mlir.runtime.assumptions import Assumptions
 from glow_mlir.runtime.cache import ArtifactCache, cache_key, shared_memory
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.identity import Snapshot
@@ -20,7 +22,9 @@ from glow_mlir.runtime.json_cache import JsonCache
 from glow_mlir.runtime.pool_layout import MOST_THREADS
 from glow_mlir.runtime.signature import Signature
 from glow_mlir.runtime.sources import source_stamp
-from glow_mlir.runtime.specializations import Assumptions, Loaded, SpecializationLimits, Specializations
+from glow_mlir.runtime.specialization import Loaded, Making
+from glow_mlir.runtime.specializations import SpecializationLimits, Specializations
+from glow_mlir.support.activity import warning_to
 from glow_mlir.support.cancellation import Cancellation, current_cancellation
 from glow_mlir.support.collector import collected_soon, without_collector
 from glow_mlir.support.dataclass import dataclass
@@ -55,17 +59,22 @@ class Template:
     signature: Signature
     values: tuple[str, ...]
     """The inputs whose values fix shapes, as far as it is known."""
+    range: tuple[tuple[str, Dimension], ...] = ()
+    """The sizes that there is code for beside that for single ones."""
 
     def data(self) -> dict[str, Any]:
         """The template as JSON has it."""
-        return {"signature": self.signature.data(), "values": self.values}
+        return {"signature": self.signature.data(), "values": self.values, "range": self.range}
 
     @staticmethod
     def from_data(data: dict[str, Any] | None) -> Template | None:
         """The template that `data` gave; `None` for anything else."""
         try:
-            return Template(Signature.from_data((data or {})["signature"]), tuple((data or {})["values"]))
-        except (KeyError, TypeError):  # There is none, or it is damaged.
+            known = data or {}
+            range_ = cast("list[tuple[str, int | list[int]]]", known["range"])
+            sizes = ((label, size if isinstance(size, int) else (size[0], size[1])) for label, size in range_)
+            return Template(Signature.from_data(known["signature"]), tuple(known["values"]), tuple(sizes))
+        except (LookupError, TypeError, ValueError):  # There is none, or it is damaged.
             return None
 
 
@@ -102,6 +111,8 @@ class ModelCompiler:
         self._templates = JsonCache("templates")
         self._source: _Source | None = None
         """The model as it was when it was opened; known of a template."""
+        self._template: Template | None = None
+        """What is known of a model that is compiled when it is called."""
 
     @without_collector()  # The compiler is imported, of which all lives on.
     def open(self) -> Loaded | Template:
@@ -116,16 +127,53 @@ class ModelCompiler:
                 names = error.inputs
         return self._steadily(lambda source: self._new_template(source, source.model, names))
 
-    def executable(self, found: Loaded | Template, limits: SpecializationLimits) -> tuple[Executable, dict[str, float]]:
-        """What runs the model that was opened, and the seconds of its compilation."""
+    def executable(
+        self, found: Loaded | Template, limits: SpecializationLimits, only_special: bool = False
+    ) -> tuple[Executable, dict[str, float]]:
+        """
+        What runs the model that was opened, and the seconds of its compilation.
+
+        With `only_special`, calls wait for what is compiled for their sizes, and nothing is for ranges of sizes.
+        """
         if isinstance(found, Loaded):
             return found.executable, found.seconds
 
-        def learned(names: Sequence[str]) -> None:
-            self._keep_template(Template(found.signature, tuple(names)))
-
+        beside = None if only_special or not self._opens_sizes else self.specialized_beside
+        making = Making(self.specialized, beside, self.stored, self._learned, self._opened_range)
         bounds = {label: size for label, size in self._options.dimensions.items() if isinstance(size, tuple)}
-        return Specializations(found.signature, found.values, self.specialized, learned, limits, bounds=bounds), {}
+        known = Assumptions(found.range) if found.range else None
+        self._template = found
+        return Specializations(found.signature, found.values, making, limits, bounds, known), {}
+
+    def _learned(self, names: Sequence[str]) -> None:
+        """Keep for later sessions the inputs whose values fix shapes."""
+        assert self._template is not None
+        self._keep_template(replace(self._template, values=tuple(names)))
+
+    def _opened_range(self, assumptions: Assumptions) -> None:
+        """Keep for later sessions the range of sizes that there is code for."""
+        assert self._template is not None
+        self._keep_template(replace(self._template, range=assumptions.sizes))
+
+    @property
+    def _opens_sizes(self) -> bool:
+        """Whether code for ranges of sizes may be made beside calls: machine code that nobody watches, or measures."""
+        options = self._options
+        is_watched = options.observers or options.pass_observers or options.profile or options.tune
+        return not is_watched and loader_of(options.backend) is not None
+
+    def stored(self, assumptions: Assumptions) -> Loaded | None:
+        """The executable for some sizes that is on disk, for the model as it was when it was opened."""
+        if self._loader is None or self._source is None:
+            return None
+        return self._known(self._source, assumptions)
+
+    def specialized_beside(self, assumptions: Assumptions) -> Loaded:
+        """`specialized`, in a thread beside calls: LLVM is in another process, and warnings were told before."""
+        from glow_mlir.codegen.llvm.foreign import emission_beside
+
+        with emission_beside(), warning_to(lambda _: None):
+            return self.specialized(assumptions)
 
     @without_collector()
     def specialized(self, assumptions: Assumptions) -> Loaded:
@@ -149,6 +197,7 @@ class ModelCompiler:
 
     def _keep_template(self, template: Template) -> None:
         """Keep what is known of a template."""
+        self._template = template
         if self._loader is not None and self._source is not None:
             self._templates.store(self._key(self._source, NOTHING), template.data())
 

@@ -11,14 +11,15 @@ from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.model_identity import model_backend
 from glow_mlir.api.models import accepted_model
 from glow_mlir.api.session import Session
-from glow_mlir.api.session_keywords import SessionRules, check_keywords, given_seconds
+from glow_mlir.api.session_keywords import SPECIALISED, SessionRules, check_keywords, given_seconds
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import OptionError, UnsupportedError
 from glow_mlir.options.declaration import declared
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.runtime.signature import missing_sizes
-from glow_mlir.runtime.specializations import Specialization, SpecializationLimits, Specializations
+from glow_mlir.runtime.specialization import Specialization
+from glow_mlir.runtime.specializations import SpecializationLimits, Specializations
 from glow_mlir.support.activity import say
 
 
@@ -40,7 +41,8 @@ class ModelSession(Session):
         limit = given_seconds("compile_time_limit", rules.compile_time_limit)
         compiler = ModelCompiler(model, self.options, rules.cache, limit)
         found = compiler.open()
-        executable, self._seconds = compiler.executable(found, rules.limits or SpecializationLimits())
+        limits = rules.limits or SpecializationLimits()
+        executable, self._seconds = compiler.executable(found, limits, rules.warm == SPECIALISED)
         names = {name: name for name in executable.names}
         time_limit = given_seconds("time_limit", rules.time_limit)
         super().__init__(executable, names, executable.chosen(rules.entry), time_limit)
@@ -54,7 +56,8 @@ class ModelSession(Session):
     @classmethod
     def told(cls, model: Any, keywords: Mapping[str, Any]) -> Self:
         """The session of a model and keywords, both of which are checked."""
-        rules = SessionRules(**{name: keywords[name] for name in declared(SessionRules) if name in keywords})
+        said = {name: keywords.get(name) for name in declared(SessionRules)}
+        rules = SessionRules(**{name: value for name, value in said.items() if value is not None})
         backend = keywords.get("backend") or model_backend(model)
         return cls(model, CompileOptions.told({**keywords, "backend": backend}), rules)
 

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 
 from glow_mlir.api.compile_options import TARGET_KEYWORDS, CompileOptions
 from glow_mlir.errors import OptionError
-from glow_mlir.options.declaration import Declared, Options, declared, option
+from glow_mlir.options.declaration import Declared, Options, Words, declared, option
 from glow_mlir.runtime.specializations import SpecializationLimits
 from glow_mlir.support.arguments import seconds
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.kinds import SECONDS, Kind, check_kinds, made_by
+
+SPECIALISED = "specialised"
+"""What calls of a session wait for that is told to be `warm`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,6 +42,11 @@ class SessionRules(Options):
             made_by("glow_mlir.runtime.specializations", "SpecializationLimits"),
             "SpecializationLimits(number=8)",
         ),
+    )
+    warm: str = option(
+        "",
+        "calls wait for code for their sizes, where these are free, and code for a range of sizes serves none",
+        domain=Words(("", SPECIALISED)),
     )
     time_limit: float | None = option(None, "seconds that a call may take", kind=SECONDS)
     compile_time_limit: float | None = option(None, "seconds that a compilation may take", kind=SECONDS)

@@ -45,6 +45,7 @@ from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure, Manife
 from glow_mlir.runtime.machine_code import aligned
 from glow_mlir.runtime.shared_constants import is_shared
 from glow_mlir.support.beside import both
+from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.allocate import rounded
@@ -189,6 +190,7 @@ def build_region(
     """The constants region with those contents, and `further` bytes, in the zero bytes that `room` gives."""
     region = room(region_bytes(contents) + further)
     for content in contents:
+        check_cancellation()
         content.write(region)
     return region
 

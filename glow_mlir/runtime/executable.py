@@ -96,6 +96,11 @@ class Executable(ABC):
         return {}
 
     @property
+    def activation_bytes(self) -> int:
+        """Bytes of the activations of one thread, where they are laid out before a call; else 0."""
+        return 0
+
+    @property
     def current(self) -> Executable:
         """What runs: itself, or of several for different sizes the one that ran last."""
         return self

@@ -238,9 +238,12 @@ class MachineCode(Executable):
     @property
     def memory(self) -> dict[object, int]:
         shared: dict[object, int] = {pages: pages.nbytes for pages in self._shared}
-        activations = max((entry.activations for entry in self.manifest.entries), default=0)
         own = self.constants.nbytes - sum(pages.nbytes for pages in self._shared)
-        return {**shared, self: self.code_bytes + own + activations}
+        return {**shared, self: self.code_bytes + own + self.activation_bytes}
+
+    @property
+    def activation_bytes(self) -> int:
+        return max((entry.activations for entry in self.manifest.entries), default=0)
 
     def load(self, name: str) -> MachineEntry:
         with self._loading:

@@ -5,61 +5,28 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextvars import copy_context
-from dataclasses import field
-from weakref import WeakSet
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
-from glow_mlir.errors import GlowError, InputError, InputValuesError, OptionError
+from glow_mlir.errors import CancelledError, GlowError, InputError, InputValuesError, OptionError
+from glow_mlir.runtime.assumptions import Assumptions, InputValue, following
+from glow_mlir.runtime.beside import Calls, start
 from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
-from glow_mlir.runtime.signature import Argument, Signature, sizes_in
+from glow_mlir.runtime.general import GeneralCode, holds, is_end, power_of_two, widest
+from glow_mlir.runtime.signature import Argument, Signature, rank_label, sizes_in
+from glow_mlir.runtime.specialization import Compile, Loaded, Making, Specialization
 from glow_mlir.runtime.state import State
 from glow_mlir.support.activity import say, warn
 from glow_mlir.support.arguments import whole_number
-from glow_mlir.support.cancellation import Cancellation, cancelled_by, held
+from glow_mlir.support.cancellation import check_cancellation, held
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.dtypes import named_dtype
-from glow_mlir.support.symbols import Dimension, told_by
-
-
-@dataclass(frozen=True)
-class InputValue:
-    """The value of an input: name, element type, shape, and the bytes of its elements in C order."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    content: bytes
-
-    @staticmethod
-    def of(name: str, array: np.ndarray) -> InputValue:
-        """The value that an array is."""
-        return InputValue(name, array.dtype.name, array.shape, array.tobytes())
-
-    def array(self) -> np.ndarray:
-        """The value as an array, to read only."""
-        return np.frombuffer(self.content, named_dtype(self.dtype)).reshape(self.shape)
-
-
-@dataclass(frozen=True)
-class Assumptions:
-    """What an executable takes for granted: sizes of free dimensions, and values of inputs that fix shapes."""
-
-    sizes: tuple[tuple[str, Dimension], ...] = ()
-    values: tuple[InputValue, ...] = ()
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The values by the names of their inputs."""
-        return {value.name: value.array() for value in self.values}
-
-    def __str__(self) -> str:
-        """They in words, as `N=2, shape=[3, 4]`."""
-        values = ((value.name, value.array().tolist()) for value in self.values)
-        sizes = ((name, f"{size[0]}..{size[1]}" if isinstance(size, tuple) else size) for name, size in self.sizes)
-        return ", ".join(f"{name}={known}" for name, known in (*sizes, *values))
+from glow_mlir.support.symbols import Dimension
 
 
 @dataclass(frozen=True)
@@ -81,86 +48,61 @@ class SpecializationLimits:
                 raise OptionError(f"{name}={limit!r} is no limit", hint="a whole number from 1 on")
 
 
-@dataclass
-class Loaded:
-    """An executable, and the seconds that each stage of its compilation took; none where it came from the cache."""
-
-    executable: Executable
-    seconds: dict[str, float] = field(default_factory=dict[str, float])
-
-
-@dataclass
-class Specialization:
-    """An executable for some sizes and values, and what it costs and saves."""
-
-    sizes: Mapping[str, Dimension]
-    """Free dimension → its size, or the bounds of one that grows."""
-    values: Mapping[str, np.ndarray]
-    """Input that fixes shapes → its value."""
-    executable: Executable
-    entry: EntryPoint
-    compile_seconds: Mapping[str, float]
-    """Seconds that each stage of its compilation took; none where it came from the cache."""
-    seconds: float
-    """How long the call waited that needed it first."""
-    calls: int = 0
-    """How many calls it served."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of code, constants, and activations of one thread, what it shares with others among them."""
-        return sum(self.executable.memory.values())
-
-
 OTHER_BOUNDS = "begin a session with other bounds"
 """What to do where a size is outside of bounds."""
+
+Served = TypeVar("Served")
 
 
 class Specializations(Executable):
     """
     A model that is compiled when it is called: for the sizes of inputs, and for the values of those that fix shapes.
 
-    This decides which executable serves a call. `compile_` makes one for assumptions, or raises `InputValuesError` for
-    inputs whose values it needs, which `learned` is told: from then on they are among the assumptions. A call that
-    nothing serves waits for that, unless there is a `general` executable for all sizes: then only sizes that come often
-    are compiled, in a thread beside the calls. Dimensions with `bounds` stay open in all of them; those without a
-    largest size are open up to the largest that came so far, rounded up to a power of two. Several threads may call at
-    once; what several need is made once. Executables used longest ago are given up where there are more than the limits
-    allow; calls that run keep theirs.
+    This decides which executable serves a call. `making` compiles one for assumptions, among which are the values of
+    inputs with `names`, and of those that it turns out to need. A call that nothing serves waits for that. Where
+    something may be made beside the calls, that is an executable for a range of sizes when there is one for the first
+    of them; of what it serves, only sizes that come often are compiled, also beside the calls. `known` is the range of
+    one that an earlier session has made, which serves at once where it is stored. Dimensions with `bounds` stay open in
+    all of them; those without a largest size are open up to the largest that came so far, rounded up to a power of two.
+    Several threads may call at once; what several need is made once. Executables used longest ago are given up where
+    there are more than the limits allow; calls that run keep theirs.
     """
 
     def __init__(
         self,
         signature: Signature,
         names: Sequence[str],
-        compile_: Callable[[Assumptions], Loaded],
-        learned: Callable[[Sequence[str]], None],
+        making: Making,
         limits: SpecializationLimits,
-        general: Executable | None = None,
         bounds: Mapping[str, tuple[int, int | None]] | None = None,
+        known: Assumptions | None = None,
     ) -> None:
         super().__init__([MAIN], State([]))
         self._bounds = dict(bounds or {})
         self._planned: dict[str, int] = {}
         """Dimension that grows → the largest size that is compiled for."""
-        self._following = _following(set(signature.free).difference(self._bounds), self._bounds)
+        self._following = following(set(signature.free).difference(self._bounds), self._bounds)
         self.signature = signature
         self.limits = limits
         self._names = tuple(names)
-        self._compile = compile_
-        self._learned = learned
+        self._source = making
         self._known: OrderedDict[Assumptions, Specialization] = OrderedDict()
-        self._latest: Executable | None = None
-        self._general = None if general is None else Often(general, limits.threshold)
+        self._latest: Specialization | None = None
+        self._stored_range = None if making.beside is None else known
+        ranks = {rank_label(argument.name) for argument in signature.inputs}
+        self._general = GeneralCode(limits.threshold, limits.memory, ranks)
+        self._begin = time.perf_counter()
         self.renew_locks()
         _ALL.add(self)
 
     def renew_locks(self) -> None:
         """Take new locks, in a child process in which nobody holds those of before."""
         self._looking = threading.Lock()
-        self._making = threading.Lock()
-        if self._general is not None:
-            self._general.pending.clear()
+        self._turn = threading.Lock()
+        self._calls = Calls()
+        self._due: list[Callable[[], None]] = []
+        """What is to begin beside the calls, behind that which shows it."""
+        self._general.forget_pending()
 
     @property
     def value_names(self) -> tuple[str, ...]:
@@ -170,7 +112,10 @@ class Specializations(Executable):
     def kept(self) -> list[Specialization]:
         """Those that are kept, the one used last at the end."""
         with self._looking:
-            return list(self._known.values())
+            found = list(self._known.values())
+            if (general := self._general.found) is not None:
+                found.insert(len(found) if general is self._latest else 0, general)
+            return found
 
     @property
     def memory(self) -> dict[object, int]:
@@ -181,7 +126,7 @@ class Specializations(Executable):
         if self._latest is None:
             hint = "give dimensions, or run the model first"
             raise OptionError("the model is compiled when it is called, for the sizes of its inputs", hint=hint)
-        return self._latest
+        return self._latest.executable
 
     def load(self, name: str) -> EntryPoint:
         return _Entry(name, self)
@@ -193,25 +138,82 @@ class Specializations(Executable):
         Raises `InputError` where inputs do not agree on a free dimension, and `GlowError` where no executable can be
         made for them.
         """
+        return self._serving(inputs)[1].entry
+
+    def serve(
+        self, inputs: Mapping[str, np.ndarray], call: Callable[[EntryPoint, Mapping[str, np.ndarray]], Served]
+    ) -> Served:
+        """
+        What `call` makes of what serves a call with those inputs, and of these; raises as `entry_point`, and as it.
+
+        What fails in code for a range of sizes is said by code for its own.
+        """
+        wanted, found = self._serving(inputs)
+        try:
+            with self._calls:
+                return call(found.entry, found.fitting(inputs))
+        except CancelledError:
+            raise
+        except GlowError:
+            if found is not self._general.found:
+                raise
+        finally:
+            self._begin_due()
+        self._general.withdrawn.add(wanted)
+        return self.serve(inputs, call)
+
+    def _serving(self, inputs: Mapping[str, np.ndarray]) -> tuple[Assumptions, Specialization]:
+        """What a call wants, and what serves it."""
         sizes = tuple(self._open_sizes(sizes_in(self.signature.inputs, inputs)).items())
         while True:
             names = self._names
-            assumptions = Assumptions(sizes, tuple(InputValue.of(name, inputs[name]) for name in names))
+            wanted = Assumptions(sizes, tuple(InputValue.of(name, inputs[name]) for name in names))
             with self._looking:
-                if (found := self._known.get(assumptions)) is not None:
-                    self._known.move_to_end(assumptions)
+                if (found := self._found(wanted)) is not None:
                     found.calls += 1
-                    self._latest = found.executable
-                    return found.entry
-            if self._general is None:
-                self._make(assumptions, names)
-                continue
-            with self._looking:
-                is_due = self._general.count(assumptions)
-                self._latest = self._general.executable
-            if is_due:
-                self._make_beside(self._general, assumptions, names)
-            return self._general.entry
+                    self._latest = found
+                    return wanted, found
+            self._make(wanted, names)
+
+    def _found(self, wanted: Assumptions) -> Specialization | None:
+        """What serves a call by now."""
+        if (found := self._known.get(wanted)) is not None:
+            self._known.move_to_end(wanted)
+            return found
+        if not self._general.serves(wanted):
+            return None
+        if self._source.beside is not None and self._general.often.count(wanted):
+            self._due.append(partial(self._beside, partial(_compiled, self._source.beside, wanted), _take_special))
+        return self._general.found
+
+    def _begin_due(self) -> None:
+        """Begin beside the calls what they have shown to be worth it."""
+        if not self._due:
+            return
+        with self._looking:
+            due, self._due = self._due, []
+        for begin in due:
+            begin()
+
+    def _beside(self, make: Callable[[], Served], take: Callable[[Specializations, Served, float], None]) -> None:
+        """Make something beside the calls, and take it between two of them, as long as somebody has this."""
+        owner, turn = weakref.ref(self), self._turn
+        is_held = turn.acquire(blocking=False)  # A call that comes before the thread is there waits for it.
+
+        def work() -> None:
+            with ExitStack() as stack:
+                if is_held:
+                    stack.callback(turn.release)
+                else:
+                    stack.enter_context(held(turn))
+                check_cancellation()
+                begin = time.perf_counter()
+                made = make()
+                if (found := owner()) is not None:
+                    take(found, made, begin)
+
+        if not start(work, lambda: owner() is not None, self._calls) and is_held:
+            turn.release()
 
     def _open_sizes(self, sizes: Mapping[str, int]) -> dict[str, Dimension]:
         """
@@ -232,49 +234,79 @@ class Specializations(Executable):
     def _plan(self, label: str, size: int) -> int:
         """The largest size that a dimension is compiled for, where a call brings one."""
         with self._looking:
-            return max(self._planned.get(label, 1), 1 << max(size - 1, 0).bit_length())
+            return max(self._planned.get(label, 1), power_of_two(size))
 
-    def _make_beside(self, general: Often, assumptions: Assumptions, names: tuple[str, ...]) -> None:
-        """Make the executable for assumptions in a thread; a mistake of the user's leaves the general one in place."""
-
-        def make() -> None:
-            try:
-                with cancelled_by(Cancellation()):  # The call may end before this does.
-                    self._make(assumptions, names)
-            except GlowError as error:
-                warn(error)  # It stays pending: it would fail again.
-                return
-            with self._looking:
-                general.pending.discard(assumptions)
-
-        # Whoever watches the caller is told; and the end of the process waits for it.
-        threading.Thread(target=copy_context().run, args=(make,), name="glow-specialization").start()
-
-    def _make(self, assumptions: Assumptions, names: tuple[str, ...]) -> None:
+    def _make(self, wanted: Assumptions, names: tuple[str, ...]) -> None:
         """Make the executable for assumptions, or learn that more of them are needed, unless somebody else just did."""
-        start = time.perf_counter()
-        with held(self._making):
+        begin = time.perf_counter()
+        with self._calls.waiting(), held(self._turn):
             with self._looking:
-                if assumptions in self._known or names != self._names:
+                if wanted in self._known or names != self._names or self._general.serves(wanted):
                     return
-            say(f"compiling for {assumptions}" if assumptions != Assumptions() else "compiling")
+            if self._is_stored(wanted, begin):
+                return
+            say(f"compiling for {wanted}" if wanted != Assumptions() else "compiling")
             try:
-                loaded = self._compile(assumptions)
+                loaded = self._source.compile(wanted)
             except InputValuesError as error:
                 self._learn(error)
                 return
-            made = Specialization(
-                sizes=dict(assumptions.sizes),
-                values=assumptions.arrays(),
-                executable=loaded.executable,
-                entry=loaded.executable.entry(),
-                compile_seconds=loaded.seconds,
-                seconds=time.perf_counter() - start,
-            )
+            self.take(wanted, loaded, begin, time.perf_counter() - begin)
             with self._looking:
-                self._outgrow(assumptions)
-                self._known[assumptions] = made
-                self._trim()
+                self._plan_general(wanted, loaded.executable.activation_bytes)
+
+    def _is_stored(self, wanted: Assumptions, begin: float) -> bool:
+        """Whether an earlier session has left something that serves from now on, for these sizes or for a range."""
+        known = self._stored_range
+        if known is None or not holds(known, wanted):
+            return False
+        if (loaded := self._source.stored(wanted)) is not None:
+            self.take(wanted, loaded, begin, time.perf_counter() - begin)
+            return True
+        self._stored_range = None  # It is here, or gone.
+        if (loaded := self._source.stored(known)) is None:
+            return False
+        self.take_general((known, loaded), begin)
+        return True
+
+    def take(self, wanted: Assumptions, loaded: Loaded, begin: float, waited: float | None = None) -> None:
+        """Let an executable serve calls from now on, for which one has `waited` so many seconds, or none."""
+        made = self._specialization(wanted, loaded, begin, waited)
+        with self._looking:
+            self._outgrow(wanted)
+            self._known[wanted] = made
+            self._general.often.pending.discard(wanted)
+            self._trim()
+
+    def take_general(self, found: tuple[Assumptions, Loaded] | None, begin: float) -> None:
+        """Let an executable serve calls from now on whose sizes are in its range; `None` where there can be none."""
+        made = None if found is None else self._specialization(*found, begin, None)
+        with self._looking:
+            self._general.take(made, Assumptions() if found is None else found[0])
+        if found is not None:
+            self._source.opened(found[0])
+
+    def _specialization(
+        self, assumptions: Assumptions, loaded: Loaded, begin: float, waited: float | None
+    ) -> Specialization:
+        return Specialization(
+            sizes=dict(assumptions.sizes),
+            values=assumptions.arrays(),
+            executable=loaded.executable,
+            entry=loaded.executable.entry(),
+            compile_seconds=loaded.seconds,
+            seconds=waited or 0.0,
+            begin=begin - self._begin,
+            is_beside=waited is None,
+        )
+
+    def _plan_general(self, wanted: Assumptions, activations: int) -> None:
+        """Have an executable made for a range with these sizes, if there may be one, behind the call that has them."""
+        if self._source.beside is None or self._names:
+            return
+        if (planned := self._general.planned(wanted, activations)) is not None:
+            make = partial(widest, planned, self._source.beside)
+            self._due.append(partial(self._beside, make, Specializations.take_general))
 
     def _outgrow(self, assumptions: Assumptions) -> None:
         """Plan for the largest sizes of assumptions, and give up what is for smaller ones: no call asks for it."""
@@ -291,7 +323,7 @@ class Specializations(Executable):
         if wanted == set(self._names):
             raise error
         self._names = tuple(argument.name for argument in self.signature.inputs if argument.name in wanted)
-        self._learned(self._names)
+        self._source.learned(self._names)
 
     def _trim(self) -> None:
         """Give up what was used longest ago, as far as the limits ask for it."""
@@ -303,14 +335,21 @@ class Specializations(Executable):
         return sum(_together(self._known.values()).values())
 
 
-def _following(free: set[str], bounds: Collection[str]) -> frozenset[str]:
-    """The labels without bounds that say their sizes by others, of which some have bounds."""
+def _compiled(compile_: Compile, wanted: Assumptions) -> tuple[Assumptions, Loaded] | None:
+    """What is made beside the calls for assumptions; `None` behind a warning where that is a mistake of the user's."""
+    try:
+        return wanted, compile_(wanted)
+    except GlowError as error:
+        if is_end(error):
+            raise
+        warn(error)  # It stays pending: it would fail again.
+        return None
 
-    def is_told(label: str, known: Iterable[str]) -> bool:
-        return told_by(label, dict.fromkeys(known, 1)) is not None
 
-    others = ((label, free - {label}) for label in free)
-    return frozenset(label for label, rest in others if is_told(label, rest.union(bounds)) and not is_told(label, rest))
+def _take_special(owner: Specializations, found: tuple[Assumptions, Loaded] | None, begin: float) -> None:
+    """Let what was made beside the calls serve them."""
+    if found is not None:
+        owner.take(*found, begin)
 
 
 def _together(items: Iterable[Specialization]) -> dict[object, int]:
@@ -319,35 +358,6 @@ def _together(items: Iterable[Specialization]) -> dict[object, int]:
     for item in items:
         found |= item.executable.memory
     return found
-
-
-MOST_COUNTED = 1024
-"""Sizes whose calls are counted at once."""
-
-
-class Often:
-    """A general executable, and how often it was called for which assumptions: `threshold` calls are often."""
-
-    def __init__(self, executable: Executable, threshold: int) -> None:
-        self.executable = executable
-        self.entry = executable.entry()
-        self._threshold = threshold
-        self._calls: OrderedDict[Assumptions, int] = OrderedDict()
-        self.pending = set[Assumptions]()
-        """What is being compiled, or cannot be."""
-
-    def count(self, assumptions: Assumptions) -> bool:
-        """Count a call; whether it is the one with which they have become often, so that they are pending."""
-        if assumptions in self.pending:
-            return False
-        calls = self._calls.pop(assumptions, 0) + 1
-        if calls >= self._threshold:
-            self.pending.add(assumptions)
-            return True
-        self._calls[assumptions] = calls
-        if len(self._calls) > MOST_COUNTED:
-            self._calls.popitem(last=False)
-        return False
 
 
 class _Entry(EntryPoint):
@@ -369,13 +379,13 @@ class _Entry(EntryPoint):
         self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
     ) -> Callable[[], dict[str, np.ndarray]]:
         # Values of inputs that fix shapes may change from call to call.
-        return lambda: self._model.entry_point(inputs).bound(inputs, outputs)()
+        return lambda: self._model.serve(inputs, lambda entry, arrays: entry.bound(arrays, outputs)())
 
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return self._model.entry_point(inputs).run(inputs)
+        return self._model.serve(inputs, EntryPoint.run)
 
 
-_ALL: WeakSet[Specializations] = WeakSet()
+_ALL: weakref.WeakSet[Specializations] = weakref.WeakSet()
 
 
 def _forked() -> None:

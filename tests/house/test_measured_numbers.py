@@ -86,6 +86,7 @@ KERNELS = {
     "kernels/resize": {"LARGEST_TABLE", "MOST_UNROLLED"},
     "kernels/sum_pool": {"MOST_SUMMANDS"},
     "llvm/coff": {"_EXTERNAL", "_STATIC"},
+    "llvm/foreign": {"_LOOK", "_NICE"},
     "llvm/elf": {"_FLAGS", "_IN_MEMORY", "_LOCAL", "_SYMBOL_TABLE", "_UNDEFINED"},
     "llvm/emit": {"VISIBILITIES"},
     "llvm/mach_o": {"_DEBUG", "_EXTERNAL", "_HEADER_BYTES", "_KIND", "_SYMBOL_TABLE"},
@@ -102,8 +103,8 @@ KERNELS = {
     "rounded_codes": {"_BYTE", "_FAR", "_WIDEST_CODE"},
 }
 """
-Module of `codegen` → its numbers: of formats and interfaces, how much code is unrolled, what generated code takes, and
-how much is kept of what was found out.
+Module of `codegen` → its numbers: of formats and interfaces, how much code is unrolled, what generated code takes, how
+much is kept of what was found out, and how processes wait for each other.
 
 Those of `codegen/math` are mathematics.
 """

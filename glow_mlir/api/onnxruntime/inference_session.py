@@ -28,7 +28,8 @@ from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
-from glow_mlir.runtime.specializations import Specialization, SpecializationLimits
+from glow_mlir.runtime.specialization import Specialization
+from glow_mlir.runtime.specializations import SpecializationLimits
 from glow_mlir.support.symbols import Dimension
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ class InferenceSession(SessionFacade):
         configuration: str | os.PathLike[str] | None = None,
         limits: SpecializationLimits | None = None,
         strict: bool = False,
+        warm: str | None = None,
         time_limit: float | None = None,
         compile_time_limit: float | None = None,
         read_config_from_model: bool | int | None = None,

@@ -1,8 +1,9 @@
 """
-Emission for other architectures, in a process of its own.
+Emission in a process of its own: for other architectures, and beside the calls of a session.
 
 What LLVM cannot compile for a machine may end the process that asks (a fatal error or an assertion of a backend): the
-compiler, and whoever uses it, must outlive that. One child serves all modules, as its start takes 0.2 seconds.
+compiler, and whoever uses it, must outlive that. One child serves all modules, as its start takes 0.2 seconds. What is
+compiled beside calls has a child as long as that takes, which leaves the cores to others, and ends with its work.
 """
 
 from __future__ import annotations
@@ -10,15 +11,20 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import select
 import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
 from glow_mlir.codegen.llvm.machines import Form, Machine
+from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -49,6 +55,38 @@ def emitted(machine: Machine, text: str, form: Form) -> Emission:
         return Emission(child.ask(machine, text, form), child.said())
 
 
+@contextmanager
+def emission_beside() -> Generator[None]:
+    """
+    Let code for this machine be emitted in a process of its own, too, which lives no longer than the `with` statement.
+    """
+    children: list[_Child] = []
+    token = _BESIDE.set(children)
+    try:
+        yield
+    finally:
+        _BESIDE.reset(token)
+        for child in children:
+            child.close()
+
+
+def emitted_beside(machine: Machine, text: str, form: Form) -> Emission | None:
+    """
+    What a machine makes of LLVM IR text inside `emission_beside`; `None` outside, and where there can be no process.
+
+    Raises as `emitted`.
+    """
+    children = _BESIDE.get()
+    if children is None:
+        return None
+    if not children:
+        try:
+            children.append(_Child(is_beside=True))
+        except OSError:
+            return None
+    return Emission(children[0].ask(machine, text, form), children[0].said())
+
+
 _PACKAGES = str(Path(__file__).resolve().parents[len(__name__.split(".")) - 1])
 """Where this package is."""
 
@@ -70,7 +108,8 @@ of the same names are in folders of users.
 class _Child:
     """A process that emits."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_beside: bool = False) -> None:
+        """One that works beside others leaves the cores to these."""
         self._said = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM, _PACKAGES, *filter(None, sys.path)],
@@ -78,6 +117,9 @@ class _Child:
             stdout=subprocess.PIPE,
             stderr=self._said,
         )
+        if is_beside:
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)
 
     @property
     def lives(self) -> bool:
@@ -85,7 +127,7 @@ class _Child:
         return self._process.poll() is None
 
     def ask(self, machine: Machine, text: str, form: Form) -> bytes:
-        """Send a request and wait for the answer."""
+        """Send a request and wait for the answer, or for the end of the compilation that it is part of."""
         self._said.seek(0)
         self._said.truncate()
         assert self._process.stdin is not None
@@ -93,6 +135,7 @@ class _Child:
         head = json.dumps({"machine": asdict(machine), "form": form}).encode()
         try:
             _write(self._process.stdin, head, text.encode())
+            _await(self._process.stdout)
             answer = _read(self._process.stdout, 2)
         except BrokenPipeError:
             answer = []
@@ -126,6 +169,15 @@ class _Child:
         self._process.communicate()
         self._said.close()
 
+
+_NICE = 10
+"""The niceness of a child that works beside others."""
+
+_LOOK = 50
+"""How many milliseconds who waits for an answer lets pass before it looks whether it is to end."""
+
+_BESIDE: ContextVar[list[_Child] | None] = ContextVar("beside", default=None)
+"""Inside `emission_beside`, its child, once there is one."""
 
 _lock = threading.Lock()
 _CHILDREN: list[_Child] = []
@@ -167,6 +219,14 @@ def _write(stream: IO[bytes], *parts: bytes) -> None:
         stream.write(len(part).to_bytes(8, "little"))
         stream.write(part)
     stream.flush()
+
+
+def _await(stream: IO[bytes]) -> None:
+    """Wait until there is something to read, or the stream has ended; raises `CancelledError`."""
+    poll = select.poll()
+    poll.register(stream, select.POLLIN)
+    while not poll.poll(_LOOK):
+        check_cancellation()
 
 
 def _read(stream: IO[bytes], count: int) -> list[bytes]:

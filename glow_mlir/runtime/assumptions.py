@@ -1,0 +1,58 @@
+"""What an executable of a model takes for granted: sizes of free dimensions, and values of inputs that fix shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import numpy as np
+
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.dtypes import named_dtype
+from glow_mlir.support.symbols import Dimension, told_by
+
+
+@dataclass(frozen=True)
+class InputValue:
+    """The value of an input: name, element type, shape, and the bytes of its elements in C order."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    content: bytes
+
+    @staticmethod
+    def of(name: str, array: np.ndarray) -> InputValue:
+        """The value that an array is."""
+        return InputValue(name, array.dtype.name, array.shape, array.tobytes())
+
+    def array(self) -> np.ndarray:
+        """The value as an array, to read only."""
+        return np.frombuffer(self.content, named_dtype(self.dtype)).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What an executable takes for granted: sizes of free dimensions, and values of inputs that fix shapes."""
+
+    sizes: tuple[tuple[str, Dimension], ...] = ()
+    values: tuple[InputValue, ...] = ()
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The values by the names of their inputs."""
+        return {value.name: value.array() for value in self.values}
+
+    def __str__(self) -> str:
+        """They in words, as `N=2, shape=[3, 4]`."""
+        values = ((value.name, value.array().tolist()) for value in self.values)
+        sizes = ((name, f"{size[0]}..{size[1]}" if isinstance(size, tuple) else size) for name, size in self.sizes)
+        return ", ".join(f"{name}={known}" for name, known in (*sizes, *values))
+
+
+def following(free: set[str], bounds: Collection[str]) -> frozenset[str]:
+    """The labels without bounds that say their sizes by others, of which some have bounds."""
+
+    def is_told(label: str, known: Iterable[str]) -> bool:
+        return told_by(label, dict.fromkeys(known, 1)) is not None
+
+    others = ((label, free - {label}) for label in free)
+    return frozenset(label for label, rest in others if is_told(label, rest.union(bounds)) and not is_told(label, rest))

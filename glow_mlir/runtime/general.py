@@ -1,0 +1,234 @@
+"""Code for a range of sizes that nobody has said: which range that is, and which calls the code serves."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Mapping
+
+from glow_mlir.errors import CancelledError, CompilerBugError, GlowError, TimeLimitError
+from glow_mlir.runtime.assumptions import Assumptions, following
+from glow_mlir.runtime.specialization import Compile, Loaded, Specialization
+from glow_mlir.support.activity import say, warn
+from glow_mlir.support.symbols import Dimension
+
+LARGER = 4
+"""How many times as large as in the first call a dimension may become."""
+
+ALWAYS = 64
+"""How large each dimension may become."""
+
+MOST_COUNTED = 1024
+"""Sizes whose calls are counted at once."""
+
+
+def power_of_two(size: int) -> int:
+    """The least power of two that holds a size."""
+    return 1 << max(size - 1, 0).bit_length()
+
+
+def largest_sizes(sizes: Mapping[str, int], growth: float) -> dict[str, int]:
+    """
+    The largest size of each dimension, a power of two, for all that memory holds.
+
+    `growth` says how many times as many elements as for `sizes` there may be: the dimension that grows the most grows
+    less until they are no more, or each only holds its size.
+    """
+    most = {label: max(ALWAYS, power_of_two(LARGER * size)) for label, size in sizes.items()}
+
+    def grown(label: str) -> float:
+        return most[label] / max(sizes[label], 1)
+
+    while math.prod(map(grown, most)) > growth:
+        shrinking = [label for label, size in sizes.items() if most[label] > power_of_two(size)]
+        if not shrinking:
+            break
+        most[max(shrinking, key=grown)] //= 2
+    return most
+
+
+class Range:
+    """What a call wants, and ranges of sizes with it that a model may be compiled for."""
+
+    def __init__(self, wanted: Assumptions, seen: Mapping[str, tuple[int, int]], activations: int, memory: int) -> None:
+        """
+        `seen` has the smallest and the largest sizes that have come of what may be open. `activations` are the bytes of
+        what is compiled for `wanted`, of which the range takes no more than `memory`, if they grow as the sizes do.
+        """
+        self._wanted = wanted
+        self._seen = seen
+        self._sizes = {label: size for label, size in numbers_in(wanted).items() if label in seen}
+        self._most = largest_sizes(self._sizes, memory / max(activations, 1))
+        self.memory = memory
+
+    @property
+    def labels(self) -> list[str]:
+        """The dimensions that may be left open: those that do not say their sizes by others."""
+        return [label for label in self._sizes if not following({label}, self._sizes.keys() - {label})]
+
+    def whole(self) -> Iterator[Assumptions]:
+        """All dimensions open: from the least size that there may be, and from one that may hold windows of images."""
+        yield self.opened(self.labels)
+        if any(size > 1 for size in self._sizes.values()):
+            yield self.opened(self.labels, is_narrow=True)
+
+    def opened(self, labels: list[str], is_narrow: bool = False) -> Assumptions:
+        """The assumptions that leave some dimensions open."""
+        told = following(self._sizes.keys() - set(labels), labels)
+        sizes = ((label, size) for label, size in self._wanted.sizes if label not in told)
+        bounded = ((label, self._bounds(label, is_narrow) if label in labels else size) for label, size in sizes)
+        return Assumptions(tuple(bounded), self._wanted.values)
+
+    def _bounds(self, label: str, is_narrow: bool) -> tuple[int, int]:
+        least, most = self._seen[label]
+        return ((1 << least.bit_length()) // 2 if is_narrow else min(least, 1), max(self._most[label], most))
+
+
+def numbers_in(assumptions: Assumptions) -> dict[str, int]:
+    """The sizes that are numbers."""
+    return {label: size for label, size in assumptions.sizes if isinstance(size, int)}
+
+
+def widest(planned: Range, compile_: Compile) -> tuple[Assumptions, Loaded] | None:
+    """
+    What is compiled for the range with the most open dimensions that can be; `None` where none can.
+
+    Where not all can be, one after the other is opened that can.
+    """
+    for wanted in planned.whole():
+        if (loaded := _tried(wanted, planned, compile_)) is not None:
+            return wanted, loaded
+    found: tuple[Assumptions, Loaded] | None = None
+    opened: list[str] = []
+    for label in planned.labels if len(planned.labels) > 1 else ():
+        wanted = planned.opened([*opened, label], is_narrow=True)
+        if (loaded := _tried(wanted, planned, compile_)) is not None:
+            found = wanted, loaded
+            opened.append(label)
+    return found
+
+
+def _tried(wanted: Assumptions, planned: Range, compile_: Compile) -> Loaded | None:
+    """What is compiled for a range; `None` where that is refused, or takes more memory than it may."""
+    say(f"compiling for {wanted}")
+    try:
+        loaded = compile_(wanted)
+    except GlowError as error:
+        if isinstance(error, CancelledError):
+            raise
+        say(f"not for {wanted}: {error}")
+        if isinstance(error, CompilerBugError):
+            warn(error)
+        return None
+    return loaded if loaded.executable.activation_bytes <= 2 * planned.memory else None
+
+
+def is_end(error: GlowError) -> bool:
+    """Whether a compilation was told to end, and did not take too long."""
+    return isinstance(error, CancelledError) and not isinstance(error, TimeLimitError)
+
+
+def holds(general: Assumptions, wanted: Assumptions) -> bool:
+    """Whether what is compiled for a range serves what a call wants."""
+    known = dict(general.sizes)
+    # Dimensions that say their sizes by others have none of their own there.
+    pairs = ((known[label], size) for label, size in wanted.sizes if label in known)
+    return general.values == wanted.values and all(_within(bounds, size) for bounds, size in pairs)
+
+
+def _within(bounds: Dimension, size: Dimension) -> bool:
+    if isinstance(bounds, int) or isinstance(size, tuple):
+        return bounds == size
+    least, most = bounds
+    return least <= size and (most is None or size <= most)
+
+
+class Often:
+    """How often what was wanted came: `threshold` calls are often."""
+
+    def __init__(self, threshold: int) -> None:
+        self._threshold = threshold
+        self._calls: OrderedDict[Assumptions, int] = OrderedDict()
+        self.pending = set[Assumptions]()
+        """What is being compiled, or cannot be."""
+
+    def count(self, wanted: Assumptions) -> bool:
+        """Count a call; whether it is the one with which they have become often, so that they are pending."""
+        if wanted in self.pending:
+            return False
+        calls = self._calls.pop(wanted, 0) + 1
+        if calls >= self._threshold:
+            self.pending.add(wanted)
+            return True
+        self._calls[wanted] = calls
+        if len(self._calls) > MOST_COUNTED:
+            self._calls.popitem(last=False)
+        return False
+
+
+class GeneralCode:
+    """Code for a range of sizes, once there is any, and when it is worth more or less of it."""
+
+    def __init__(self, threshold: int, memory: int, fixed: Collection[str]) -> None:
+        """
+        `threshold` calls are often; code for a range takes at most about `memory` bytes of activations. What is `fixed`
+        has one size in a range, as ranks have.
+        """
+        self.found: Specialization | None = None
+        self.often = Often(threshold)
+        self.withdrawn = set[Assumptions]()
+        """What it does not serve though it is in the range: it has failed."""
+        self._range = Assumptions()
+        self._memory = memory
+        self._fixed = fixed
+        self._seen: dict[str, tuple[int, int]] = {}
+        """Dimension → the smallest size that something was compiled for, and the largest, ranges among it."""
+        self._closed = set[frozenset[tuple[str, int]]]()
+        """Sizes of dimensions that are not open, but for those of the range, that calls have brought once."""
+        self._is_planned = False
+
+    def forget_pending(self) -> None:
+        """What is being compiled never comes, in a child process in which nobody is at it."""
+        self.often.pending.clear()
+        self._is_planned = False
+
+    def serves(self, wanted: Assumptions) -> bool:
+        """Whether it serves a call that wants that."""
+        return self.found is not None and wanted not in self.withdrawn and holds(self._range, wanted)
+
+    def planned(self, wanted: Assumptions, activations: int) -> Range | None:
+        """
+        The range to compile for where something was compiled for a call, with so many bytes of activations.
+
+        `None` where one is being compiled or cannot be, and where other dimensions than the open ones have a size for
+        the first time: all calls may come with one of its own.
+        """
+        numbers = numbers_in(wanted)
+        for label, size in ((label, size) for label, size in numbers.items() if label not in self._fixed):
+            least, most = self._seen.get(label, (size, size))
+            self._seen[label] = min(least, size), max(most, size)
+        if self._is_planned or not self._seen or wanted in self.withdrawn or self._brings_new(numbers):
+            return None
+        self._is_planned = True
+        return Range(wanted, self._seen, activations, self._memory // 2)
+
+    def _brings_new(self, numbers: Mapping[str, int]) -> bool:
+        """Whether a dimension that is not open in the range that there is has a size for the first time."""
+        fixed = numbers_in(self._range).items()
+        closed = frozenset((label, numbers[label]) for label, _ in fixed if label in numbers)
+        if self.found is None or closed <= fixed:
+            return False
+        is_known = closed in self._closed
+        self._closed.add(closed)
+        return not is_known
+
+    def take(self, found: Specialization | None, assumptions: Assumptions) -> None:
+        """Serve calls from now on by what was planned; where it is `None`, nothing is planned any more."""
+        if found is None:
+            return
+        self.found, self._range, self._is_planned = found, assumptions, False
+        for label, bounds in assumptions.sizes:
+            if isinstance(bounds, tuple) and bounds[1] is not None and label in self._seen:
+                least, most = self._seen[label]
+                self._seen[label] = least, max(most, bounds[1])
+        self.withdrawn.clear()

@@ -1,0 +1,90 @@
+"""An executable for some sizes and values of a model's inputs, and what it costs and saves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from functools import cached_property
+
+import numpy as np
+
+from glow_mlir.runtime.assumptions import Assumptions
+from glow_mlir.runtime.executable import EntryPoint, Executable
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Dimension
+
+
+@dataclass
+class Loaded:
+    """An executable, and the seconds that each stage of its compilation took; none where it came from the cache."""
+
+    executable: Executable
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass
+class Specialization:
+    """An executable for some sizes and values, and what it costs and saves."""
+
+    sizes: Mapping[str, Dimension]
+    """Free dimension → its size, or the bounds of one that grows."""
+    values: Mapping[str, np.ndarray]
+    """Input that fixes shapes → its value."""
+    executable: Executable
+    entry: EntryPoint
+    compile_seconds: Mapping[str, float]
+    """Seconds that each stage of its compilation took; none where it came from the cache."""
+    seconds: float
+    """How long the call waited that needed it first; 0 where none did."""
+    begin: float = 0.0
+    """How many seconds after the session began that compilation began, or the look into the cache."""
+    is_beside: bool = False
+    """Whether it was made beside the calls."""
+    calls: int = 0
+    """How many calls it served."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of code, constants, and activations of one thread, what it shares with others among them."""
+        return sum(self.executable.memory.values())
+
+    @cached_property
+    def _packed_inputs(self) -> tuple[str, ...]:
+        """The inputs that it takes without gaps between elements."""
+        return tuple(item.name for item in self.entry.bindings if item.role == "input" and not item.sizes)
+
+    def fitting(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        """Inputs as its entry takes them, of any layout before."""
+        flags = ((name, inputs[name].flags) for name in self._packed_inputs)
+        if not (copied := [name for name, known in flags if not (known.c_contiguous and known.aligned)]):
+            return inputs
+        copies = ((name, np.require(inputs[name], requirements=("C", "ALIGNED"))) for name in copied)
+        return {**inputs, **{name: copy.reshape(inputs[name].shape) for name, copy in copies}}
+
+
+Compile = Callable[[Assumptions], Loaded]
+"""Compiles a model for what it may take for granted."""
+
+
+def _found_nothing(_: Assumptions) -> None:
+    """What is stored where nothing is."""
+
+
+def _forgotten(_: object) -> None:
+    """What is kept where nothing is."""
+
+
+@dataclass(frozen=True)
+class Making:
+    """How executables of a model are made, and what later sessions may know of it."""
+
+    compile: Compile
+    """Compiles for assumptions; raises `InputValuesError` for inputs whose values they have to have."""
+    beside: Compile | None = None
+    """The same in a thread beside calls; `None` where nothing is made there."""
+    stored: Callable[[Assumptions], Loaded | None] = _found_nothing
+    """What is made for assumptions already."""
+    learned: Callable[[Sequence[str]], None] = _forgotten
+    """Is told of all inputs whose values fix shapes."""
+    opened: Callable[[Assumptions], None] = _forgotten
+    """Is told of the range that there is code for."""
