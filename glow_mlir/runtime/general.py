@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 from glow_mlir.errors import CancelledError, CompilerBugError, GlowError, TimeLimitError
 from glow_mlir.runtime.assumptions import Assumptions, following
@@ -17,6 +17,12 @@ LARGER = 4
 
 ALWAYS = 64
 """How large each dimension may become."""
+
+MORE_MEMORY = 8
+"""How many times as much memory code for a range may take, for the same sizes, as code for these, which fuses more."""
+
+TRIES = 2
+"""How often the largest sizes of a range become smaller for the memory that it takes."""
 
 MOST_COUNTED = 1024
 """Sizes whose calls are counted at once."""
@@ -35,16 +41,17 @@ def largest_sizes(sizes: Mapping[str, int], growth: float) -> dict[str, int]:
     less until they are no more, or each only holds its size.
     """
     most = {label: max(ALWAYS, power_of_two(LARGER * size)) for label, size in sizes.items()}
-
-    def grown(label: str) -> float:
-        return most[label] / max(sizes[label], 1)
-
-    while math.prod(map(grown, most)) > growth:
+    while growth_of(sizes, most) > growth:
         shrinking = [label for label, size in sizes.items() if most[label] > power_of_two(size)]
         if not shrinking:
             break
-        most[max(shrinking, key=grown)] //= 2
+        most[max(shrinking, key=lambda label: most[label] / max(sizes[label], 1))] //= 2
     return most
+
+
+def growth_of(sizes: Mapping[str, int], most: Mapping[str, int]) -> float:
+    """How many times as many elements there are for the largest sizes as for others."""
+    return math.prod(most[label] / max(size, 1) for label, size in sizes.items())
 
 
 class Range:
@@ -58,30 +65,34 @@ class Range:
         self._wanted = wanted
         self._seen = seen
         self._sizes = {label: size for label, size in numbers_in(wanted).items() if label in seen}
-        self._most = largest_sizes(self._sizes, memory / max(activations, 1))
-        self.memory = memory
+        self._growth = memory / max(activations, 1) / MORE_MEMORY
+        self._memory = memory
+
+    def shrink(self, activations: int) -> bool:
+        """Whether code with so many bytes of activations takes too much: the range has fewer sizes from then on."""
+        if activations <= 2 * self._memory:
+            return False
+        self._growth = growth_of(self._sizes, largest_sizes(self._sizes, self._growth)) * self._memory / activations
+        return True
 
     @property
     def labels(self) -> list[str]:
         """The dimensions that may be left open: those that do not say their sizes by others."""
         return [label for label in self._sizes if not following({label}, self._sizes.keys() - {label})]
 
-    def whole(self) -> Iterator[Assumptions]:
-        """All dimensions open: from the least size that there may be, and from one that may hold windows of images."""
-        yield self.opened(self.labels)
-        if any(size > 1 for size in self._sizes.values()):
-            yield self.opened(self.labels, is_narrow=True)
-
     def opened(self, labels: list[str], is_narrow: bool = False) -> Assumptions:
         """The assumptions that leave some dimensions open."""
+        most = largest_sizes(self._sizes, self._growth)
         told = following(self._sizes.keys() - set(labels), labels)
         sizes = ((label, size) for label, size in self._wanted.sizes if label not in told)
-        bounded = ((label, self._bounds(label, is_narrow) if label in labels else size) for label, size in sizes)
+        bounded = (
+            (label, self._bounds(label, most[label], is_narrow) if label in labels else size) for label, size in sizes
+        )
         return Assumptions(tuple(bounded), self._wanted.values)
 
-    def _bounds(self, label: str, is_narrow: bool) -> tuple[int, int]:
-        least, most = self._seen[label]
-        return ((1 << least.bit_length()) // 2 if is_narrow else min(least, 1), max(self._most[label], most))
+    def _bounds(self, label: str, most: int, is_narrow: bool) -> tuple[int, int]:
+        least, largest = self._seen[label]
+        return ((1 << least.bit_length()) // 2 if is_narrow else min(least, 1), max(most, largest))
 
 
 def numbers_in(assumptions: Assumptions) -> dict[str, int]:
@@ -93,34 +104,40 @@ def widest(planned: Range, compile_: Compile) -> tuple[Assumptions, Loaded] | No
     """
     What is compiled for the range with the most open dimensions that can be; `None` where none can.
 
-    Where not all can be, one after the other is opened that can.
+    These begin at the least size that there may be, or where images hold their windows at those that have come. Where
+    not all can be open, one after the other is opened that can.
     """
-    for wanted in planned.whole():
-        if (loaded := _tried(wanted, planned, compile_)) is not None:
-            return wanted, loaded
-    found: tuple[Assumptions, Loaded] | None = None
+    labels = planned.labels
+    if (found := _tried(planned, labels, False, compile_) or _tried(planned, labels, True, compile_)) is not None:
+        return found
     opened: list[str] = []
-    for label in planned.labels if len(planned.labels) > 1 else ():
-        wanted = planned.opened([*opened, label], is_narrow=True)
-        if (loaded := _tried(wanted, planned, compile_)) is not None:
-            found = wanted, loaded
+    for label in labels if len(labels) > 1 else ():
+        if (wider := _tried(planned, [*opened, label], True, compile_)) is not None:
+            found = wider
             opened.append(label)
     return found
 
 
-def _tried(wanted: Assumptions, planned: Range, compile_: Compile) -> Loaded | None:
-    """What is compiled for a range; `None` where that is refused, or takes more memory than it may."""
-    say(f"compiling for {wanted}")
-    try:
-        loaded = compile_(wanted)
-    except GlowError as error:
-        if isinstance(error, CancelledError):
-            raise
-        say(f"not for {wanted}: {error}")
-        if isinstance(error, CompilerBugError):
-            warn(error)
-        return None
-    return loaded if loaded.executable.activation_bytes <= 2 * planned.memory else None
+def _tried(planned: Range, labels: list[str], is_narrow: bool, compile_: Compile) -> tuple[Assumptions, Loaded] | None:
+    """What is compiled for a range of these dimensions that memory holds; `None` where that is refused."""
+    wanted = planned.opened(labels, is_narrow)
+    for _ in range(TRIES):
+        say(f"compiling for {wanted}")
+        try:
+            loaded = compile_(wanted)
+        except GlowError as error:
+            if isinstance(error, CancelledError):
+                raise
+            say(f"not for {wanted}: {error}")
+            if isinstance(error, CompilerBugError):
+                warn(error)
+            return None
+        if not planned.shrink(loaded.executable.activation_bytes):
+            return wanted, loaded
+        before, wanted = wanted, planned.opened(labels, is_narrow)
+        if wanted == before:
+            break
+    return None
 
 
 def is_end(error: GlowError) -> bool:

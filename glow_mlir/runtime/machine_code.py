@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import mmap
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -36,6 +37,22 @@ def aligned(size: int, make: Callable[..., np.ndarray] = np.empty) -> np.ndarray
     raw = make(size + ALIGNMENT, np.uint8)
     begin = -raw.ctypes.data % ALIGNMENT
     return raw[begin : begin + size]
+
+
+def small_pages(size: int, dtype: type[np.uint8]) -> np.ndarray:
+    """
+    Zeros of that type that take memory only where they are touched, in pages as small as the system has.
+
+    Numpy asks for huge pages: what is laid out for large sizes, and touched here and there, would take all of them.
+    """
+    try:
+        mapping = mmap.mmap(-1, size)
+    except OSError as error:
+        raise MemoryError(str(error)) from error
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        with contextlib.suppress(OSError):  # A system may be built without.
+            mapping.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(mapping, dtype)
 
 
 class MachineEntry(EntryPoint):
@@ -192,7 +209,7 @@ class MachineEntry(EntryPoint):
         """New activations; raises `OutOfMemoryError` where there is no room for them."""
         size = self.entry.activations
         try:
-            return aligned(size)
+            return aligned(size, small_pages if self.entry.symbols else np.empty)
         except MemoryError as error:
             hint = "'glow-run --dump-html' shows what they hold"
             raise OutOfMemoryError(f"there is too little memory for {size} bytes of activations", hint=hint) from error

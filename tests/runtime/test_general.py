@@ -280,19 +280,25 @@ def test_a_call_that_is_ended_is_not_made_again() -> None:
 
 
 def test_a_range_fits_into_memory() -> None:
-    """It is as large as activations let it be that grow as sizes do; what takes more all the same is given up."""
+    """It is as large as activations let it be that grow as sizes do; what takes more becomes smaller."""
     compiler = Compiler()
     compiler.limits = SpecializationLimits(memory=1 << 12)
-    compiler.activations = lambda assumptions: 1 << 7 if str(assumptions) == "N=4, W=16" else 1 << 11
+    compiler.activations = lambda assumptions: 1 << 4 if str(assumptions) == "N=4, W=16" else 1 << 11
     model = compiler.model("N", "W")
     serves(model, 4, 16)
     settle()
     assert serves(model, 3, 3) == "N=1..16, W=1..64"
-    compiler.activations = lambda _: (1 << 12) + 1
+    most = {"N=1..64": 1 << 13, "N=1..16": 1 << 12}
+    compiler.activations = lambda assumptions: most.get(str(assumptions), 1)
     other = compiler.model("N")
     serves(other, 4)
     settle()
-    assert serves(other, 3) == "N=3"
+    assert serves(other, 3) == "N=1..16"
+    compiler.activations = lambda _: (1 << 12) + 1
+    third = compiler.model("N")
+    serves(third, 4)
+    settle()
+    assert serves(third, 3) == "N=3"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -13,7 +17,7 @@ from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.errors import ExecutionError, InputError, OptionError
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure, Manifest
-from glow_mlir.runtime.machine_code import MachineCode
+from glow_mlir.runtime.machine_code import MachineCode, aligned, small_pages
 
 FAILURES = (Failure("the first is wrong", "node1"), Failure("the second is wrong", "node2"))
 
@@ -69,3 +73,17 @@ def test_code_for_another_machine_is_not_linked(code: bytes) -> None:
 def test_entry_that_there_is_not_is_told(code: bytes) -> None:
     with pytest.raises(InputError, match=r"there is no entry 'other' \(hint: the model has main\)"):
         loaded(code).entry("other")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system tells otherwise how much memory is touched")
+def test_what_is_laid_out_for_large_sizes_takes_what_is_touched() -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * mmap.PAGESIZE
+
+    arena = aligned(1 << 28, small_pages)
+    before = resident()
+    arena[:: 1 << 22] = 1
+    assert resident() - before < 1 << 22
+    assert arena[: 1 << 23].sum() == 2
+    with pytest.raises(MemoryError):
+        aligned(1 << 60, small_pages)
