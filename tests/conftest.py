@@ -9,6 +9,7 @@ from pathlib import Path
 
 import breadth
 import pytest
+from beside_calls import settle
 from filecheck_runner import FileCheckFile, is_filecheck_test
 from hypothesis import settings
 
@@ -41,6 +42,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.skipped and item.get_closest_marker("extra") and item.config.getoption("--extras"):
         report.outcome = "failed"
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None]:
+    """What sessions of a test compile beside their calls is no matter of the next one."""
+    settle()
+    yield
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> FileCheckFile | None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +31,11 @@ SPECIALISED = "specialised"
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A cache of the test's own, that nobody uses after it."""
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("GLOW_CACHE_DIR", str(folder))
-    yield folder
-    settle()
+    return folder
 
 
 def encoder() -> onnx.ModelProto:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from beside_calls import settle
 from onnx import TensorProto, helper, numpy_helper
 
 from glow_mlir.api.model_compiler import ModelCompiler
@@ -43,11 +42,9 @@ BACKENDS = pytest.mark.parametrize("backend", ["cpu", "interpreter"])
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A cache of the test's own, that nobody uses after it."""
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of the test's own."""
     monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path / "cache"))
-    yield
-    settle()
 
 
 def model_of(

@@ -48,6 +48,19 @@ class Specialization:
         """Bytes of code, constants, and activations of one thread, what it shares with others among them."""
         return sum(self.executable.memory.values())
 
+    def data(self) -> dict[str, object]:
+        """What it is for, what it costs and saves, and when it was made, as JSON has it."""
+        return {
+            "sizes": dict(self.sizes),
+            "values": {name: value.tolist() for name, value in self.values.items()},
+            "bytes": self.nbytes,
+            "calls": self.calls,
+            "waited_seconds": self.seconds,
+            "begin_seconds": self.begin,
+            "is_beside": self.is_beside,
+            "compile_seconds": dict(self.compile_seconds),
+        }
+
     @cached_property
     def _packed_inputs(self) -> tuple[str, ...]:
         """The inputs that it takes without gaps between elements."""

@@ -39,6 +39,7 @@ from importlib import invalidate_caches
 from pathlib import Path
 from typing import Any
 
+from beside_calls import settle
 from checkout import ROOT, make_targets
 from in_process import Finished, find_tool, run_tool
 from newcomer import UNCHANGED, Newcomer
@@ -264,6 +265,7 @@ def run_page(path: Path, write: bool = False) -> list[str]:
                     written.append((block, page.printed))
                 else:
                     faults.append(f"{name}:{block.line}: {error}")
+        settle()  # What is compiled beside calls goes into the folder.
         os.chdir(ROOT)
     for block, printed in reversed(written):
         page_text = page_text[: block.start] + printed.rstrip() + "\n" + page_text[block.end :]

@@ -49,28 +49,30 @@ class InferenceSession(SessionFacade):
     `path_or_bytes` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model (`bytes`, `bytearray`,
     `memoryview`), a `ModelProto`, or a module of any stage down to `allocated`, which is left as it is. `dimensions`
     gives free dimensions their sizes; for those without, and for the values of inputs that fix shapes, the model is
-    compiled when it is called, and `limits` says how many of these specializations are kept (docs/sizes.md). `backend`
-    names one (docs/add-a-backend.md), by default the one that the functions of a module say; one that interprets runs
-    a `.mlir` file or module just as it stands. Compiled models are kept on disk (docs/cache.md) unless `cache` is
-    false. `observers` are told of each stage of a compilation down to `llvm`, and `pass_observers` of each pass down to
-    `allocated`; a model from the cache goes through none. `disable` names passes to leave out, and `pipeline` takes the
-    place of the backend's own: it says `target` and `profile` itself, and has to lead to what the backend loads. With
-    the `accuracy` "strict", instead of "default", no kernel is used whose rounding errors are larger than those of
-    plain sums (docs/floating-point.md). With `optimize` "size", instead of "speed", kernels are those with little code
-    and memory; `ram_bytes` and `flash_bytes` limit what is written and what is only read (docs/memory.md). An inference
-    computes in as many `threads`, the caller's among them; 0 stands for the number of cores. Results do not depend on
-    it. With `tune`, kernels are chosen by measuring them; last digits then depend on what was measured, though not on
-    `threads` (docs/tuning.md). `entry` names the function that `run` calls where a module has several; by default that
-    is the only one, or `main`. All share constants and state. `quantize` says by which profile, and how, numbers become
-    codes (docs/quantization.md). With the `precision` "bf16" or "f16", instead of "f32", floats of f32 are computed and
-    stored in that, but for those of the nodes, or kinds of operators, in `keep_precision`; inputs and outputs keep
-    their types. With `weights` "int8" or "int4", constant right operands of matrix products, and tables of embeddings,
-    become codes with a scale for each 32, but for those that the nodes in `keep_precision` read. `configuration` is the
-    path of a file that says all of that but `weights`, as `glow-tune` writes it (docs/tuning.md), and goes with none of
-    it. Where an ONNX model says something wrong that does not keep it from being run, as outputs of shapes that its
-    nodes do not give, a warning tells of it when it is compiled; `strict` refuses it. Raises `GlowError` for whatever
-    is wrong with the model, and `OptionError` for a `target` whose code this machine cannot run, a number of threads
-    that there cannot be, or a `keep_precision` that keeps nothing from being narrower.
+    compiled when it is called. A model with free dimensions is compiled beside its calls for a range of sizes, too;
+    with `warm="specialised"` each call waits for code for its own. `limits` says how many specializations are kept
+    (docs/sizes.md). `backend` names one (docs/add-a-backend.md), by default the one that the functions of a module say;
+    one that interprets runs a `.mlir` file or module just as it stands. Compiled models are kept on disk
+    (docs/cache.md) unless `cache` is false. `observers` are told of each stage of a compilation down to `llvm`, and
+    `pass_observers` of each pass down to `allocated`; a model from the cache goes through none. `disable` names passes
+    to leave out, and `pipeline` takes the place of the backend's own: it says `target` and `profile` itself, and has to
+    lead to what the backend loads. With the `accuracy` "strict", instead of "default", no kernel is used whose rounding
+    errors are larger than those of plain sums (docs/floating-point.md). With `optimize` "size", instead of "speed",
+    kernels are those with little code and memory; `ram_bytes` and `flash_bytes` limit what is written and what is only
+    read (docs/memory.md). An inference computes in as many `threads`, the caller's among them; 0 stands for the number
+    of cores. Results do not depend on it. With `tune`, kernels are chosen by measuring them; last digits then depend on
+    what was measured, though not on `threads` (docs/tuning.md). `entry` names the function that `run` calls where a
+    module has several; by default that is the only one, or `main`. All share constants and state. `quantize` says by
+    which profile, and how, numbers become codes (docs/quantization.md). With the `precision` "bf16" or "f16", instead
+    of "f32", floats of f32 are computed and stored in that, but for those of the nodes, or kinds of operators, in
+    `keep_precision`; inputs and outputs keep their types. With `weights` "int8" or "int4", constant right operands of
+    matrix products, and tables of embeddings, become codes with a scale for each 32, but for those that the nodes in
+    `keep_precision` read. `configuration` is the path of a file that says all of that but `weights`, as `glow-tune`
+    writes it (docs/tuning.md), and goes with none of it. Where an ONNX model says something wrong that does not keep it
+    from being run, as outputs of shapes that its nodes do not give, a warning tells of it when it is compiled; `strict`
+    refuses it. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose code
+    this machine cannot run, a number of threads that there cannot be, or a `keep_precision` that keeps nothing from
+    being narrower.
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
     computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
