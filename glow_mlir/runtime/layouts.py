@@ -12,12 +12,14 @@ import math
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import EllipsisType
 
 import numpy as np
 
 from glow_mlir.errors import InputError, OutOfMemoryError
 from glow_mlir.runtime.artifact import Binding
-from glow_mlir.support.symbols import Sizes, SymbolicSize, tell_symbols, wrong_size
+from glow_mlir.support.symbols import Sizes, Symbol, SymbolicSize, tell_symbols, wrong_size
 
 
 def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
@@ -37,6 +39,69 @@ def symbol_values(declared: Iterable[tuple[str, Sizes]], arrays: Mapping[str, np
             hint = "sizes of a call fit each other, and the bounds that the session was begun with"
             raise InputError(f"input '{name}': {fault}", hint=hint)
     return values
+
+
+Part = tuple[slice | EllipsisType, ...]
+"""What takes the first elements along each axis out of an array."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What an output takes of an array of the largest shape: its shape, and whether that array is large against it."""
+
+    shape: tuple[int, ...]
+    part: Part
+    is_large: bool
+
+    @staticmethod
+    def of(binding: Binding, values: Mapping[str, int]) -> Place:
+        """The place where symbols have these values; all of the array along axes of others, which a call finds."""
+        shape = shape_of(binding, values)
+        return Place(shape, _part(shape), math.prod(binding.shape) > 2 * math.prod(shape))
+
+
+@dataclass(frozen=True)
+class CallSizes:
+    """What follows from the shapes of inputs: values of symbols, in the order of an entry, and places of outputs."""
+
+    values: Mapping[str, int]
+    numbers: tuple[int, ...]
+    """The largest for those that the call finds."""
+    places: Mapping[str, Place]
+    is_complete: bool
+    """Whether inputs tell all symbols."""
+
+
+MOST_KEPT = 256
+"""Shapes of inputs of which an entry keeps what follows from them."""
+
+
+class Sizing:
+    """Finds out what follows from the shapes of inputs of an entry, once for each as long as they are not too many."""
+
+    def __init__(self, bindings: Sequence[Binding], symbols: Sequence[Symbol]) -> None:
+        self._sized = [(b.name, b.sizes) for b in bindings if b.role == "input" and b.sizes]
+        self._outputs = [b for b in bindings if b.role == "output" and b.sizes]
+        self._symbols = symbols
+        self._known: dict[tuple[tuple[int, ...], ...], CallSizes] = {}
+
+    def of(self, inputs: Mapping[str, np.ndarray]) -> CallSizes:
+        """What follows from the shapes of these inputs; raises `InputError` where they do not agree."""
+        shapes = tuple([inputs[name].shape for name, _ in self._sized])
+        if (found := self._known.get(shapes)) is None:
+            values = symbol_values(self._sized, inputs)
+            numbers = tuple(values.get(symbol.name, symbol.most) for symbol in self._symbols)
+            places = {binding.name: Place.of(binding, values) for binding in self._outputs}
+            found = CallSizes(values, numbers, places, all(symbol.name in values for symbol in self._symbols))
+            if len(self._known) >= MOST_KEPT:
+                self._known.clear()
+            self._known[shapes] = found
+        return found
+
+    def places(self, numbers: Sequence[int]) -> dict[str, Place]:
+        """The places of outputs where symbols have these values."""
+        values = {symbol.name: int(number) for symbol, number in zip(self._symbols, numbers, strict=True)}
+        return {binding.name: Place.of(binding, values) for binding in self._outputs}
 
 
 def shape_of(binding: Binding, values: Mapping[str, int]) -> tuple[int, ...]:
@@ -107,51 +172,42 @@ class Buffers:
         """An input as machine code expects it: the array itself, or its elements in a buffer."""
         if is_laid_out(array, binding):
             return array
-        part = self._part(binding, array.shape)
+        part = self._kept(binding)[_part(array.shape)]
         part[...] = array
         return part
 
-    def output(self, binding: Binding, values: Mapping[str, int], inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    def output(self, binding: Binding, place: Place, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """
-        Room for an output where symbols have these values: a new array, or a part of a buffer that is large against it.
+        Room for an output: a new array, or a part of a buffer that is large against it.
 
         For one that begins with one of the `inputs`, it may be the array that this is part of. `result` gives what to
         hand out of it.
         """
-        shape = shape_of(binding, values)
         if binding.extends:
-            whole = _GROWING.extended(inputs[binding.extends], binding, shape)
+            whole = _GROWING.extended(inputs[binding.extends], binding, place.shape)
             if whole is None:
                 whole = made(binding)
-                _GROWING.add(whole, shape)
-            return _part(whole, shape)
-        if not is_large(binding, shape):
-            return _part(made(binding), shape)
-        return self._part(binding, shape)
+                _GROWING.add(whole, place.shape)
+            return whole[place.part]
+        if not place.is_large:
+            return made(binding)[place.part]
+        return self._kept(binding)[place.part]
 
-    def _part(self, binding: Binding, shape: Sequence[int]) -> np.ndarray:
+    def _kept(self, binding: Binding) -> np.ndarray:
         kept: dict[str, np.ndarray] = self._local.__dict__
         if binding.name not in kept:
             kept[binding.name] = made(binding)
-        return _part(kept[binding.name], shape)
+        return kept[binding.name]
 
 
-def result(binding: Binding, room: np.ndarray, values: Mapping[str, int]) -> np.ndarray:
+def result(binding: Binding, room: np.ndarray, place: Place) -> np.ndarray:
     """
     An output that machine code has written to what `Buffers.output` gave, where all symbols are known.
 
     It is a copy where what holds it is kept, or is large against it.
     """
-    shape = shape_of(binding, values)
-    part = _part(room, shape)
-    if binding.extends:
-        return part
-    return np.array(part, order="C") if is_large(binding, shape) else part
-
-
-def is_large(binding: Binding, shape: Sequence[int]) -> bool:
-    """Whether a buffer of the largest shape has much more room than an array of a shape takes: it is not handed out."""
-    return math.prod(binding.shape) > 2 * math.prod(shape)
+    part = room if room.shape == place.shape else room[place.part]
+    return np.array(part, order="C") if place.is_large and not binding.extends else part
 
 
 def made(binding: Binding) -> np.ndarray:
@@ -164,6 +220,6 @@ def made(binding: Binding) -> np.ndarray:
         raise OutOfMemoryError(reason, hint="give the model smaller inputs") from error
 
 
-def _part(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+def _part(shape: Sequence[int]) -> Part:
     """The first elements along each axis."""
-    return array[(*(slice(size) for size in shape), ...)]  # The ellipsis keeps a single element an array.
+    return (*map(slice, shape), ...)  # The ellipsis keeps a single element an array.

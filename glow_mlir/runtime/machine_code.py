@@ -15,7 +15,7 @@ from glow_mlir.errors import ExecutionError, InputError, OptionError, OutOfMemor
 from glow_mlir.runtime.artifact import CANCELLED, WRONG_VECTORS, Artifact, Binding, Entry
 from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.host import lacks
-from glow_mlir.runtime.layouts import Buffers, made, result, symbol_values
+from glow_mlir.runtime.layouts import Buffers, Sizing, made, result
 from glow_mlir.runtime.loader import Functions, Library
 from glow_mlir.runtime.packed_state import PackedState
 from glow_mlir.runtime.pool import look_up, workers
@@ -83,7 +83,7 @@ class MachineEntry(EntryPoint):
             look_up(library)
         self._local = threading.local()
         self._buffers = Buffers()
-        self._sized = [(b.name, b.sizes) for b in entry.bindings if b.role == "input" and b.sizes]
+        self._sizing = Sizing(entry.bindings, entry.symbols)
         count = len(entry.steps) + 1
         self._cycles = np.zeros(count + 2 * len(entry.steps) * entry.threads, np.int64)
         self.stamps = self._cycles[:count]
@@ -136,13 +136,13 @@ class MachineEntry(EntryPoint):
         state: dict[str, np.ndarray],
         places: Mapping[str, np.ndarray] = NOWHERE,
     ) -> dict[str, np.ndarray]:
-        values = symbol_values(self._sized, inputs) if self._sized else {}
+        sizes = self._sizing.of(inputs)
         outputs: dict[str, np.ndarray] = {}
         bound: list[np.ndarray] = []
         for binding in self.bindings:
             if binding.role == "output":
                 if binding.sizes:
-                    room = self._buffers.output(binding, values, inputs)
+                    room = self._buffers.output(binding, sizes.places[binding.name], inputs)
                 else:
                     room = places[binding.name] if binding.name in places else made(binding)
                 outputs[binding.name] = room
@@ -159,10 +159,11 @@ class MachineEntry(EntryPoint):
         if not self.entry.symbols:
             self.call(bound)
             return outputs
-        numbers = np.array([values.get(symbol.name, symbol.most) for symbol in self.entry.symbols], np.int64)
+        numbers = np.array(sizes.numbers, np.int64)
         self.call([*bound, numbers])
-        values = {symbol.name: int(number) for symbol, number in zip(self.entry.symbols, numbers, strict=True)}
-        return {b.name: result(b, outputs[b.name], values) for b in self.bindings if b.role == "output"}
+        found = sizes.places if sizes.is_complete else self._sizing.places(numbers.tolist())
+        sized = (binding for binding in self.bindings if binding.name in found)
+        return outputs | {b.name: result(b, outputs[b.name], found[b.name]) for b in sized}
 
     def use_constants(self, constants: np.ndarray) -> None:
         """Read the constants from `constants`, which start at a multiple of 64 bytes."""

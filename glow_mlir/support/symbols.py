@@ -242,9 +242,12 @@ class SymbolicSize:
 
     def at(self, values: Mapping[str, int]) -> int:
         """The number that it is where symbols have these values."""
-        return self.offset + sum(
-            times * math.prod(_value(factor, values) for factor in product) for product, times in self.terms
-        )
+        total = self.offset
+        for product, times in self.terms:
+            for factor in product:
+                times *= _value(factor, values)
+            total += times
+        return total
 
     def __str__(self) -> str:
         return self.spelled(str)
