@@ -90,8 +90,11 @@ class SessionEntry:
     def check_input(self, name: str, value: Any) -> np.ndarray:
         """The array of a type and layout for an input; raises `InputError` for what does not fit it."""
         argument, dtype, shape = self._known(name)
-        if type(value) is np.ndarray and value.dtype == dtype and value.shape == shape:
-            if (flags := value.flags).c_contiguous and flags.aligned:
+        if type(value) is np.ndarray and value.dtype == dtype:
+            if value.shape == shape:
+                if (flags := value.flags).c_contiguous and flags.aligned:
+                    return value
+            elif not argument.is_static and argument.accepts(value.shape):
                 return value
         array = as_typed(f"input '{name}'", value, dtype)
         if not array.dtype.isnative:

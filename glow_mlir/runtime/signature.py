@@ -48,11 +48,9 @@ class Argument:
     def sizes(self, shape: tuple[int, ...]) -> Iterable[tuple[str, int]]:
         """What its free dimensions are for an array of that shape, which it accepts; its rank where that is open."""
         if self.shape is None:
-            yield rank_label(self.name), len(shape)
-        for axis, actual in enumerate(shape):
-            label = f"{self.name}.{axis}" if self.shape is None else self.shape[axis]
-            if isinstance(label, str):
-                yield label, actual
+            labels = ((f"{self.name}.{axis}", actual) for axis, actual in enumerate(shape))
+            return [(rank_label(self.name), len(shape)), *labels]
+        return [(label, shape[axis]) for axis, label in self._free_axes]
 
     def converted(self, value: np.ndarray) -> np.ndarray:
         """
@@ -93,8 +91,20 @@ class Argument:
             return True
         if len(self.shape) != len(shape):
             return False
-        pairs = zip(self.shape, shape, strict=True)
-        return all(isinstance(wanted, str) or wanted == actual for wanted, actual in pairs)
+        for axis, wanted in self._told:  # Each call asks: a generator takes longer.
+            if shape[axis] != wanted:
+                return False
+        return True
+
+    @cached_property
+    def _told(self) -> list[tuple[int, int]]:
+        """Axes whose sizes are numbers, and these."""
+        return [(axis, size) for axis, size in enumerate(self.shape or ()) if not isinstance(size, str)]
+
+    @cached_property
+    def _free_axes(self) -> list[tuple[int, str]]:
+        """Axes that are free, and what these dimensions are called."""
+        return [(axis, size) for axis, size in enumerate(self.shape or ()) if isinstance(size, str)]
 
     def __str__(self) -> str:
         """Its type in words, as `float32[N, 3, 224, 224]`."""
