@@ -160,6 +160,39 @@ def test_integers_have_the_same_bits() -> None:
     assert sizes_of(session)[-1] == {"rows": (1, 64), "width": (1, 64)}
 
 
+def test_images_may_have_any_size() -> None:
+    """Windows without padding say how small they are at least, and smaller ones have code of their own."""
+    generator = np.random.default_rng(0)
+    arrays = {"w": generator.normal(size=(8, 3, 5, 5)), "depthwise": generator.normal(size=(8, 1, 3, 3))}
+    nodes = [
+        helper.make_node("Conv", ["image", "w"], ["stem"], strides=[2, 2]),
+        helper.make_node("Relu", ["stem"], ["positive"]),
+        helper.make_node("MaxPool", ["positive"], ["pool"], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4),
+        helper.make_node("Conv", ["pool", "depthwise"], ["block"], group=8, pads=[1] * 4),
+        helper.make_node("Add", ["pool", "block"], ["sum"]),
+        helper.make_node("GlobalAveragePool", ["sum"], ["y"]),
+    ]
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 3, "height", "width"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    weights = [numpy_helper.from_array(array.astype(np.float32), name) for name, array in arrays.items()]
+    graph = helper.make_graph(nodes, "images", [image], [y], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    session, specialised = (InferenceSession(model, cache=False, warm=warm) for warm in (None, SPECIALISED))
+    range_ = {"batch": (1, 64), "height": (16, 128), "width": (32, 256)}
+    for shape, wanted in (
+        ((1, 24, 33), {"batch": 1, "height": 24, "width": 33}),
+        ((2, 17, 40), range_),
+        ((1, 128, 256), range_),
+        ((5, 31, 32), range_),
+        ((1, 5, 5), {"batch": 1, "height": 5, "width": 5}),
+    ):
+        given = generator.normal(size=(shape[0], 3, *shape[1:])).astype(np.float32)
+        (found,), (expected,) = (any_one.run(None, {"image": given}) for any_one in (session, specialised))
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+        assert sizes_of(session)[-1] == wanted
+        settle()
+
+
 def test_sizes_that_meet_only_by_chance_stay_what_they_are() -> None:
     """Rows of two inputs may be broadcast: nothing is compiled for them that would refuse it."""
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [axis, "W"]) for name, axis in ("xN", "zM")]
