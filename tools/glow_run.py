@@ -426,6 +426,7 @@ def statistics(session: ModelSession) -> dict[str, object]:
         "arena_efficiency": entry.activations_bound / entry.activations if entry.activations else 1.0,
         "instructions": dict(sorted(Counter(step.kind for step in entry.steps).items())),
         "compile_seconds": session.compile_seconds,
+        "specializations": [item.data() for item in session.specializations],
     }
 
 
