@@ -27,6 +27,9 @@ TRIES = 2
 MOST_COUNTED = 1024
 """Sizes whose calls are counted at once."""
 
+MOST_RANGES = 16
+"""For how many ranges a session has code made, one after the other."""
+
 
 def power_of_two(size: int) -> int:
     """The least power of two that holds a size."""
@@ -59,11 +62,12 @@ class Range:
 
     def __init__(self, wanted: Assumptions, seen: Mapping[str, tuple[int, int]], activations: int, memory: int) -> None:
         """
-        `seen` has the smallest and the largest sizes that have come of what may be open. `activations` are the bytes of
-        what is compiled for `wanted`, of which the range takes no more than `memory`, if they grow as the sizes do.
+        `seen` has the smallest sizes that have come of what may be open, and the largest, of which the range has as
+        many as memory holds. `activations` are the bytes of what is compiled for `wanted`, of which the range takes no
+        more than `memory`, if they grow as the sizes do.
         """
         self._wanted = wanted
-        self._seen = seen
+        self._seen = dict(seen)
         self._sizes = {label: size for label, size in numbers_in(wanted).items() if label in seen}
         self._growth = memory / max(activations, 1) / MORE_MEMORY
         self._memory = memory
@@ -72,8 +76,14 @@ class Range:
         """Whether code with so many bytes of activations takes too much: the range has fewer sizes from then on."""
         if activations <= 2 * self._memory:
             return False
-        self._growth = growth_of(self._sizes, largest_sizes(self._sizes, self._growth)) * self._memory / activations
+        self._growth = growth_of(self._sizes, self._most()) * self._memory / activations
+        self._seen = {label: (least, 0) for label, (least, _) in self._seen.items()}
         return True
+
+    def _most(self) -> dict[str, int]:
+        """The largest sizes."""
+        most = largest_sizes(self._sizes, self._growth)
+        return {label: max(size, self._seen[label][1]) for label, size in most.items()}
 
     @property
     def labels(self) -> list[str]:
@@ -82,17 +92,15 @@ class Range:
 
     def opened(self, labels: list[str], is_narrow: bool = False) -> Assumptions:
         """The assumptions that leave some dimensions open."""
-        most = largest_sizes(self._sizes, self._growth)
+        most = self._most()
         told = following(self._sizes.keys() - set(labels), labels)
-        sizes = ((label, size) for label, size in self._wanted.sizes if label not in told)
-        bounded = (
-            (label, self._bounds(label, most[label], is_narrow) if label in labels else size) for label, size in sizes
-        )
-        return Assumptions(tuple(bounded), self._wanted.values)
+        bounds = {label: (self._least(label, is_narrow), most[label]) for label in labels}
+        sizes = ((label, bounds.get(label, size)) for label, size in self._wanted.sizes if label not in told)
+        return Assumptions(tuple(sizes), self._wanted.values)
 
-    def _bounds(self, label: str, most: int, is_narrow: bool) -> tuple[int, int]:
-        least, largest = self._seen[label]
-        return ((1 << least.bit_length()) // 2 if is_narrow else min(least, 1), max(most, largest))
+    def _least(self, label: str, is_narrow: bool) -> int:
+        least, _ = self._seen[label]
+        return (1 << least.bit_length()) // 2 if is_narrow else min(least, 1)
 
 
 def numbers_in(assumptions: Assumptions) -> dict[str, int]:
@@ -203,6 +211,7 @@ class GeneralCode:
         self._closed = set[frozenset[tuple[str, int]]]()
         """Sizes of dimensions that are not open, but for those of the range, that calls have brought once."""
         self._is_planned = False
+        self._left = MOST_RANGES
 
     def forget_pending(self) -> None:
         """What is being compiled never comes, in a child process in which nobody is at it."""
@@ -224,9 +233,16 @@ class GeneralCode:
         for label, size in ((label, size) for label, size in numbers.items() if label not in self._fixed):
             least, most = self._seen.get(label, (size, size))
             self._seen[label] = min(least, size), max(most, size)
-        if self._is_planned or not self._seen or wanted in self.withdrawn or self._brings_new(numbers):
+        if (
+            self._is_planned
+            or not self._left
+            or not self._seen
+            or wanted in self.withdrawn
+            or self._brings_new(numbers)
+        ):
             return None
         self._is_planned = True
+        self._left -= 1
         return Range(wanted, self._seen, activations, self._memory // 2)
 
     def _brings_new(self, numbers: Mapping[str, int]) -> bool:
@@ -239,10 +255,8 @@ class GeneralCode:
         self._closed.add(closed)
         return not is_known
 
-    def take(self, found: Specialization | None, assumptions: Assumptions) -> None:
-        """Serve calls from now on by what was planned; where it is `None`, nothing is planned any more."""
-        if found is None:
-            return
+    def take(self, found: Specialization, assumptions: Assumptions) -> None:
+        """Serve calls from now on by what was planned; until then nothing else is."""
         self.found, self._range, self._is_planned = found, assumptions, False
         for label, bounds in assumptions.sizes:
             if isinstance(bounds, tuple) and bounds[1] is not None and label in self._seen:

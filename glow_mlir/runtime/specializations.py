@@ -212,8 +212,12 @@ class Specializations(Executable):
                 if (found := owner()) is not None:
                     take(found, made, begin)
 
-        if not start(work, lambda: owner() is not None, self._calls) and is_held:
-            turn.release()
+        is_begun = False
+        try:
+            is_begun = start(work, lambda: owner() is not None, self._calls)
+        finally:
+            if is_held and not is_begun:
+                turn.release()
 
     def _open_sizes(self, sizes: Mapping[str, int]) -> dict[str, Dimension]:
         """
@@ -266,7 +270,7 @@ class Specializations(Executable):
         self._stored_range = None  # It is here, or gone.
         if (loaded := self._source.stored(known)) is None:
             return False
-        self.take_general((known, loaded), begin)
+        self.take_general(known, loaded, begin, time.perf_counter() - begin)
         return True
 
     def take(self, wanted: Assumptions, loaded: Loaded, begin: float, waited: float | None = None) -> None:
@@ -278,13 +282,15 @@ class Specializations(Executable):
             self._general.often.pending.discard(wanted)
             self._trim()
 
-    def take_general(self, found: tuple[Assumptions, Loaded] | None, begin: float) -> None:
-        """Let an executable serve calls from now on whose sizes are in its range; `None` where there can be none."""
-        made = None if found is None else self._specialization(*found, begin, None)
+    def take_general(self, range_: Assumptions, loaded: Loaded, begin: float, waited: float | None = None) -> None:
+        """Let an executable serve calls from now on whose sizes are in its range; as `take`."""
+        made = self._specialization(range_, loaded, begin, waited)
         with self._looking:
-            self._general.take(made, Assumptions() if found is None else found[0])
-        if found is not None:
-            self._source.opened(found[0])
+            self._general.take(made, range_)
+
+    def tell_range(self, range_: Assumptions) -> None:
+        """Let later sessions know for which range there is code."""
+        self._source.opened(range_)
 
     def _specialization(
         self, assumptions: Assumptions, loaded: Loaded, begin: float, waited: float | None
@@ -306,7 +312,7 @@ class Specializations(Executable):
             return
         if (planned := self._general.planned(wanted, activations)) is not None:
             make = partial(widest, planned, self._source.beside)
-            self._due.append(partial(self._beside, make, Specializations.take_general))
+            self._due.append(partial(self._beside, make, _take_general))
 
     def _outgrow(self, assumptions: Assumptions) -> None:
         """Plan for the largest sizes of assumptions, and give up what is for smaller ones: no call asks for it."""
@@ -350,6 +356,13 @@ def _take_special(owner: Specializations, found: tuple[Assumptions, Loaded] | No
     """Let what was made beside the calls serve them."""
     if found is not None:
         owner.take(*found, begin)
+
+
+def _take_general(owner: Specializations, found: tuple[Assumptions, Loaded] | None, begin: float) -> None:
+    """Let what was made beside the calls for a range serve them; where there is none, no other is planned any more."""
+    if found is not None:
+        owner.take_general(*found, begin)
+        owner.tell_range(found[0])
 
 
 def _together(items: Iterable[Specialization]) -> dict[object, int]:

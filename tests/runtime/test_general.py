@@ -25,7 +25,7 @@ from glow_mlir.errors import (
 from glow_mlir.runtime import beside
 from glow_mlir.runtime.assumptions import Assumptions
 from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
-from glow_mlir.runtime.general import largest_sizes
+from glow_mlir.runtime.general import MOST_RANGES, largest_sizes
 from glow_mlir.runtime.signature import Argument, Signature
 from glow_mlir.runtime.specialization import Loaded, Making
 from glow_mlir.runtime.specializations import SpecializationLimits, Specializations
@@ -299,6 +299,32 @@ def test_a_range_fits_into_memory() -> None:
     serves(third, 4)
     settle()
     assert serves(third, 3) == "N=3"
+
+
+def test_a_range_that_memory_does_not_hold_gives_up_sizes_of_before() -> None:
+    compiler = Compiler()
+    compiler.limits = SpecializationLimits(memory=1 << 20)
+    compiler.activations = lambda assumptions: 1 << 21 if str(assumptions).startswith("N=1..64, W=1..512") else 1
+    model = compiler.model("N", "W")
+    serves(model, 1, 1)
+    settle()
+    assert serves(model, 64, 64) == "N=1..64, W=1..64"
+    serves(model, 1, 100)
+    settle()
+    assert compiler.made[-2:] == ["N=1..64, W=1..512", "N=1..16, W=1..512"]
+    assert serves(model, 16, 512) == "N=1..16, W=1..512"
+
+
+def test_a_session_does_not_go_on_with_ranges_for_ever() -> None:
+    compiler = Compiler()
+    compiler.refuses = lambda assumptions: isinstance(dict(assumptions.sizes)["C"], tuple)
+    model = compiler.model("N", "C")
+    for channels in range(1, 40):
+        for rows in (1, 2):
+            serves(model, rows, channels)
+            settle()
+    opened = [text for text in compiler.made if text.startswith("N=1..64, C=") and ".." not in text.split("C=")[1]]
+    assert len(opened) == MOST_RANGES
 
 
 @pytest.mark.parametrize(

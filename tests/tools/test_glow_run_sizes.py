@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,11 @@ def test_sizes_and_values_come_from_the_inputs(tmp_path: Path) -> None:
         assert (result.code, result.stderr) == (0, b"")
         assert b"2 layers" in result.stdout
     assert np.load(tmp_path / "y.npz")["y"].tolist() == [6, 9]
-    assert b"arena_bytes" in finished(tmp_path, *given, "--stats", "-").stdout
+    stats = json.loads(finished(tmp_path, *given, "--stats", "-").stdout)
+    (item,) = stats["specializations"]
+    assert (item["values"], item["calls"], item["is_beside"]) == ({"axes": [0]}, 1, False)
+    assert item["compile_seconds"] == stats["compile_seconds"]
+    assert 0 < stats["code_bytes"] <= item["bytes"]
     for arguments, line in (
         (("--bind", "N=3"), "input 'axes' fixes shapes, and no random numbers do (hint: --value axes=NUMBERS"),
         (("--bind", "N=3", "--value", "axes=0.5"), "the value of input 'axes' has to be int64[1], not float64[1]"),
