@@ -12,13 +12,13 @@ import math
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import EllipsisType
 
 import numpy as np
 
 from glow_mlir.errors import InputError, OutOfMemoryError
 from glow_mlir.runtime.artifact import Binding
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes, Symbol, SymbolicSize, tell_symbols, wrong_size
 
 
