@@ -282,7 +282,9 @@ class Kernel(ABC, Generic[OpT]):
         """
         Whether the kernel executes `op`, one of its operators or an instruction of one: by default it does.
 
-        Operators are asked before lowering, so that what no kernel accepts is lowered.
+        Operators are asked before lowering, so that what no kernel accepts is lowered. Types, properties and bodies
+        decide, and which operands are constants or the same: what is alike in these is asked about once
+        (`selection.form`).
         """
         return True
 
