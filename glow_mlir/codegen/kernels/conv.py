@@ -23,6 +23,7 @@ from glow_mlir.codegen.kernels.tile_products import (
     tile_products_in_time_of_one,
     with_tile_products,
 )
+from glow_mlir.codegen.kernels.tiles import tile_for
 from glow_mlir.codegen.kernels.winograd import WinogradShape, emit_winograd
 from glow_mlir.codegen.math.half import is_half
 from glow_mlir.codegen.selection.kernel import (
@@ -147,7 +148,8 @@ class WinogradConvKernel(Kernel[ConvOp]):
         if any(tiles.get(side) not in choice.values for side, choice in form.items()):
             return {**form, "block": Choice(range(1, 2)), "prefetch": Choice(YES_OR_NO)}
         most = shape.tiles(TileForm(tiles["height"], tiles["width"], shape.stride))
-        return {**form, "block": Choice(range(1, most + 1), needed=True), "prefetch": Choice(YES_OR_NO, needed=True)}
+        blocks = range(min(most, tile_for(target, f32).rows), most + 1)
+        return {**form, "block": Choice(blocks, needed=True), "prefetch": Choice(YES_OR_NO, needed=True)}
 
     def cuts(self, op: ConvOp, target: Target) -> Mapping[str, int]:
         cut = _winograd_shape(op, target).blocking(target, f32, tiles_of(op))

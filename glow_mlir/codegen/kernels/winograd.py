@@ -120,9 +120,10 @@ class WinogradShape:
         return distinct([*guesses, *others])
 
     def _guess(self, target: Target, element: Attribute, form: TileForm) -> dict[str, int]:
-        block = _block(self.tiles(form), -(-self.filters // tile_for(target, element).panel), target)
+        tile = tile_for(target, element)
+        block = _block(self.tiles(form), -(-self.filters // tile.panel), tile.rows, target)
         held = math.prod(form.weights) * self.channels * self.filters * bit_width(element) // 8
-        prefetch = block > tile_for(target, element).rows and held > target.l2_bytes // 2
+        prefetch = block > tile.rows and held > target.l2_bytes // 2
         return {"height": form.height, "width": form.width, "block": block, "prefetch": int(prefetch)}
 
     def blocking(self, target: Target, element: Attribute, chosen: Mapping[str, int]) -> Blocking:
@@ -134,16 +135,17 @@ class WinogradShape:
         )
 
 
-def _block(tiles: int, panels: int, target: Target) -> int:
+def _block(tiles: int, panels: int, rows: int, target: Target) -> int:
     """
     Of how many tiles a block is; for several threads there are as many for each of them, or one block, where there are
-    too few tiles, whose panels of filters they share, if there is one for each.
+    too few tiles, whose panels of filters they share, if there is one for each. A block has the `rows` of a tile of the
+    product at least, which are computed together.
     """
     costs, threads = kernel_costs(target), target.policy.threads
     if threads == 1:
         return min(tiles, costs.winograd_tiles)
-    if tiles < costs.winograd_fewest_tiles * threads and panels >= threads:
-        return tiles
+    if tiles < costs.winograd_fewest_tiles * threads:
+        return tiles if panels >= threads else min(tiles, max(rows, -(-tiles // threads)))
     blocks = threads * max(1, round(tiles / (threads * costs.winograd_tiles)))
     return -(-tiles // blocks)
 
