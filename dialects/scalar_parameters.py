@@ -22,6 +22,9 @@ PARAMETER = "glow_low.parameter"
 WIDEST_WHOLE = 1 << 16
 """Whole numbers from this one on are not told from others."""
 
+NEAREST_CODES = (1 << 15) - (1 << 8)
+"""The largest zero point that bytes reach in 16 bits."""
+
 
 def parameter_number(value: SSAValue | Operation) -> int | None:
     """The number of a constant that is a scalar parameter; `None` for any other value."""
@@ -52,8 +55,11 @@ def kind_of(value: Attribute) -> Hashable:
     if found is None or isnan(found[1]):
         return None
     type_, number = found
-    whole = type_ == f32 and whole_number(value) is not None
-    return type_, "zero" if number == 0 else "whole" if whole else "number"
+    if number == 0:
+        return type_, "zero"
+    if type_ != f32 or whole_number(value) is None:
+        return type_, "number"
+    return type_, "near" if abs(number) <= NEAREST_CODES else "far"
 
 
 def scalar(value: Attribute) -> tuple[Attribute, float | int] | None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -281,3 +282,62 @@ assert session.specializations[-1].sizes == {"batch": (1, 64), "length": (1, 64)
 """
     done = subprocess.run(begun(pause, rest), timeout=120, capture_output=True, text=True, check=False, cwd=ROOT)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def single(kind: str, shapes: tuple[list[int | str], list[int | str] | None], **attributes: Any) -> bytes:
+    """A model of one operator."""
+    node = helper.make_node(kind, ["x"], ["y"], **attributes)
+    x, y = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in zip("xy", shapes, strict=True)
+    )
+    graph = helper.make_graph([node], "single", [x], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10).SerializeToString()
+
+
+def test_outputs_of_code_for_a_range_are_arrays_of_their_own() -> None:
+    session = InferenceSession(single("Transpose", (["N", 24], [24, "N"])), limits=SpecializationLimits(threshold=99))
+    session.run(None, {"x": np.ones((3, 24), np.float32)})
+    settle()
+    for size in (7, 15, 40, 63):
+        (first,) = session.run(None, {"x": np.full((size, 24), 1, np.float32)})
+        (second,) = session.run(None, {"x": np.full((size, 24), 2, np.float32)})
+        assert first.flags.c_contiguous
+        assert not np.shares_memory(first, second)
+        np.testing.assert_array_equal(first, np.ones((24, size), np.float32))
+    assert session.specializations[-1].is_range
+
+
+def test_axes_that_may_have_size_one_keep_the_rank_that_they_have() -> None:
+    """Squeeze without axes leaves out those that have size one in a call."""
+    session = InferenceSession(single("Squeeze", (["N", 1, 3], None)))
+    for size in (1, 2, 3, 1, 5):
+        found = session.run(None, {"x": np.ones((size, 1, 3), np.float32)})[0]
+        assert found.shape == ((3,) if size == 1 else (size, 3))
+        settle()
+
+
+FORKS = """
+    import gc, os, sys, time
+    import numpy as np
+    from glow_mlir import InferenceSession
+    session = InferenceSession(sys.argv[1])
+    session.run(None, {"x": np.ones((3, 24), np.float32)})
+    for trial in range(6 if sys.argv[2:] else 0):
+        time.sleep(0.03)
+        child = os.fork()
+        if not child:
+            collects = gc.isenabled()
+            session.run(None, {"x": np.ones((5 + trial, 24), np.float32)})
+            os._exit(not collects)
+        assert not os.waitpid(child, 0)[1]
+    os._exit(0)
+"""
+
+
+def test_a_fork_waits_for_imports_beside_the_calls(tmp_path: Path) -> None:
+    """A child would wait for the lock of a module for ever, that a thread which it does not have holds."""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(single("Softmax", (["N", 24], ["N", 24])))
+    for arguments in ([], ["forks"]):
+        command = [sys.executable, "-c", textwrap.dedent(FORKS), str(path), *arguments]
+        subprocess.run(command, check=True, timeout=100)

@@ -29,3 +29,13 @@ def test_an_error_of_either_is_raised_when_both_have_ended(first: bool) -> None:
     with pytest.raises(ValueError, match="what fails"):
         both(*((fails, works) if first else (works, fails)))
     assert ended == ["works"]
+
+
+def test_without_threads_one_runs_behind_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    order: list[str] = []
+    both(lambda: order.append("beside"), lambda: order.append("here"))
+    assert order == ["here", "beside"]

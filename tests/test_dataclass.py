@@ -219,6 +219,45 @@ def decorated_by_python(path: Path) -> bool:
     return bool(re.search(r"^from dataclasses import .*\bdataclass\b|\bdataclasses\.dataclass\b", text, re.MULTILINE))
 
 
+def behind_a_default(decorator: Decorator) -> type:
+    @decorator
+    class Base:
+        first: int = 1
+
+    @decorator
+    class Derived(Base):
+        second: int
+
+    return Derived
+
+
+def thawed(decorator: Decorator) -> type:
+    @decorator(frozen=True)
+    class Base:
+        first: int
+
+    @decorator
+    class Derived(Base):
+        second: int
+
+    return Derived
+
+
+@pytest.mark.parametrize("make", [behind_a_default, thawed])
+def test_what_python_refuses_is_refused(make: Callable[[Decorator], type]) -> None:
+    for decorator in (dataclasses.dataclass, dataclass):
+        with pytest.raises(TypeError):
+            make(decorator)
+
+
+def test_a_field_by_keyword_alone_is_refused() -> None:
+    with pytest.raises(TypeError, match="by keyword alone"):
+
+        @dataclass
+        class _Named:
+            only: int = dataclasses.field(kw_only=True)
+
+
 def test_the_compiler_has_no_data_class_of_python() -> None:
     files = [path for room in ("glow_mlir", "dialects", "tools") for path in (ROOT / room).rglob("*.py")]
     assert len(files) > 600

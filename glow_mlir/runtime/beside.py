@@ -7,6 +7,7 @@ while no call runs.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -23,6 +24,9 @@ THREAD = "glow-beside"
 
 _QUIET = 0.05
 """How many seconds no call has run when there seem to be none for a while."""
+
+_LONGEST = 10.0
+"""How many seconds a fork waits at most."""
 
 _LOOK = 0.01
 """How many seconds work that gives way to calls lets pass before it looks at them again."""
@@ -65,18 +69,81 @@ class Calls:
         return not self._waiting and (self._running > 0 or time.monotonic() - self._end < _QUIET)
 
 
-class BesideCalls(Cancellation):
-    """Ends work that is done beside calls; and lets it wait as long as these need the only core."""
+class _Forks:
+    """
+    Lets `os.fork` wait until all work beside calls is where `check_cancellation` is called.
 
-    __slots__ = ("_calls", "_has_core", "_is_wanted")
+    In between it may be importing a module, whose lock a child would wait for for ever.
+    """
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Know of no work, as in a child."""
+        self._changed = threading.Condition()
+        self._working = 0
+        self._is_forking = False
+
+    @contextmanager
+    def working(self) -> Generator[None]:
+        """Work inside the `with` statement, which `pause` interrupts."""
+        self._begin()
+        try:
+            yield
+        finally:
+            self._end()
+
+    def pause(self) -> None:
+        """Let a fork that waits go on, and wait for its end."""
+        if self._is_forking:
+            self._end()
+            self._begin()
+
+    def _begin(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_forking)
+            self._working += 1
+
+    def _end(self) -> None:
+        with self._changed:
+            self._working -= 1
+            self._changed.notify_all()
+
+    def before(self) -> None:
+        """Wait until no work goes on."""
+        with self._changed:
+            self._is_forking = True
+            self._changed.wait_for(lambda: not self._working, _LONGEST)
+
+    def after(self) -> None:
+        """Let work go on in the parent."""
+        with self._changed:
+            self._is_forking = False
+            self._changed.notify_all()
+
+
+_FORKS = _Forks()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_FORKS.before, after_in_parent=_FORKS.after, after_in_child=_FORKS.renew)
+
+
+class BesideCalls(Cancellation):
+    """Ends work that is done beside calls; and lets it wait as long as these need the only core, or somebody forks."""
+
+    __slots__ = ("_calls", "_has_core", "_is_wanted", "_thread")
 
     def __init__(self, is_wanted: Callable[[], bool], calls: Calls) -> None:
         super().__init__()
         self._is_wanted = is_wanted
         self._calls = calls
         self._has_core = usable_cores() > 1
+        self._thread = threading.get_ident()
 
     def check(self) -> None:
+        if threading.get_ident() == self._thread:
+            _FORKS.pause()
         self._end()
         while not self._has_core and self._calls.are_many:
             time.sleep(_LOOK)
@@ -97,7 +164,7 @@ def start(work: Callable[[], None], is_wanted: Callable[[], bool], calls: Calls)
     """
 
     def watched() -> None:
-        with suppress(CancelledError), cancelled_by(BesideCalls(is_wanted, calls)):
+        with suppress(CancelledError), _FORKS.working(), cancelled_by(BesideCalls(is_wanted, calls)):
             work()
 
     try:

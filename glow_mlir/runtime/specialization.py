@@ -40,6 +40,8 @@ class Specialization:
     """How many seconds after the session began that compilation began, or the look into the cache."""
     is_beside: bool = False
     """Whether it was made beside the calls."""
+    is_range: bool = False
+    """Whether it is for a range of sizes that nobody has asked for: results look as those of code for one size."""
     calls: int = 0
     """How many calls it served."""
 
@@ -66,6 +68,16 @@ class Specialization:
         """The inputs that it takes without gaps between elements."""
         return tuple(item.name for item in self.entry.bindings if item.role == "input" and not item.sizes)
 
+    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """
+        The outputs for inputs.
+
+        Code for a range has parts of larger arrays, which may share memory with outputs of other calls: what nobody has
+        asked for is copied.
+        """
+        found = self.entry.run(self.fitting(inputs))
+        return {name: _apart(array) for name, array in found.items()} if self.is_range else found
+
     def fitting(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         """Inputs as its entry takes them, of any layout before."""
         flags = ((name, inputs[name].flags) for name in self._packed_inputs)
@@ -73,6 +85,13 @@ class Specialization:
             return inputs
         copies = ((name, np.require(inputs[name], requirements=("C", "ALIGNED"))) for name in copied)
         return {**inputs, **{name: copy.reshape(inputs[name].shape) for name, copy in copies}}
+
+
+def _apart(array: np.ndarray) -> np.ndarray:
+    """An array that is no part of a larger one."""
+    whole = array.base
+    is_part = isinstance(whole, np.ndarray) and whole.nbytes > array.nbytes and whole.dtype == array.dtype
+    return array.copy() if is_part or not array.flags.c_contiguous else array
 
 
 Compile = Callable[[Assumptions], Loaded]

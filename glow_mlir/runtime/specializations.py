@@ -140,22 +140,20 @@ class Specializations(Executable):
         """
         return self._serving(inputs)[1].entry
 
-    def serve(
-        self, inputs: Mapping[str, np.ndarray], call: Callable[[EntryPoint, Mapping[str, np.ndarray]], Served]
-    ) -> Served:
+    def serve(self, inputs: Mapping[str, np.ndarray], call: Callable[[Specialization], Served]) -> Served:
         """
-        What `call` makes of what serves a call with those inputs, and of these; raises as `entry_point`, and as it.
+        What `call` makes of what serves a call with those inputs; raises as `entry_point`, and as it.
 
         What fails in code for a range of sizes is said by code for its own.
         """
         wanted, found = self._serving(inputs)
         try:
             with self._calls:
-                return call(found.entry, found.fitting(inputs))
+                return call(found)
         except CancelledError:
             raise
         except GlowError:
-            if found is not self._general.found:
+            if not found.is_range:
                 raise
         finally:
             self._begin_due()
@@ -285,6 +283,7 @@ class Specializations(Executable):
     def take_general(self, range_: Assumptions, loaded: Loaded, begin: float, waited: float | None = None) -> None:
         """Let an executable serve calls from now on whose sizes are in its range; as `take`."""
         made = self._specialization(range_, loaded, begin, waited)
+        made.is_range = True
         with self._looking:
             self._general.take(made, range_)
 
@@ -392,10 +391,10 @@ class _Entry(EntryPoint):
         self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
     ) -> Callable[[], dict[str, np.ndarray]]:
         # Values of inputs that fix shapes may change from call to call.
-        return lambda: self._model.serve(inputs, lambda entry, arrays: entry.bound(arrays, outputs)())
+        return lambda: self._model.serve(inputs, lambda found: found.entry.bound(found.fitting(inputs), outputs)())
 
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return self._model.serve(inputs, EntryPoint.run)
+        return self._model.serve(inputs, lambda found: found.run(inputs))
 
 
 _ALL: weakref.WeakSet[Specializations] = weakref.WeakSet()

@@ -15,7 +15,8 @@ def both(beside: Callable[[], Beside], here: Callable[[], Here]) -> tuple[Beside
     """
     What two calls give, of which the first runs in a thread of its own: one that lets Python go on meanwhile.
 
-    It is waited for, whatever the other one raises; an error of its own is raised here, where that one has none.
+    It is waited for, whatever the other one raises; an error of its own is raised here, where that one has none. Where
+    there is no thread, as at the end of a process, it runs behind the other one.
     """
     found: list[Beside] = []
     errors: list[BaseException] = []
@@ -27,7 +28,11 @@ def both(beside: Callable[[], Beside], here: Callable[[], Here]) -> tuple[Beside
             errors.append(error)
 
     thread = threading.Thread(target=copy_context().run, args=(run,), name="glow-beside")
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:
+        result = here()
+        return beside(), result
     try:
         result = here()
     finally:

@@ -25,11 +25,11 @@ def without_collector() -> Generator[None]:
         yield
         return
     gc.disable()
-    _GARBAGE.is_paused = True
+    _GARBAGE.paused_by = threading.get_ident()
     try:
         yield
     finally:
-        _GARBAGE.is_paused = False
+        _GARBAGE.paused_by = 0
         gc.enable()
 
 
@@ -37,26 +37,37 @@ class _Garbage:
     """The garbage of compilations, and what was there before: set aside (`gc.freeze`) until that is collected."""
 
     def __init__(self) -> None:
-        self.is_paused = False
-        """Whether the collector is off because `without_collector` says so."""
+        self.paused_by = 0
+        """The thread that is inside `without_collector`; 0 where none is."""
+        self._frozen = 0
+        """How many objects are set aside; 0 where none are, or somebody else has done that, or wants no collector."""
         self.forget()
 
     def forget(self) -> None:
-        """Know of no compilation: in a child of `os.fork`, the threads of all others are gone."""
+        """Know of no compilation: in a child of `os.fork`, other threads are gone, and with them what they paused."""
+        if self.paused_by not in (0, threading.get_ident()):
+            self.paused_by = 0
+            gc.enable()
+        self._unfreeze()
         self._lock = threading.Lock()
         self._running = 0
         self._numbers = count(1)
         self._last = 0
         """The number of the compilation that began last."""
-        self._frozen = 0
-        """How many objects are set aside; 0 where none are, or somebody else has done that, or wants no collector."""
+
+    def _unfreeze(self) -> bool:
+        """Give back what is set aside, unless somebody else has set objects aside since; whether it was."""
+        is_ours, self._frozen = 0 < gc.get_freeze_count() <= self._frozen, 0
+        if is_ours:
+            gc.unfreeze()
+        return is_ours
 
     def begin(self) -> None:
         """Note that a compilation begins."""
         with self._lock:
             self._running += 1
             self._last = next(self._numbers)
-            if not self._frozen and not gc.get_freeze_count() and (gc.isenabled() or self.is_paused):
+            if not self._frozen and not gc.get_freeze_count() and (gc.isenabled() or self.paused_by):
                 gc.freeze()
                 self._frozen = gc.get_freeze_count()
 
@@ -67,17 +78,19 @@ class _Garbage:
             if self._frozen and not self._running:
                 timer = threading.Timer(DELAY, self._collect, (self._last,))
                 timer.name, timer.daemon = "glow-garbage", True
-                timer.start()
+                try:
+                    timer.start()
+                except RuntimeError:  # The process ends, or has no thread left.
+                    self._unfreeze()
 
     def _collect(self, last: int) -> None:
         """Collect behind the last compilation, unless somebody else has set objects aside meanwhile."""
         with self._lock:
             if self._running or self._last != last:
                 return
-            is_ours, self._frozen = gc.get_freeze_count() <= self._frozen, 0
-        if is_ours:
-            gc.collect()
-            gc.unfreeze()
+            if gc.get_freeze_count() <= self._frozen:
+                gc.collect()
+            self._unfreeze()
 
 
 _GARBAGE = _Garbage()

@@ -44,6 +44,8 @@ def _dataclass(
 
     All of `dataclasses` works with it: `field`, `fields`, `replace` and the like, and Python's own data classes as its
     bases and subclasses. Left out are a docstring for a class without one, `InitVar`, and fields by keyword alone.
+    Raises `TypeError` for those, for a field without default behind one that has one, and where of a class and its base
+    one is frozen.
     """
     decorate = partial(_decorated, frozen=frozen, eq=eq, repr=repr, order=order)
     return decorate if cls is None else decorate(cls)
@@ -52,6 +54,7 @@ def _dataclass(
 def _decorated(cls: type, **flags: bool) -> type:
     """A class with all that it gets."""
     _declare(cls)
+    _check(cls, flags["frozen"])
     setattr(cls, "__dataclass_params__", _parameters(**flags))
     own: dict[str, Any] = {**vars(cls)}
     # Where a class defines `__eq__`, Python itself says that it has no hash.
@@ -102,9 +105,25 @@ def _declare(cls: type) -> None:
     setattr(cls, "__dataclass_fields__", fields)
 
 
+def _check(cls: type, frozen: bool) -> None:
+    """Raise `TypeError` where a class cannot be what it says."""
+    is_optional = False
+    for field in dataclasses.fields(cls):
+        if field.kw_only is True and field.name in inspect.get_annotations(cls):
+            raise TypeError(f"field '{field.name}' is by keyword alone")
+        if is_optional and field.init and not _has_default(field):
+            raise TypeError(f"field '{field.name}' without default is behind one that has one")
+        is_optional |= field.init and _has_default(field)
+    for base in cls.__mro__[1:]:
+        parameters = vars(base).get("__dataclass_params__")
+        if parameters is not None and parameters.frozen != frozen:
+            raise TypeError(f"of '{cls.__name__}' and its base '{base.__name__}' one is frozen")
+
+
 def _members(cls: type, *, frozen: bool, eq: bool, repr: bool, order: bool) -> _Members:
     """The methods that a class gets where it does not define them, by name."""
     fields = dataclasses.fields(cls)
+    yield "__replace__", dataclasses.replace  # As `copy.replace` of Python 3.13 asks for.
     yield "__match_args__", tuple(field.name for field in fields if field.init)
     yield "__init__", _Made(cls, "__init__", partial(_constructor, cls, fields, frozen))
     if repr:

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from cut import check_parts
 from execute import Case, compile_module, module_of, runnable_targets, sample
+from models import GraphBuilder
+from onnx import TensorProto
 from xdsl.dialects.builtin import ModuleOp, f32, i8
 from xdsl.dialects.llvm import FuncOp
 
+from glow_mlir import InferenceSession
+from glow_mlir.codegen.kernels.sum_pool import SumPoolKernel
+from glow_mlir.codegen.kernels.tiled import tiled
 from glow_mlir.dialects.element_types import ui8
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
@@ -74,3 +79,32 @@ def test_epilogues(target: str) -> None:
 def test_parts() -> None:
     module, inputs = module_of(*layers(UNSIGNED, 5003))
     assert check_parts(module, inputs) > 0
+
+
+def test_pools_of_codes_do_not_share_zero_points() -> None:
+    """By itself and by tiles, a sum of codes depends on their zero point."""
+    assert SumPoolKernel().READS_ZERO_POINTS
+    assert tiled(SumPoolKernel()).READS_ZERO_POINTS
+
+
+@pytest.mark.parametrize("added", [(40000.0,), (-40000.0, 7.0), (32768.0, -32769.0, 200.0)])
+@pytest.mark.parametrize("kind", [np.uint8, np.int8])
+def test_numbers_far_from_zero_become_bytes(kind: type[np.generic], added: tuple[float, ...]) -> None:
+    """What is added is no zero point of bytes: 16 bits do not hold it."""
+    info, random = np.iinfo(np.dtype(kind).name), np.random.default_rng(0)
+    g = GraphBuilder(0)
+    inputs = {f"x{number}": (TensorProto.FLOAT, [64]) for number in range(len(added))}
+    limits = [g.weight(np.float32(limit)) for limit in (info.min, info.max)]
+    to = TensorProto.UINT8 if kind is np.uint8 else TensorProto.INT8
+    codes: dict[str, list[int | str]] = {}
+    for name, number in zip(inputs, added, strict=True):
+        shifted = g.node("Add", g.node("Round", name), g.weight(np.float32(number)))
+        codes[g.node("Cast", g.node("Clip", shifted, *limits), to=to)] = [64]
+    session = InferenceSession(g.model(inputs, codes, kind=to), cache=False)
+    given = {
+        name: (random.uniform(info.min, info.max, 64) - number).astype(np.float32)
+        for name, number in zip(inputs, added, strict=True)
+    }
+    for found, (name, number) in zip(session.run(None, given), zip(inputs, added, strict=True), strict=True):
+        wanted = np.clip(np.rint(given[name]) + np.float32(number), info.min, info.max).astype(kind)
+        np.testing.assert_array_equal(found, wanted)

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 
 TESTS = Path(__file__).parents[1]
 
-SLACK = 12 << 20
-"""Bytes for parts that are computed at once, larger activations, and chance."""
+SLACK = 24 << 20
+"""Bytes for parts that are computed at once, what LLVM takes meanwhile, larger activations, and chance."""
 
 
 def model(channels: int) -> onnx.ModelProto:

@@ -282,7 +282,7 @@ class Emission:
 
 def tiled(kernel: Kernel) -> TiledKernel:
     """The kernel that runs another one tile by tile."""
-    names = ("operators", "passes", "STRICT", "LEAN", "SUMMING", "ONLY_PACKED")
+    names = ("operators", "passes", "STRICT", "LEAN", "SUMMING", "ONLY_PACKED", "READS_ZERO_POINTS")
     kept = tuple((name, getattr(kernel, name)) for name in names)
     return _tiled_kind(type(kernel).__name__, kernel.name + SUFFIX, kept)(kernel)
 

@@ -101,6 +101,9 @@ def squeeze(node: Node) -> SSAValue:
     """Without the given axes of size one, by default without all of them."""
     shape, axes = node.sizes(), _axes_operand(node)
     dropped = {axis for axis, size in enumerate(shape) if size == 1}
+    unknown = [size for size in shape if not isinstance(size, int) and smallest(size) <= 1 < largest(size)]
+    if axes is None and unknown:
+        raise RunTimeSizeError(unknown[0])  # Where it is 1, its axis is left out.
     if axes is not None:
         chosen = {normalize_axis(axis, len(shape)) for axis in axes}
         if wrong := sorted(chosen - dropped):
