@@ -72,6 +72,8 @@ class ModuleBuilder:
     """The placeholders of inputs and outputs, in order."""
     _symbols: set[str] = field(default_factory=set[str])
     """The names of symbols in sizes."""
+    input_symbols: set[str] = field(default_factory=set[str])
+    """Those in sizes of inputs, which are free; nodes compute the others."""
     _inserted: int = 0
     """How many operators there are, in regions too."""
 
@@ -93,6 +95,7 @@ class ModuleBuilder:
         """
         symbols = {symbol.name for type_ in types.values() for symbol in symbols_of(sizes_of(type_))}
         self._symbols |= symbols
+        self.input_symbols |= symbols
         self.has_bounds |= bool(symbols)
         known = check_values(types, values)
         return {

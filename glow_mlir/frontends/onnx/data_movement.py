@@ -34,7 +34,7 @@ from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import PlainOperator
 from glow_mlir.frontends.onnx.plain_operators import plain_importer
 from glow_mlir.ir.registry import onnx_operator
-from glow_mlir.support.symbols import Size, Sizes, product_of, quotient
+from glow_mlir.support.symbols import Size, Sizes, product_of, quotient, symbols_of
 
 # Shape and order
 
@@ -101,7 +101,8 @@ def squeeze(node: Node) -> SSAValue:
     """Without the given axes of size one, by default without all of them."""
     shape, axes = node.sizes(), _axes_operand(node)
     dropped = {axis for axis, size in enumerate(shape) if size == 1}
-    unknown = [size for size in shape if not isinstance(size, int) and smallest(size) <= 1 < largest(size)]
+    free = [size for size in shape if {symbol.name for symbol in symbols_of([size])} & node.builder.input_symbols]
+    unknown = [size for size in free if smallest(size) <= 1 < largest(size)]
     if axes is None and unknown:
         raise RunTimeSizeError(unknown[0])  # Where it is 1, its axis is left out.
     if axes is not None:
