@@ -106,9 +106,9 @@ class RoundedCode:
         """The code of `number` in bytes, of which that of no number is the least one."""
         # A conversion to i32 gives the least integer for what is beyond.
         near = b.min(b.constant(_FAR, number.type), number)
-        added = self._added(b)
-        if isinstance(added, Value):
-            added = b.once(("half", self.parameter), lambda: b.cast(b.scalar(self.parameter or 0, i32), i16))
+        added = self.zero_point
+        if (parameter := self.parameter) is not None:
+            added = b.once(("half", parameter), lambda: b.cast(b.scalar(parameter, i32), i16))
         codes = pack_to_bytes(b, b.round_to_i32(near), added, signed)
         least, most = (-(1 << (_BYTE - 1)), (1 << (_BYTE - 1)) - 1) if signed else (0, (1 << _BYTE) - 1)
         largest, smallest = (b.max, b.min) if signed else (b.umax, b.umin)

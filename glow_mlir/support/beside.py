@@ -27,7 +27,7 @@ def both(beside: Callable[[], Beside], here: Callable[[], Here]) -> tuple[Beside
         except BaseException as error:
             errors.append(error)
 
-    thread = threading.Thread(target=copy_context().run, args=(run,), name="glow-beside")
+    thread = threading.Thread(target=copy_context().run, args=(run,), name="glow-both")
     try:
         thread.start()
     except RuntimeError:

@@ -7,7 +7,6 @@ import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from itertools import count
 
 DELAY = 0.25
 """Seconds behind a compilation in which first calls go undisturbed."""
@@ -51,22 +50,20 @@ class _Garbage:
         self._unfreeze()
         self._lock = threading.Lock()
         self._running = 0
-        self._numbers = count(1)
-        self._last = 0
-        """The number of the compilation that began last."""
+        self._begun = 0
+        """How many compilations have begun."""
 
-    def _unfreeze(self) -> bool:
-        """Give back what is set aside, unless somebody else has set objects aside since; whether it was."""
-        is_ours, self._frozen = 0 < gc.get_freeze_count() <= self._frozen, 0
-        if is_ours:
+    def _unfreeze(self) -> None:
+        """Give back what is set aside, unless somebody else has set objects aside since."""
+        if gc.get_freeze_count() <= self._frozen:
             gc.unfreeze()
-        return is_ours
+        self._frozen = 0
 
     def begin(self) -> None:
         """Note that a compilation begins."""
         with self._lock:
             self._running += 1
-            self._last = next(self._numbers)
+            self._begun += 1
             if not self._frozen and not gc.get_freeze_count() and (gc.isenabled() or self.paused_by):
                 gc.freeze()
                 self._frozen = gc.get_freeze_count()
@@ -76,17 +73,17 @@ class _Garbage:
         with self._lock:
             self._running -= 1
             if self._frozen and not self._running:
-                timer = threading.Timer(DELAY, self._collect, (self._last,))
+                timer = threading.Timer(DELAY, self._collect, (self._begun,))
                 timer.name, timer.daemon = "glow-garbage", True
                 try:
                     timer.start()
                 except RuntimeError:  # The process ends, or has no thread left.
                     self._unfreeze()
 
-    def _collect(self, last: int) -> None:
+    def _collect(self, begun: int) -> None:
         """Collect behind the last compilation, unless somebody else has set objects aside meanwhile."""
         with self._lock:
-            if self._running or self._last != last:
+            if self._running or self._begun != begun:
                 return
             if gc.get_freeze_count() <= self._frozen:
                 gc.collect()

@@ -60,7 +60,7 @@ def test_codes(target: str, size: int, kinds: list[UniformQuantizedType]) -> Non
 @pytest.mark.parametrize("target", runnable_targets())
 def test_epilogues(target: str) -> None:
     """Micro-kernels of products and convolutions, of sizes that differ, with one body."""
-    random, module = np.random.default_rng(3), ModuleOp([])
+    random = np.random.default_rng(3)
     cases: list[Case] = []
     for number, kind in enumerate(UNSIGNED):
         left = random.integers(0, 255, (9 + number, 24), np.uint8)
