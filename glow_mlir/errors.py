@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Self
+from typing import Any, Self
 
 
 class GlowError(Exception):
@@ -29,12 +29,21 @@ class GlowError(Exception):
         self.notes = (*self.notes, *notes)
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it is, in another process: kinds of errors are made of different things."""
+        return _again, (type(self), self.args), self.__dict__
+
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, f"node '{self.node}'" if self.node else "") if part)
         line = f"{where}: {self.reason}" if where else self.reason
         line = f"{line} (hint: {self.hint})" if self.hint else line
         line = f"{line} (and {len(self.others)} more)" if self.others else line
         return printable(line)
+
+
+def _again(kind: type[GlowError], args: tuple[Any, ...]) -> GlowError:
+    """An error that was pickled, without what it says."""
+    return kind.__new__(kind, *args)
 
 
 class GlowWarning(UserWarning):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from glow_mlir.api.compile_options import CompileOptions
+from glow_mlir.api.compiler_process import Made, Request, is_elsewhere, made
 from glow_mlir.api.model_identity import is_ir, model_identity
 from glow_mlir.api.models import import_any
 from glow_mlir.dialects.packages import installed_packages, loader_of
-from glow_mlir.errors import InputError, InputValuesError, ModelError
+from glow_mlir.errors import InputError, InputValuesError, ModelError, UnsupportedError
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.assumptions import Assumptions
 from glow_mlir.runtime.cache import ArtifactCache, cache_key, shared_memory
@@ -43,6 +46,9 @@ MOST_ATTEMPTS = 3
 """How many times to try to compile a model whose files change during compilation."""
 
 NOTHING = Assumptions()
+
+_ONLY = "0" * 64
+"""The key of an artifact in a folder of its own."""
 
 
 def compiler_versions() -> str:
@@ -106,19 +112,27 @@ class ModelCompiler:
         self._model = model
         self._options = options
         self._time_limit = time_limit
-        self._loader = loader_of(options.backend) if use_cache else None
+        self._keeping = loader_of(options.backend)
+        """What loads artifacts that are kept; `None` for a backend that keeps none."""
+        self._loader = self._keeping if use_cache else None
         self._cache = ArtifactCache()
         self._templates = JsonCache("templates")
         self._source: _Source | None = None
         """The model as it was when it was opened; known of a template."""
         self._template: Template | None = None
         """What is known of a model that is compiled when it is called."""
+        self._may_ask = True
+        """Whether another process may compile: this is none itself."""
+        self._first: Made | None = None
+        """What another process has made when it opened the model."""
 
     @without_collector()  # The compiler is imported, of which all lives on.
     def open(self) -> Loaded | Template:
         """The model, compiled, or what is to be known of it before it is called."""
         if self._loader is not None:
             return self._steadily(self._stored_or_new)
+        if (found := self._elsewhere(None)) is not None:
+            return found if isinstance(found, Loaded) else self._steadily(lambda source: self._begun(source, found))
         model, names = self._opened(self._model), ()
         if not self._has_free_dimensions(model):
             try:
@@ -169,31 +183,107 @@ class ModelCompiler:
         return self._known(self._source, assumptions)
 
     def specialized_beside(self, assumptions: Assumptions) -> Loaded:
-        """`specialized`, in a thread beside calls: LLVM is in another process, and warnings were told before."""
-        from glow_mlir.codegen.llvm.foreign import emission_beside
+        """
+        `specialized`, beside calls: in another process, and without warnings, which were told before.
 
-        with emission_beside(), warning_to(lambda _: None):
-            return self.specialized(assumptions)
+        Raises `UnsupportedError` where there can be no other process.
+        """
+        now = self._unchanged()
+        found = None if self._loader is None else self._known(now, assumptions)
+        with warning_to(lambda _: None):
+            found = found or self._elsewhere(assumptions, now, is_beside=True)
+        if not isinstance(found, Loaded):
+            raise UnsupportedError("no process can be started that compiles beside the calls")
+        if now.files.changed():
+            raise self._restless()
+        return found
 
-    @without_collector()
     def specialized(self, assumptions: Assumptions) -> Loaded:
         """
         The executable of a template for some sizes and values.
 
         Raises `InputValuesError` where it takes further values, and `ModelError` where files of the model changed.
         """
+        now = self._unchanged()
+        found = None if self._loader is None else self._known(now, assumptions)
+        found = found or self._elsewhere(assumptions, now)
+        if not isinstance(found, Loaded):
+            found = self._specialized_here(now, assumptions)
+        if found is None or now.files.changed():
+            raise self._restless()
+        return found
+
+    @without_collector()  # The compiler is imported, of which all lives on.
+    def _specialized_here(self, now: _Source, assumptions: Assumptions) -> Loaded | None:
+        if self._loader is None:
+            return self._loaded(self._model, assumptions, shared_memory)
+        return self._kept(now, now.model, assumptions)
+
+    def _unchanged(self) -> _Source:
+        """What the session began with; raises `ModelError` where it is not that any more."""
         assert self._source is not None
         now = self._look()
         if (now.identity, now.profile) != (self._source.identity, self._source.profile):
             hint = "a session compiles for new sizes as long as its files stay what they are: begin another one"
             raise ModelError("its files have changed since the session began", file=str(self._model), hint=hint)
-        if self._loader is None:
-            found = self._loaded(self._model, assumptions, shared_memory)
-        else:
-            found = self._known(now, assumptions) or self._kept(now, now.model, assumptions)
-        if found is None or now.files.changed():
-            raise self._restless()
-        return found
+        return now
+
+    def _elsewhere(
+        self, assumptions: Assumptions | None, source: _Source | None = None, is_beside: bool = False
+    ) -> Loaded | Template | None:
+        """
+        What another process compiles, for what a call wants or as far as options tell; raises what that raises.
+
+        `None` where this process is to compile itself: it can, or the other one cannot, or could not store what it has.
+        `source` is the model as it is, where that is known.
+        """
+        model: Any = source.identity if source and isinstance(source.identity, bytes) else self._model
+        with ExitStack() as stack:
+            folder = None if self._loader else Path(stack.enter_context(TemporaryDirectory(prefix="glow-")))
+            answer = self._first if assumptions is None else None
+            answer = answer or self._asked(model, assumptions, folder, is_beside)
+            self._first = None if assumptions is None else self._first
+            if answer is None:
+                return None
+            if answer.template is not None:
+                return Template.from_data(answer.template)
+            wanted = assumptions or NOTHING
+            if folder is None and source is not None:
+                return self._known(source, wanted, answer)
+            artifact = ArtifactCache(folder).load(answer.key, answer.digests)
+        return None if artifact is None else self._stored(artifact, wanted, dict(answer.seconds))
+
+    def _asked(self, model: Any, assumptions: Assumptions | None, folder: Path | None, is_beside: bool) -> Made | None:
+        """What another process says that it has made; `None` where it is not to be asked, or there is none."""
+        if not self._may_ask or self._keeping is None or not is_elsewhere(model, self._options, is_beside):
+            return None
+        return made(Request(model, self._options, assumptions, self._time_limit, folder), is_beside)
+
+    def _ask_first(self) -> None:
+        """Have a model compiled that nobody has opened yet, which then says what its files are."""
+        if self._first is None and self._source is None and self._loader is not None:
+            self._first = self._asked(self._model, None, None, False)
+
+    def make(self, assumptions: Assumptions | None, folder: Path | None) -> Made:
+        """What `_elsewhere` asks for, stored in the cache or in a folder that nobody else uses; raises as that."""
+        self._may_ask = False
+        source = self._look() if folder is None else None
+        model, names = self._opened(self._model if source is None else source.model), ()
+        wanted = assumptions or NOTHING
+        if assumptions is not None or not self._has_free_dimensions(model):
+            key = _ONLY if source is None else self._key(source, wanted)
+            try:
+                with ArtifactCache(folder).draft() as draft:
+                    artifact, seconds = self._compiled(model, wanted, draft.room)
+                    if source is not None and source.files.changed():
+                        return Made()
+                    return Made(key, seconds, ArtifactCache(folder).store(key, artifact, draft))
+            except InputValuesError as error:
+                if assumptions is not None:
+                    raise
+                names = error.inputs
+        self._look()  # Who asks looks, too, and need not open the model for it.
+        return Made(template=self._template_of(model, names).data())
 
     def _keep_template(self, template: Template) -> None:
         """Keep what is known of a template."""
@@ -216,7 +306,7 @@ class ModelCompiler:
     def _look(self) -> _Source:
         """The model as it is."""
         files = Snapshot(self._cache.contents)
-        identity, model = model_identity(self._model, files)
+        identity, model = model_identity(self._model, files, self._ask_first)
         return _Source(identity, model, files, self._profile_identity(files))
 
     def _profile_identity(self, files: Snapshot) -> str:
@@ -231,11 +321,13 @@ class ModelCompiler:
 
     def _stored_or_new(self, source: _Source) -> Loaded | Template | None:
         """The artifact or template that is stored, or a new one; `None` where files changed meanwhile."""
-        if (found := self._known(source, NOTHING)) is not None:
+        if (found := self._known(source, NOTHING, self._first)) is not None:
             return found
         if (template := Template.from_data(self._templates.load(self._key(source, NOTHING)))) is not None:
             self._remember(source)
             return template
+        if (found := self._elsewhere(None, source)) is not None:
+            return found if isinstance(found, Loaded) else self._begun(source, found)
         model, names = self._opened(source.model), ()
         if not self._has_free_dimensions(model):
             try:
@@ -246,9 +338,16 @@ class ModelCompiler:
 
     def _new_template(self, source: _Source, model: Any, names: tuple[str, ...]) -> Template | None:
         """A template, which goes into the cache; `None` where a file changed since its identity was taken."""
+        return self._begun(source, self._template_of(self._opened(model), names))
+
+    def _template_of(self, model: Any, names: tuple[str, ...]) -> Template:
+        """The template of an opened model, in which the values of those inputs fix shapes."""
         from glow_mlir.frontends.onnx.signature import signature_of
 
-        template = Template(signature_of(self._opened(model), self._options.dimensions), names)
+        return Template(signature_of(model, self._options.dimensions), names)
+
+    def _begun(self, source: _Source, template: Template) -> Template | None:
+        """A template that a session begins with, in the cache; `None` where a file changed meanwhile."""
         if source.files.changed():
             return None
         self._remember(source)
@@ -295,18 +394,20 @@ class ModelCompiler:
             source_stamp(),
         )
 
-    def _known(self, source: _Source, assumptions: Assumptions) -> Loaded | None:
-        """What is stored, loaded without the compiler."""
+    def _known(self, source: _Source, assumptions: Assumptions, answer: Made | None = None) -> Loaded | None:
+        """What is stored, loaded without the compiler; another process may just have made it."""
         assert self._loader is not None
-        artifact = self._cache.load(self._key(source, assumptions))
-        return None if artifact is None else self._stored(artifact, assumptions, {})
+        key = self._key(source, assumptions)
+        answer = answer if answer and answer.key == key else Made()
+        artifact = self._cache.load(key, answer.digests)
+        return None if artifact is None else self._stored(artifact, assumptions, dict(answer.seconds))
 
     def _stored(self, artifact: Artifact, assumptions: Assumptions, seconds: dict[str, float]) -> Loaded:
         """An artifact of the cache, ready to be called; specializations have what is the same in memory once."""
-        assert self._loader is not None
+        assert self._keeping is not None
         if assumptions != NOTHING:
             artifact = artifact.with_shared_constants(in_file=True)
-        return Loaded(self._loader.load(artifact, self._most_threads), seconds)
+        return Loaded(self._keeping.load(artifact, self._most_threads), seconds)
 
     def _kept(self, source: _Source, model: Any, assumptions: Assumptions) -> Loaded | None:
         """What is new, which goes into the cache; `None` where a file changed since its identity was taken."""

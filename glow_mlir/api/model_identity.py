@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -52,18 +53,21 @@ def model_backend(model: Any) -> str:
     return backend_said(read_module(model, new_context()) if isinstance(model, Path) else model)
 
 
-def model_identity(model: Any, files: Snapshot) -> tuple[bytes | str, Any]:
+def model_identity(
+    model: Any, files: Snapshot, elsewhere: Callable[[], object] = lambda: None
+) -> tuple[bytes | str, Any]:
     """
     What identifies a model, its bytes or the digests of its files, and the model, opened where that took to know it.
 
     The text of a module in memory has the digests of its weights, so it identifies them too; beside a file with a
-    module, anything may lie under the name of its weights. Raises `ModelError` where a file cannot be read.
+    module, anything may lie under the name of its weights. A model that nobody has opened before may be opened
+    `elsewhere`. Raises `ModelError` where a file cannot be read.
     """
     if isinstance(model, bytes):
         return model, model
     if isinstance(model, Path):
         try:
-            return (_of_module(model, files), model) if is_ir(model) else _of_onnx(model, files)
+            return (_of_module(model, files), model) if is_ir(model) else _of_onnx(model, files, elsewhere)
         except OSError as error:
             hint = "a model is given by the path of an .onnx or .mlir file, and its weights lie beside it"
             if model.is_dir():
@@ -98,12 +102,15 @@ def _of_module(path: Path, files: Snapshot) -> str:
     return f"{files.digest(path)} {files.digest(weights) if weights.exists() else ''}"
 
 
-def _of_onnx(path: Path, files: Snapshot) -> tuple[str, Path | Model]:
+def _of_onnx(path: Path, files: Snapshot, elsewhere: Callable[[], object]) -> tuple[str, Path | Model]:
     """The digests of an `.onnx` file and of the files that it refers to, and the model, opened if need be."""
     digest = files.digest(path)
     # What is in the file says which others there are: a model that was seen before need not be opened for that.
     answers, key = JsonCache("external"), cache_key(digest, source_stamp())
     names, model = _names_in(answers.load(key)), path
+    if names is None:
+        elsewhere()
+        names = _names_in(answers.load(key))
     if names is None:
         from glow_mlir.frontends.onnx.external import external_files
         from glow_mlir.frontends.onnx.importer import open_model

@@ -8,7 +8,7 @@ import mmap
 import os
 import stat
 import zlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,8 +56,10 @@ class Draft:
                 self.folder.remove(_CONSTANTS)
         return shared_memory(size)
 
-    def keep(self, key: str, artifact: Artifact) -> None:
-        """Write what is missing, and give the folder its name among the others; raises `OSError`."""
+    def keep(self, key: str, artifact: Artifact) -> Mapping[str, str]:
+        """
+        Write what is missing, and give the folder its name among the others; raises `OSError`. Returns the digests.
+        """
         assert self._place is not None
         assert self.folder is not None
         manifest = replace(
@@ -73,6 +75,7 @@ class Draft:
             with self.folder.new_file(_CONSTANTS) as file:
                 file.write(artifact.constants.data)
         self._place.rename(self.folder.path.name, key)
+        return manifest.digests
 
 
 def shared_memory(size: int) -> np.ndarray:
@@ -126,8 +129,12 @@ class ArtifactCache:
         """The path of the folder of artifacts; raises `CacheError` where none is known."""
         return self._folder.path
 
-    def load(self, key: str) -> Artifact | None:
-        """The artifact of that key, constants mapped; `None` where there is none, or it is damaged, and removed."""
+    def load(self, key: str, known: Mapping[str, str] | None = None) -> Artifact | None:
+        """
+        The artifact of that key, constants mapped; `None` where there is none, or it is damaged, and removed.
+
+        One with `known` digests has just been stored, and is not looked through.
+        """
         with self._folder.opened() as place:
             if place is None:
                 return None
@@ -139,7 +146,7 @@ class ArtifactCache:
                 warn(error)
                 return None
             with folder:
-                return _loaded(place, folder)
+                return _loaded(place, folder, known)
 
     @contextlib.contextmanager
     def draft(self) -> Generator[Draft]:
@@ -157,21 +164,21 @@ class ArtifactCache:
                     if place is not None:
                         place.remove_tree(name)
 
-    def store(self, key: str, artifact: Artifact, draft: Draft | None = None) -> None:
+    def store(self, key: str, artifact: Artifact, draft: Draft | None = None) -> Mapping[str, str] | None:
         """
         Write an artifact; one that is already there stays. A full disk or unwritable folder leaves no trace.
 
-        `draft` is where its constants were made.
+        `draft` is where its constants were made. Returns the digests of what was written.
         """
         if draft is None:
             with self.draft() as draft:
-                self.store(key, artifact, draft)
-            return
-        if draft.folder is None:
-            return
-        with contextlib.suppress(OSError):
-            draft.keep(key, artifact)
-        self.trim()
+                return self.store(key, artifact, draft)
+        digests = None
+        if draft.folder is not None:
+            with contextlib.suppress(OSError):
+                digests = draft.keep(key, artifact)
+            self.trim()
+        return digests
 
     def trim(self) -> None:
         """
@@ -198,8 +205,11 @@ class ArtifactCache:
                 total -= size
 
 
-def _loaded(place: OwnFolder, folder: OwnFolder) -> Artifact | None:
-    """The artifact in a folder; `None` where it is damaged, or others may have written it, and removed."""
+def _loaded(place: OwnFolder, folder: OwnFolder, known: Mapping[str, str] | None) -> Artifact | None:
+    """
+    The artifact in a folder; `None` where it is damaged, or others may have written it, and removed. One with `known`
+    digests is as it was written.
+    """
     name = folder.path.name
     try:
         with folder.open_file(_MANIFEST) as file:
@@ -209,7 +219,7 @@ def _loaded(place: OwnFolder, folder: OwnFolder) -> Artifact | None:
             with folder.open_file(_code_file(number)) as file:
                 code.append(file.read())
         constants = _mapped(folder, manifest.constants)
-        if manifest.digests != artifact_digests(code, constants, manifest):
+        if manifest.digests != known and manifest.digests != artifact_digests(code, constants, manifest):
             raise ValueError(f"{folder.path} is damaged")
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         # What stays in its place would never be replaced.

@@ -10,8 +10,8 @@ from typing import Any, Protocol, cast
 
 
 @functools.cache
-def _llvm() -> Any:
-    """Return `llvmlite.binding`, ready for this machine."""
+def llvm_of_host() -> Any:
+    """`llvmlite.binding`, ready for this machine."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -48,7 +48,7 @@ class Library:
     """
 
     def __init__(self, data: bytes) -> None:
-        llvm = _llvm()
+        llvm = llvm_of_host()
         machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
         context = llvm.create_context()
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly("", context), machine)

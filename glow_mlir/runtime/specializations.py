@@ -16,7 +16,7 @@ import numpy as np
 
 from glow_mlir.errors import CancelledError, GlowError, InputError, InputValuesError, OptionError
 from glow_mlir.runtime.assumptions import Assumptions, InputValue, following
-from glow_mlir.runtime.beside import Calls, start
+from glow_mlir.runtime.beside import start
 from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
 from glow_mlir.runtime.general import GeneralCode, holds, is_end, power_of_two, widest
 from glow_mlir.runtime.signature import Argument, Signature, rank_label, sizes_in
@@ -99,7 +99,6 @@ class Specializations(Executable):
         """Take new locks, in a child process in which nobody holds those of before."""
         self._looking = threading.Lock()
         self._turn = threading.Lock()
-        self._calls = Calls()
         self._due: list[Callable[[], None]] = []
         """What is to begin beside the calls, behind that which shows it."""
         self._general.forget_pending()
@@ -148,8 +147,7 @@ class Specializations(Executable):
         """
         wanted, found = self._serving(inputs)
         try:
-            with self._calls:
-                return call(found)
+            return call(found)
         except CancelledError:
             raise
         except GlowError:
@@ -212,7 +210,7 @@ class Specializations(Executable):
 
         is_begun = False
         try:
-            is_begun = start(work, lambda: owner() is not None, self._calls)
+            is_begun = start(work, lambda: owner() is not None)
         finally:
             if is_held and not is_begun:
                 turn.release()
@@ -241,7 +239,7 @@ class Specializations(Executable):
     def _make(self, wanted: Assumptions, names: tuple[str, ...]) -> None:
         """Make the executable for assumptions, or learn that more of them are needed, unless somebody else just did."""
         begin = time.perf_counter()
-        with self._calls.waiting(), held(self._turn):
+        with held(self._turn):
             with self._looking:
                 if wanted in self._known or names != self._names or self._general.serves(wanted):
                     return

@@ -11,7 +11,9 @@ from contextvars import ContextVar
 from glow_mlir.errors import GlowError, GlowWarning
 
 _WATCHER: ContextVar[Callable[[str], None] | None] = ContextVar("watcher", default=None)
-_LISTENER: ContextVar[Callable[[GlowError], None] | None] = ContextVar("listener", default=None)
+_Listener = Callable[[GlowError], None]
+_LISTENERS: ContextVar[tuple[_Listener, _Listener] | None] = ContextVar("listeners", default=None)
+"""Who is told of warnings, and of cautions."""
 
 
 def say(text: str) -> None:
@@ -33,18 +35,18 @@ def watching(watcher: Callable[[str], None]) -> Generator[None]:
 
 def warn(warning: GlowError) -> None:
     """Tell of a mistake of the user's that the work goes on in spite of; nothing happens where nobody listens."""
-    listener = _LISTENER.get()
-    if listener is not None:
-        listener(warning)
+    listeners = _LISTENERS.get()
+    if listeners is not None:
+        listeners[0](warning)
 
 
 def caution(warning: GlowError) -> None:
     """Tell of what may change results, as `warn` does; where nobody listens, it is a `GlowWarning` of Python's."""
-    listener = _LISTENER.get()
-    if listener is None:
+    listeners = _LISTENERS.get()
+    if listeners is None:
         warnings.warn(str(warning), GlowWarning, stacklevel=_callers_level())
     else:
-        listener(warning)
+        listeners[1](warning)
 
 
 def _callers_level() -> int:
@@ -57,6 +59,16 @@ def _callers_level() -> int:
 
 
 @contextmanager
+def relaying(warned: Callable[[GlowError], None], cautioned: Callable[[GlowError], None]) -> Generator[None]:
+    """Call functions with each warning and each caution inside the `with` statement, to tell of them elsewhere."""
+    token = _LISTENERS.set((warned, cautioned))
+    try:
+        yield
+    finally:
+        _LISTENERS.reset(token)
+
+
+@contextmanager
 def warning_to(listener: Callable[[GlowError], None]) -> Generator[None]:
     """Call `listener` with each warning inside the `with` statement, once where several are in the same words."""
     told: set[str] = set()
@@ -66,8 +78,5 @@ def warning_to(listener: Callable[[GlowError], None]) -> Generator[None]:
             told.add(str(warning))
             listener(warning)
 
-    token = _LISTENER.set(once)
-    try:
+    with relaying(once, once):
         yield
-    finally:
-        _LISTENER.reset(token)

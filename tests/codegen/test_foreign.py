@@ -16,6 +16,8 @@ from glow_mlir.codegen.llvm import foreign
 from glow_mlir.codegen.llvm.machines import native_architecture
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
 from glow_mlir.codegen.llvm.text import EmissionError
+from glow_mlir.support import child_process
+from glow_mlir.support.child_process import read_parts, write_parts
 
 FATAL = """
 define <4 x i32> @f(<4 x i1> %mask, <4 x i32> %x) {
@@ -48,7 +50,7 @@ def test_the_answer_to_an_interrupted_request_is_not_taken_for_the_next(monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(foreign, "_read", interrupted)
+        patch.setattr(child_process, "read_parts", interrupted)
         with pytest.raises(KeyboardInterrupt):
             assembly_text(RIGHT.replace("NAME", "first"), PRESETS["cortex-m4"])
     assert "second:" in assembly_text(RIGHT.replace("NAME", "second"), PRESETS["cortex-m4"])
@@ -75,9 +77,9 @@ sys.exit("f:" not in assembly_text("define i32 @f(i32 %x) {\\n  ret i32 %x\\n}\\
 
 def test_a_part_of_an_answer_is_none() -> None:
     whole = io.BytesIO()
-    foreign._write(whole, b"failure", b"data")  # pyright: ignore[reportPrivateUsage]
+    write_parts(whole, b"failure", b"data")
     for length in range(len(whole.getvalue())):
-        read = foreign._read(io.BytesIO(whole.getvalue()[:length]), 2)  # pyright: ignore[reportPrivateUsage]
+        read = read_parts(io.BytesIO(whole.getvalue()[:length]), 2)
         assert len(read) == (length >= 15)
 
 
@@ -85,7 +87,7 @@ def test_a_forked_process_does_not_speak_to_the_child_of_another() -> None:
     assert assembly_text(RIGHT, PRESETS["cortex-m4"])
     forked = os.fork()
     if not forked:
-        os._exit(len(foreign._CHILDREN))  # pyright: ignore[reportPrivateUsage]
+        os._exit(len(foreign._CHILD.found))  # pyright: ignore[reportPrivateUsage]
     _, status = os.waitpid(forked, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert "again:" in assembly_text(RIGHT.replace("NAME", "again"), PRESETS["cortex-m4"])

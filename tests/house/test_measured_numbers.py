@@ -86,7 +86,6 @@ KERNELS = {
     "kernels/resize": {"LARGEST_TABLE", "MOST_UNROLLED"},
     "kernels/sum_pool": {"MOST_SUMMANDS"},
     "llvm/coff": {"_EXTERNAL", "_STATIC"},
-    "llvm/foreign": {"_LOOK", "_NICE"},
     "llvm/elf": {"_FLAGS", "_IN_MEMORY", "_LOCAL", "_SYMBOL_TABLE", "_UNDEFINED"},
     "llvm/emit": {"VISIBILITIES"},
     "llvm/mach_o": {"_DEBUG", "_EXTERNAL", "_HEADER_BYTES", "_KIND", "_SYMBOL_TABLE"},

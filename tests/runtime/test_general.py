@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
-import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -22,7 +20,6 @@ from glow_mlir.errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
-from glow_mlir.runtime import beside
 from glow_mlir.runtime.assumptions import Assumptions
 from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
 from glow_mlir.runtime.general import MOST_RANGES, largest_sizes
@@ -396,24 +393,3 @@ def test_a_child_compiles_itself_what_its_parent_is_at() -> None:
     settle()
     assert os.waitpid(child, 0)[1] == 0
     assert serves(model, 4) == "N=1..64"
-
-
-@contextmanager
-def cores(count: int, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
-    with monkeypatch.context() as patch:
-        patch.setattr(beside, "usable_cores", lambda: count)
-        yield
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_calls_have_the_only_core(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work beside them goes on when none has run for a while, or one waits for it."""
-    compiler = Compiler()
-    model = compiler.model("N")
-    with cores(count, monkeypatch):
-        serves(model, 3)
-        end = time.monotonic() + 0.3
-        while time.monotonic() < end and at_work():
-            serves(model, 3)
-        assert compiler.made == ["N=3"] + ["N=1..64"] * (count > 1)
-        assert serves(model, 4) == "N=1..64"

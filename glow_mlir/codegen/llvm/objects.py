@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from glow_mlir.codegen.llvm.foreign import Emission, ForeignEmissionError, emitted, emitted_beside
+from glow_mlir.codegen.llvm.foreign import Emission, ForeignEmissionError, emitted
 from glow_mlir.codegen.llvm.machines import Form, Machine, native_architecture
 from glow_mlir.codegen.llvm.text import EmissionError
 from glow_mlir.dialects.target import Target
@@ -54,13 +54,12 @@ _FRAME = re.compile(r"stack frame size \((\d+)\) exceeds limit \(0\) in function
 
 def _emission(text: str, target: Target, form: Form, apart: bool = False) -> Emission:
     """
-    What LLVM makes of a module: in this process, or in one of its own for other architectures, and if `apart` or beside
-    calls.
+    What LLVM makes of a module: in this process, or in one of its own for other architectures, and if `apart`.
     """
     machine = machine_of(target)
     try:
         if apart or machine.architecture != native_architecture():
             return emitted(machine, text, form)
-        return emitted_beside(machine, text, form) or Emission(machine.emitted(text, form), "")
+        return Emission(machine.emitted(text, form), "")
     except (RuntimeError, ForeignEmissionError) as error:
         raise EmissionError(f"LLVM refuses the module for {machine.triple}: {error}") from error

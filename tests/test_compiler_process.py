@@ -1,0 +1,326 @@
+"""A process that only runs models has another one compile: what it gets of that, and what happens where that ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from checkout import ROOT
+from onnx import TensorProto, helper
+from small_models import adding
+
+from glow_mlir import InferenceSession
+from glow_mlir.api import compiler_process
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+
+BEGIN = """
+    import os, signal, sys, threading, time, warnings
+    from pathlib import Path
+    import numpy as np
+    sys.path.insert(0, {support!r})
+    from glow_mlir import InferenceSession
+    from glow_mlir.api import compiler_process
+    path = sys.argv[1]
+    has_compiler = lambda: bool({{"xdsl", "onnx"}} & set(sys.modules))
+    def run(session):
+        given = {{item.name: np.ones([size if isinstance(size, int) else 3 for size in item.shape], np.float32)
+                 for item in session.get_inputs()}}
+        return session.run(None, given)
+    children = lambda: [int(name) for name in os.listdir("/proc") if name.isdigit() and parent_of(name) == os.getpid()]
+    def parent_of(name):
+        try:
+            return int(Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return 0
+"""
+"""What the processes of the tests begin with."""
+
+THREAD = "threading.Thread(target=time.sleep, args=(99,), daemon=True).start()\n"
+"""With a further thread, a process is started and none forked."""
+
+
+def process(
+    tmp_path: Path, body: str, model: bytes | None = None, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A process that begins with `BEGIN`, with a cache of its own."""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(adding() if model is None else model)
+    code = textwrap.dedent(BEGIN.format(support=str(ROOT / "tests" / "support"))) + textwrap.dedent(body)
+    known = {**os.environ, "GLOW_CACHE_DIR": str(tmp_path / "cache"), **(environment or {})}
+    command = [sys.executable, "-c", code, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, env=known, cwd=ROOT)
+
+
+def passes(tmp_path: Path, body: str, model: bytes | None = None, environment: dict[str, str] | None = None) -> str:
+    """What a process prints that ends well and says nothing else."""
+    done = process(tmp_path, body, model, environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def free(axes: tuple[str | int, ...] = ("N", 4)) -> bytes:
+    """A model with a free dimension."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, axes) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "free", [x], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10).SerializeToString()
+
+
+@pytest.mark.parametrize("begin", ["", THREAD], ids=["forked", "started"])
+@pytest.mark.parametrize("model", ["path", "Path(path).read_bytes()"], ids=["file", "memory"])
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_process_that_runs_a_model_imports_no_compiler(tmp_path: Path, begin: str, model: str, cache: bool) -> None:
+    body = f"""
+        session = InferenceSession({model}, cache={cache})
+        assert session.compile_seconds["import"] > 0
+        run(session)
+        assert not has_compiler()
+    """
+    passes(tmp_path, begin + textwrap.dedent(body))
+    stored = list((tmp_path / "cache").glob("v*/*/manifest.json"))
+    assert len(stored) == cache
+
+
+def test_the_artifact_is_that_which_the_process_itself_makes(tmp_path: Path) -> None:
+    body = """
+        if sys.argv[1:] and os.environ.get("HERE"):
+            import xdsl.ir
+        run(InferenceSession(path))
+        print(has_compiler())
+    """
+    keys: list[str] = []
+    contents: list[bytes] = []
+    for here in ("", "1"):
+        folder = tmp_path / f"here{here}"
+        folder.mkdir()
+        assert passes(folder, body, environment={"HERE": here}) == f"{bool(here)}\n"
+        (artifact,) = (folder / "cache").glob("v*/*/code.0.o")
+        keys.append(artifact.parent.name)
+        contents.append(artifact.read_bytes() + (artifact.parent / "manifest.json").read_bytes())
+    assert keys[0] == keys[1]
+    assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize("begin", ["", THREAD], ids=["forked", "started"])
+@pytest.mark.parametrize("cache", [True, False])
+def test_sizes_of_calls_are_compiled_there(tmp_path: Path, begin: str, cache: bool) -> None:
+    body = f"""
+        session = InferenceSession(path, cache={cache})
+        for rows in (3, 5, 7):
+            (found,) = session.run(None, {{"x": np.full((rows, 4), -1, np.float32)}})
+            assert found.shape == (rows, 4) and not found.any()
+        from beside_calls import settle
+        settle()
+        session.run(None, {{"x": np.ones((9, 4), np.float32)}})
+        assert session.specializations[-1].is_range
+        assert not has_compiler()
+    """
+    passes(tmp_path, begin + textwrap.dedent(body), free())
+
+
+def test_one_process_serves_several_sessions_and_ends_when_nobody_asks(tmp_path: Path) -> None:
+    body = """
+        from glow_mlir.api import compiler_server
+        compiler_server.IDLE = 1.0
+        run(InferenceSession(path, cache=False))
+        first = children()
+        run(InferenceSession(path, cache=False))
+        assert children() == first and len(first) == 1
+        end = time.monotonic() + 30
+        while compiler_process._CALLED.found[0].lives and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not children()
+        run(InferenceSession(path, cache=False))
+        assert children() and children() != first
+    """
+    passes(tmp_path, body)
+
+
+@pytest.mark.parametrize("begin", ["", THREAD], ids=["forked", "started"])
+def test_mistakes_are_those_of_the_user_and_one_line(tmp_path: Path, begin: str) -> None:
+    body = """
+        from glow_mlir.errors import ModelError, TimeLimitError, UnsupportedOperatorsError
+        def told(kind, model, **keywords):
+            try:
+                InferenceSession(model, **keywords)
+            except kind as error:
+                print(error)
+        told(ModelError, b"this is no model", cache=False)
+        told(UnsupportedOperatorsError, Path(sys.argv[1]).read_bytes().replace(b"Relu", b"Rely"))
+        told(TimeLimitError, path, compile_time_limit=1e-3, cache=False, dimensions={"N": 2})
+        told(ModelError, "missing.onnx")
+        assert not has_compiler()
+    """
+    lines = passes(tmp_path, begin + textwrap.dedent(body), free()).splitlines()
+    assert len(lines) == 4
+    assert "1 operator is not supported by the importer: Rely" in lines[1]
+    assert "model.onnx: the compilation took longer than its limit of 0.001 seconds" in lines[2]
+    assert lines[3].startswith("missing.onnx: cannot be read: No such file or directory")
+
+
+def test_what_is_said_meanwhile_is_told_here(tmp_path: Path) -> None:
+    body = """
+        from glow_mlir.errors import UnsupportedError
+        from glow_mlir.support import activity
+        from glow_mlir.api import compiler_server
+        from glow_mlir.api.model_compiler import ModelCompiler
+        def make(*_):
+            activity.say("packing")
+            activity.warn(UnsupportedError("a warning"))
+            activity.caution(UnsupportedError("a caution"))
+            raise UnsupportedError("an error", node="node")
+        ModelCompiler.make = make
+        said, warned = [], []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                InferenceSession(path)
+            except UnsupportedError as error:
+                assert error.node == "node"
+        assert [str(item.message) for item in caught] == ["a caution"], caught
+        with activity.watching(said.append), activity.warning_to(warned.append):
+            try:
+                InferenceSession(path)
+            except UnsupportedError:
+                pass
+        assert "packing" in said and [str(item) for item in warned] == ["a warning", "a caution"]
+    """
+    passes(tmp_path, body)
+
+
+SLOW = """
+    from glow_mlir.api.model_compiler import ModelCompiler
+    make = ModelCompiler.make
+    def slow(*given):
+        {first}
+        time.sleep(float(os.environ.get("SLOW", 0)))
+        return make(*given)
+    ModelCompiler.make = slow
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "said"),
+    [
+        (signal.SIGKILL, "OutOfMemoryError", "the process that compiles was killed (hint: there may be too little"),
+        (signal.SIGABRT, "CompilerBugError", "the process that compiles ended with signal 6"),
+        (signal.SIGSEGV, "CompilerBugError", "the process that compiles ended with signal 11"),
+    ],
+)
+def test_an_end_in_the_middle_is_one_line_and_the_next_session_compiles(
+    tmp_path: Path, number: int, kind: str, said: str
+) -> None:
+    first = f"Path({str(tmp_path / 'done')!r}).exists() or os.kill(os.getpid(), {int(number)})"
+    body = f"""
+        from glow_mlir import errors
+        try:
+            InferenceSession(path)
+        except errors.{kind} as error:
+            print(error)
+        Path({str(tmp_path / "done")!r}).touch()
+        run(InferenceSession(path))
+        assert not has_compiler()
+    """
+    assert passes(tmp_path, textwrap.dedent(SLOW.format(first=first)) + textwrap.dedent(body)).startswith(said)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_process_that_ends_in_the_middle_takes_the_other_along(tmp_path: Path, number: int) -> None:
+    first = f"Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))"
+    body = f"""
+        def end():
+            while not os.path.exists({str(tmp_path / "pid")!r}):
+                time.sleep(0.01)
+            os.kill(os.getpid(), {int(number)})
+        session = InferenceSession(Path(path).read_bytes().replace(b"sum", b"sum"), cache=False)
+        Path({str(tmp_path / "pid")!r}).unlink()
+        os.environ["SLOW"] = "60"
+        threading.Thread(target=end, daemon=True).start()
+        InferenceSession(path)
+    """
+    done = process(tmp_path, textwrap.dedent(SLOW.format(first=first)) + textwrap.dedent(body))
+    assert done.returncode == -number
+    child = int((tmp_path / "pid").read_text())
+    for _ in range(500):
+        if not Path("/proc", str(child)).exists():
+            break
+        signal.sigtimedwait([], 0.01)
+    assert not Path("/proc", str(child)).exists()
+
+
+def test_ctrl_c_ends_the_compilation_alone(tmp_path: Path) -> None:
+    body = """
+        os.environ["SLOW"] = "60"
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        begin = time.monotonic()
+        try:
+            InferenceSession(path)
+        except KeyboardInterrupt:
+            pass
+        assert time.monotonic() - begin < 20 and not children()
+        os.environ["SLOW"] = "0"
+        run(InferenceSession(path))
+    """
+    passes(tmp_path, textwrap.dedent(SLOW.format(first="pass")) + textwrap.dedent(body))
+
+
+def test_where_nothing_can_be_stored_the_process_compiles_itself(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    passes(tmp_path, "run(InferenceSession(path))\nassert has_compiler()")
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_where_no_process_can_be_started_the_process_compiles_itself(tmp_path: Path, cache: bool) -> None:
+    body = f"""
+        def refused(*_, **__):
+            raise OSError("no more processes")
+        os.fork = refused
+        import subprocess
+        subprocess.Popen = refused
+        run(InferenceSession(path, cache={cache}))
+        assert has_compiler()
+    """
+    passes(tmp_path, body)
+
+
+def test_a_fork_has_a_process_of_its_own(tmp_path: Path) -> None:
+    body = """
+        run(InferenceSession(path, cache=False))
+        (mine,) = children()
+        child = os.fork()
+        if not child:
+            run(InferenceSession(path, cache=False))
+            os._exit(children() == [mine] or has_compiler())
+        assert os.waitpid(child, 0)[1] == 0
+        run(InferenceSession(path, cache=False))
+        assert children() == [mine]
+    """
+    passes(tmp_path, body)
+
+
+def test_files_of_the_parent_are_not_held_open(tmp_path: Path) -> None:
+    """Whoever reads a pipe of the parent's is told of its end."""
+    body = """
+        reader, writer = os.pipe()
+        os.set_inheritable(writer, True)
+        run(InferenceSession(path, cache=False))
+        os.close(writer)
+        assert children() and os.read(reader, 1) == b""
+    """
+    passes(tmp_path, body)
+
+
+def test_a_session_where_the_compiler_is_compiles_itself() -> None:
+    import xdsl.ir
+
+    assert xdsl.ir
+    before = list(compiler_process._CALLED.found)  # pyright: ignore[reportPrivateUsage]
+    session = InferenceSession(adding(), cache=False)
+    session.run(None, {item.name: np.ones(item.shape, np.float32) for item in session.get_inputs()})
+    assert compiler_process._CALLED.found == before  # pyright: ignore[reportPrivateUsage]
