@@ -27,8 +27,8 @@ from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.text import write_module
 from glow_mlir.runtime import host
 from glow_mlir.runtime.cache import ArtifactCache
+from glow_mlir.runtime.cores import usable_cores
 from glow_mlir.runtime.identity import ContentIndex
-from glow_mlir.runtime.pool import usable_cores
 
 BACKENDS = pytest.mark.parametrize("backend", ["cpu", "interpreter"])
 

@@ -12,7 +12,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.options.compilation import FULL_PRECISION, CompilationOptions, ModelOptions
 from glow_mlir.options.declaration import Declared, declared, key_of, option, parameters
 from glow_mlir.options.policy import Limits, Policy
-from glow_mlir.runtime.pool import usable_cores
+from glow_mlir.runtime.cores import usable_cores
 from glow_mlir.runtime.pool_layout import MOST_THREADS
 from glow_mlir.support.arguments import plain_numbers, whole_number
 from glow_mlir.support.dataclass import dataclass

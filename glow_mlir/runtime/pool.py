@@ -23,6 +23,7 @@ import numpy as np
 
 from glow_mlir.errors import GlowError
 from glow_mlir.runtime import pool_layout as layout
+from glow_mlir.runtime.cores import usable_cores
 from glow_mlir.runtime.loader import Functions
 
 LOOKS = 1 << 14
@@ -33,13 +34,6 @@ GIVING_WAY = 1e-5
 
 _NUMBERS = {"x86_64": (202, 24), "AMD64": (202, 24), "aarch64": (98, 124), "arm64": (98, 124)}
 """Machine → the numbers of Linux's system calls `futex` and `sched_yield`."""
-
-
-def usable_cores() -> int:
-    """How many cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def system_call() -> tuple[int, int, int]:

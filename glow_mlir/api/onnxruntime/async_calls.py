@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from glow_mlir.errors import GlowError, InputError
-from glow_mlir.runtime.pool import usable_cores
+from glow_mlir.runtime.cores import usable_cores
 
 Callback = Callable[[Sequence[np.ndarray], Any, str], None]
 """Takes the outputs, the data of the user's, and the text of an error, which is empty where there is none."""

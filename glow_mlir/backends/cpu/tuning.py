@@ -25,9 +25,9 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
 from glow_mlir.runtime.cache import cache_key
+from glow_mlir.runtime.cores import usable_cores
 from glow_mlir.runtime.host import host_name
 from glow_mlir.runtime.json_cache import JsonCache
-from glow_mlir.runtime.pool import usable_cores
 from glow_mlir.runtime.race import race
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.support.dataclass import dataclass
