@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import subprocess
+import sys
 import weakref
 
 import pytest
@@ -62,3 +64,41 @@ def test_code_is_given_back_in_a_cycle_of_garbage(code: bytes) -> None:
 def test_what_is_not_there_is_an_error(code: bytes) -> None:
     with pytest.raises(KeyError, match="other"):
         Library(code).address("other")
+
+
+FAR = """
+import ctypes
+import mmap, sys
+from glow_mlir.backends.cpu.targets import host_target
+from glow_mlir.codegen.llvm.objects import compile_text
+from glow_mlir.runtime.loader import Library
+
+stores = "\\n".join(f"  store volatile i32 {number}, ptr %place" for number in range(8000))
+text = f'''
+@table = private constant [4 x i32] [i32 11, i32 22, i32 33, i32 44]
+define i32 @at(i64 %index, ptr %place) {{
+{stores}
+  %address = getelementptr i32, ptr @table, i64 %index
+  %value = load i32, ptr %address
+  ret i32 %value
+}}'''
+code = compile_text(text, host_target())
+few = 1 << 14
+assert len(code) > 2 * few
+Library(code)
+kept = [mmap.mmap(-1, few) for _ in range(20_000)]
+hole = mmap.mmap(-1, few)
+kept += [mmap.mmap(-1, few >> 1) for _ in range(400)]
+hole.close()
+far = mmap.mmap(-1, 5 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
+place = (ctypes.c_int32 * 1)()
+at = Library(code).function("at", (ctypes.c_int64, ctypes.c_void_p), ctypes.c_int32)
+assert at(2, ctypes.addressof(place)) == 33
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems map elsewhere")
+def test_code_lies_beside_its_constants_whatever_else_is_mapped() -> None:
+    """All gaps are too small for the code, and only one, far away, holds the constants."""
+    done = subprocess.run([sys.executable, "-c", FAR], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
