@@ -126,6 +126,25 @@ def test_hashes_are_those_of_tuples(count: int, frozen: bool) -> None:
     )
 
 
+def test_without_init_a_class_keeps_that_of_its_base() -> None:
+    def make(decorator: Decorator) -> type:
+        @decorator(frozen=True, init=False)
+        class Number:
+            """A number."""
+
+            a: int
+
+        return Number
+
+    theirs, ours = pair(make)
+    for kind in (theirs, ours):
+        assert kind.__init__ is object.__init__
+        number = kind()
+        object.__setattr__(number, "a", 1)
+        assert (hash(number), repr(number)) == (hash((1,)), f"{kind.__qualname__}(a=1)")
+    assert repr(theirs.__dataclass_params__) == repr(ours.__dataclass_params__)
+
+
 def test_what_a_class_defines_itself_is_kept() -> None:
     def make(decorator: Decorator) -> type:
         @decorator(frozen=True)

@@ -2,8 +2,8 @@
 Data classes whose methods are made when they are needed.
 
 Python's own decorator writes the text of up to six methods of a class and compiles each, half a millisecond a class,
-and a compilation imports hundreds of them. Here the text of `__init__` is written when it is first looked up, and the
-other methods take the fields by their names, and need no text.
+and a compilation imports hundreds of them. Here the text of those that are called often is written when they are first
+looked up, and the other ones take the fields by their names, and need no text.
 """
 
 from __future__ import annotations
@@ -37,7 +37,14 @@ _Values = Callable[[Any], tuple[Any, ...]]
 
 
 def _dataclass(
-    cls: Any = None, /, *, frozen: bool = False, eq: bool = True, repr: bool = True, order: bool = False
+    cls: Any = None,
+    /,
+    *,
+    frozen: bool = False,
+    eq: bool = True,
+    repr: bool = True,
+    order: bool = False,
+    init: bool = True,
 ) -> Any:
     """
     A class with the methods that `dataclasses.dataclass` gives it, for the same fields and flags.
@@ -47,7 +54,7 @@ def _dataclass(
     Raises `TypeError` for those, for a field without default behind one that has one, and where of a class and its base
     one is frozen.
     """
-    decorate = partial(_decorated, frozen=frozen, eq=eq, repr=repr, order=order)
+    decorate = partial(_decorated, frozen=frozen, eq=eq, repr=repr, order=order, init=init)
     return decorate if cls is None else decorate(cls)
 
 
@@ -76,7 +83,7 @@ def _parameters(**flags: bool) -> object:
     """What Python keeps of the flags of a data class."""
     plain = _bare("plain", {})
     made = copy(getattr(plain, "__dataclass_params__"))
-    for name, flag in {"init": True, **flags}.items():
+    for name, flag in flags.items():
         setattr(made, name, flag)
     return made
 
@@ -120,20 +127,22 @@ def _check(cls: type, frozen: bool) -> None:
             raise TypeError(f"of '{cls.__name__}' and its base '{base.__name__}' one is frozen")
 
 
-def _members(cls: type, *, frozen: bool, eq: bool, repr: bool, order: bool) -> _Members:
+def _members(cls: type, *, frozen: bool, eq: bool, repr: bool, order: bool, init: bool) -> _Members:
     """The methods that a class gets where it does not define them, by name."""
     fields = dataclasses.fields(cls)
     yield "__replace__", dataclasses.replace  # As `copy.replace` of Python 3.13 asks for.
     yield "__match_args__", tuple(field.name for field in fields if field.init)
-    yield "__init__", _Made(cls, "__init__", partial(_constructor, cls, fields, frozen))
+    if init:
+        yield "__init__", _Made(cls, "__init__", partial(_constructor, cls, fields, frozen))
     if repr:
         yield "__repr__", _Made(cls, "__repr__", partial(_representation, fields))
     if eq:
-        yield "__hash__", _hash([field.name for field in fields if _is_hashed(field)]) if frozen else None
-        values = _values([field.name for field in fields if field.compare])
-        yield "__eq__", _equality(values)
+        hashed = [field.name for field in fields if _is_hashed(field)]
+        yield "__hash__", _Made(cls, "__hash__", partial(_of_fields, cls, "__hash__", hashed)) if frozen else None
+        compared = [field.name for field in fields if field.compare]
+        yield "__eq__", _Made(cls, "__eq__", partial(_of_fields, cls, "__eq__", compared))
         for compare in (operator.lt, operator.le, operator.gt, operator.ge) if order else ():
-            yield f"__{compare.__name__}__", _comparison(compare, values)
+            yield f"__{compare.__name__}__", _comparison(compare, _values(compared))
     if frozen:
         yield from _refusals(cls, frozenset(field.name for field in fields))
 
@@ -166,15 +175,6 @@ def _representation(fields: Sequence[dataclasses.Field[Any]]) -> Any:
         return f"{type(self).__qualname__}({shown})"
 
     return __repr__
-
-
-def _hash(names: Sequence[str]) -> Callable[[Any], int]:
-    values = _values(names)
-    return lambda self: hash(values(self))
-
-
-def _equality(values: _Values) -> Callable[[Any, Any], Any]:
-    return lambda self, other: values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
 
 
 def _comparison(compare: Callable[[Any, Any], Any], values: _Values) -> Callable[[Any, Any], Any]:
@@ -215,18 +215,29 @@ class _Made:
         return function.__get__(instance, owner)
 
 
+def _of_fields(cls: type, name: str, fields: Sequence[str]) -> FunctionType:
+    """The `__hash__` or the `__eq__` of a class, from the values of those fields."""
+    names = {f"field{number}": field for number, field in enumerate(fields)}
+    return FunctionType(_renamed(_code_of_fields(name, len(fields)), names, cls, name), {}, name)
+
+
+def _renamed(code: CodeType, names: Mapping[str, str], cls: type, name: str) -> CodeType:
+    """The code of a method of a class, with the fields by the names that they have there."""
+    return code.replace(
+        co_varnames=tuple([names.get(each, each) for each in code.co_varnames]),
+        co_names=tuple([names.get(each, each) for each in code.co_names]),
+        co_consts=tuple([names.get(each, each) for each in code.co_consts]),
+        co_qualname=f"{cls.__qualname__}.{name}",
+    )
+
+
 def _constructor(cls: type, fields: Sequence[dataclasses.Field[Any]], frozen: bool) -> FunctionType:
     """The `__init__` of a class with those fields."""
     assigned = [field for field in fields if field.init or _has_factory(field)]
     kinds = tuple([(field.init, _has_factory(field)) for field in assigned])
     names = {f"field{number}": field.name for number, field in enumerate(assigned)}
     code = _code(kinds, frozen, hasattr(cls, "__post_init__"))
-    code = code.replace(
-        co_varnames=tuple([names.get(name, name) for name in code.co_varnames]),
-        co_names=tuple([names.get(name, name) for name in code.co_names]),
-        co_consts=tuple([names.get(value, value) for value in code.co_consts]),
-        co_qualname=f"{cls.__qualname__}.__init__",
-    )
+    code = _renamed(code, names, cls, "__init__")
     known = {"__name__": cls.__module__, "_absent": _ABSENT, "_put": object.__setattr__}
     known |= {f"_new{number}": field.default_factory for number, field in enumerate(assigned)}
     given = [field for field in assigned if field.init]
@@ -256,3 +267,16 @@ def _code(kinds: Sequence[tuple[bool, bool]], frozen: bool, has_post_init: bool)
     known: dict[str, Any] = {}
     exec(f"def __init__({', '.join(['self', *parameters])}):\n {'; '.join(lines) or 'pass'}", known)
     return known["__init__"].__code__
+
+
+@cache
+def _code_of_fields(name: str, count: int) -> CodeType:
+    """The code of a `__hash__` or an `__eq__` from the values of `count` fields, called `field0` and so on."""
+    own, other = ("".join([f"{each}.field{number}, " for number in range(count)]) for each in ("self", "other"))
+    text = f"def __hash__(self):\n return hash(({own}))"
+    if name == "__eq__":
+        equal = f"({own}) == ({other})"
+        text = f"def __eq__(self, other):\n return {equal} if other.__class__ is self.__class__ else NotImplemented"
+    known: dict[str, Any] = {}
+    exec(text, known)
+    return known[name].__code__
