@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith as xdsl_arith
-from xdsl.irdl import irdl_op_definition, traits_def
+from xdsl.irdl import traits_def
 from xdsl.traits import Pure
 
 from glow_mlir.dialects.completion import completed
+from glow_mlir.support.op_definition import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class RemFOp(xdsl_arith.FloatingPointLikeBinaryOperation):
     """
     The remainder of a division towards zero, exact, with the sign of the dividend: C's `fmod`.

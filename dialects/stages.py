@@ -19,7 +19,6 @@ from xdsl.irdl import (
     IRDLOperation,
     base,
     irdl_attr_definition,
-    irdl_op_definition,
     param_def,
     prop_def,
     region_def,
@@ -38,6 +37,7 @@ from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.scalar_builder import is_scalar_op
 from glow_mlir.dialects.shapes import Shape, require
+from glow_mlir.support.op_definition import op_definition
 
 FLOAT_FOLDS = ("add", "mul", "maximumf", "minimumf", "maxnumf", "minnumf")
 """How floats are folded: `maximumf` and `minimumf` give NaN where an element is, `maxnumf` and `minnumf` skip those."""
@@ -91,7 +91,7 @@ def dimensions_of(type_: Attribute) -> Shape:
     return ints(type_.dimensions) if isinstance(type_, RowType) else ()
 
 
-@irdl_op_definition
+@op_definition
 class YieldOp(IRDLOperation):
     """The elements that the body of a stage gives, or the rows that are the results of `generic`."""
 
@@ -104,7 +104,7 @@ class YieldOp(IRDLOperation):
     assembly_format = "$values attr-dict `:` type($values)"
 
 
-@irdl_op_definition
+@op_definition
 class StageOp(IRDLOperation):
     """
     One pass over the index space of the dimensions `over`: apply the body to the elements of the rows `inputs`.

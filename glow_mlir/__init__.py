@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from glow_mlir.support import xdsl_loader as _xdsl_loader
+
 if TYPE_CHECKING:
     from glow_mlir import backend as backend
     from glow_mlir import errors as _errors
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     InvalidArgument = _errors.InputError
     InvalidGraph = InvalidProtobuf = NoSuchFile = _errors.ModelError
     RuntimeException = _errors.ExecutionError
+_xdsl_loader.install()
 
 _HOMES = {
     "ExecutionMode": "glow_mlir.api.onnxruntime.session_options",

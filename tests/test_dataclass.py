@@ -269,12 +269,50 @@ def test_what_python_refuses_is_refused(make: Callable[[Decorator], type]) -> No
             make(decorator)
 
 
-def test_a_field_by_keyword_alone_is_refused() -> None:
-    with pytest.raises(TypeError, match="by keyword alone"):
+def test_a_field_without_default_has_that_of_its_base() -> None:
+    def make(decorator: Decorator) -> type:
+        class Plain:
+            """No data class."""
 
-        @dataclass
-        class _Named:
-            only: int = dataclasses.field(kw_only=True)
+            a = 5
+
+        @decorator
+        class Again(Plain):
+            """One that says the field again."""
+
+            a: int
+            b: int = 1
+
+        return Again
+
+    theirs, ours = pair(make)
+    assert (theirs().a, theirs(2).a) == (ours().a, ours(2).a) == (5, 2)
+    assert "a" not in vars(ours)
+
+
+def test_fields_by_keyword_alone_are_those_of_python() -> None:
+    def make(decorator: Decorator) -> type:
+        @decorator
+        class Base:
+            """A base."""
+
+            first: int = dataclasses.field(kw_only=True)
+            second: list[int] = dataclasses.field(default_factory=list[int], kw_only=True)
+
+        @decorator
+        class Named(Base):
+            """One that has a field by position besides."""
+
+            given: int
+            third: int = dataclasses.field(default=7, kw_only=True)
+
+        return Named
+
+    theirs, ours = pair(make)
+    assert theirs.__match_args__ == ours.__match_args__ == ("given",)
+    for given, named in [((1,), {"first": 2}), ((1,), {"first": 2, "second": [3]}), ((1,), {}), ((1, 2), {"first": 2})]:
+        a, b = (outcome(lambda kind=kind: kind(*given, **named)) for kind in (theirs, ours))
+        assert b == a if isinstance(a, tuple) else vars(b) == vars(a)
 
 
 def test_the_compiler_has_no_data_class_of_python() -> None:

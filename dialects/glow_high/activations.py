@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import f64
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def
+from xdsl.irdl import operand_def
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high import activation_functions as functions
@@ -19,6 +19,7 @@ from glow_mlir.dialects.operand_types import FLOATS
 from glow_mlir.dialects.properties import float_prop, number, text, text_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import require
+from glow_mlir.support.op_definition import op_definition
 
 
 class Activation(Unary):
@@ -29,7 +30,7 @@ class Activation(Unary):
     input = operand_def(FLOATS)
 
 
-@irdl_op_definition
+@op_definition
 class ReluOp(Unary):
     """max(x, 0) (ONNX Relu)."""
 
@@ -43,7 +44,7 @@ class ReluOp(Unary):
         return functions.relu(b, x)
 
 
-@irdl_op_definition
+@op_definition
 class SigmoidOp(Activation):
     """1 / (1 + exp(-x)) (ONNX Sigmoid)."""
 
@@ -56,7 +57,7 @@ class SigmoidOp(Activation):
         return UNIT
 
 
-@irdl_op_definition
+@op_definition
 class TanhOp(Activation):
     """Hyperbolic tangent (ONNX Tanh)."""
 
@@ -69,7 +70,7 @@ class TanhOp(Activation):
         return SIGNED_UNIT
 
 
-@irdl_op_definition
+@op_definition
 class LeakyReluOp(Activation):
     """x, below zero `alpha`·x (ONNX LeakyRelu)."""
 
@@ -86,7 +87,7 @@ class LeakyReluOp(Activation):
         return above_zero(operands[0])
 
 
-@irdl_op_definition
+@op_definition
 class EluOp(Activation):
     """x, below zero `alpha`·(exp(x) - 1) (ONNX Elu)."""
 
@@ -100,7 +101,7 @@ class EluOp(Activation):
         return above_zero(operands[0])
 
 
-@irdl_op_definition
+@op_definition
 class SeluOp(Activation):
     """`gamma`·x, below zero `gamma`·`alpha`·(exp(x) - 1) (ONNX Selu)."""
 
@@ -112,7 +113,7 @@ class SeluOp(Activation):
         return b.select(x > 0.0, x, b.unary("expm1", x) * number(self.alpha)) * number(self.gamma)
 
 
-@irdl_op_definition
+@op_definition
 class CeluOp(Activation):
     """max(x, 0) + min(0, `alpha`·(exp(x / `alpha`) - 1)) (ONNX Celu)."""
 
@@ -125,7 +126,7 @@ class CeluOp(Activation):
         return b.maximum(x, 0.0) + b.minimum(below, 0.0)
 
 
-@irdl_op_definition
+@op_definition
 class HardSigmoidOp(Activation):
     """`alpha`·x + `beta`, limited to [0, 1] (ONNX HardSigmoid)."""
 
@@ -140,7 +141,7 @@ class HardSigmoidOp(Activation):
         return UNIT
 
 
-@irdl_op_definition
+@op_definition
 class HardSwishOp(Activation):
     """x·min(max(x/6 + 1/2, 0), 1) (ONNX HardSwish)."""
 
@@ -150,7 +151,7 @@ class HardSwishOp(Activation):
         return x * b.clamp(x * (1.0 / 6.0) + 0.5, 0.0, 1.0)
 
 
-@irdl_op_definition
+@op_definition
 class SwishOp(Activation):
     """x·sigmoid(`alpha`·x) (ONNX Swish)."""
 
@@ -161,7 +162,7 @@ class SwishOp(Activation):
         return x / (1.0 + b.unary("exp", -(x * number(self.alpha))))
 
 
-@irdl_op_definition
+@op_definition
 class GeluOp(Activation):
     """x·Φ(x) (ONNX Gelu); `approximate` is `none` (by erf) or `tanh`."""
 
@@ -180,7 +181,7 @@ class GeluOp(Activation):
         return x * 0.5 * (b.unary("erf", x * math.sqrt(0.5)) + 1.0)
 
 
-@irdl_op_definition
+@op_definition
 class SoftplusOp(Activation):
     """log(1 + exp(x)) (ONNX Softplus), without overflow for large x."""
 
@@ -193,7 +194,7 @@ class SoftplusOp(Activation):
         return POSITIVE
 
 
-@irdl_op_definition
+@op_definition
 class SoftsignOp(Activation):
     """x / (1 + |x|) (ONNX Softsign)."""
 
@@ -206,7 +207,7 @@ class SoftsignOp(Activation):
         return SIGNED_UNIT
 
 
-@irdl_op_definition
+@op_definition
 class MishOp(Activation):
     """x·tanh(softplus(x)) (ONNX Mish)."""
 
@@ -216,7 +217,7 @@ class MishOp(Activation):
         return x * b.unary("tanh", functions.softplus(b, x))
 
 
-@irdl_op_definition
+@op_definition
 class ThresholdedReluOp(Activation):
     """x where it exceeds `alpha`, else 0 (ONNX ThresholdedRelu)."""
 
@@ -230,7 +231,7 @@ class ThresholdedReluOp(Activation):
         return True
 
 
-@irdl_op_definition
+@op_definition
 class ShrinkOp(Unary):
     """x moved towards zero by `bias` beyond ±`lambd`, 0 between (ONNX Shrink); in f64, truncated, for integers."""
 
@@ -248,7 +249,7 @@ class ShrinkOp(Unary):
         return True
 
 
-@irdl_op_definition
+@op_definition
 class PReluOp(Binary):
     """x, below zero `slope`·x (ONNX PRelu)."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, ParallelAxes
@@ -16,10 +16,11 @@ from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, float_prop, size, size_prop
 from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, require, shape_of, size_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import smallest
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
 
 
-@irdl_op_definition
+@op_definition
 class AttentionOp(HighOp):
     """
     softmax(`scale` · query · keyᵀ + mask) · value, scaled dot-product attention (Vaswani et al. 2017; ONNX Attention).

@@ -14,7 +14,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_narrow_float, number_width, ui8
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
@@ -24,6 +24,7 @@ from glow_mlir.dialects.narrow_floats import is_power_of_two
 from glow_mlir.dialects.operand_types import F32, NUMBERS, UI8
 from glow_mlir.dialects.properties import int_prop, integer, optional_type_prop
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, size_of, sizes_of, tensor
+from glow_mlir.support.op_definition import op_definition
 
 WIDTHS = (2, 4, 8)
 """Bits that a code may have."""
@@ -73,7 +74,7 @@ class Blockwise(HighOp):
             require(element in known, f"the {words} of blocks are {', '.join(map(str, known))}, not {element}")
 
 
-@irdl_op_definition
+@op_definition
 class BlockwiseDequantizeOp(Blockwise):
     """
     The numbers, of f32, that codes in blocks stand for (ONNX DequantizeLinear with `block_size`, Glow's fused rows).
@@ -100,7 +101,7 @@ class BlockwiseDequantizeOp(Blockwise):
         return [codes.with_axes([*codes.axes[:-1], resized(codes.axes[-1], size)])]
 
 
-@irdl_op_definition
+@op_definition
 class BlockwiseMatMulOp(Blockwise):
     """
     The product of rows and weights that are codes in blocks (onnxruntime's MatMulNBits).

@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import LocationAttr, i1, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
-    irdl_op_definition,
     operand_def,
     region_def,
     traits_def,
@@ -33,12 +32,13 @@ from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.shapes import require, tensor
+from glow_mlir.support.op_definition import op_definition
 
 INDEX = tensor((), i64)
 """The type of the number of a trip."""
 
 
-@irdl_op_definition
+@op_definition
 class YieldOp(IRDLOperation):
     """
     The end of a region of a branch or loop: what it gives to the op around it.
@@ -133,7 +133,7 @@ def _parse_types(parser: Parser) -> list[Attribute]:
     return parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
 
 
-@irdl_op_definition
+@op_definition
 class IfOp(RegionOp):
     """
     What the one region or the other yields, as the only element of `condition` says.

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
@@ -49,10 +49,11 @@ from glow_mlir.dialects.windows import (
     split_image,
     split_sizes,
 )
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes, quotient
 
 
-@irdl_op_definition
+@op_definition
 class ConvOp(Windowed):
     """
     Convolution over any number of spatial axes (ONNX Conv).
@@ -135,7 +136,7 @@ class ConvOp(Windowed):
         )
 
 
-@irdl_op_definition
+@op_definition
 class ConvTransposeOp(HighOp):
     """
     Transposed convolution, the gradient of `conv` with regard to its input (ONNX ConvTranspose).
@@ -218,7 +219,7 @@ def _convolved(operands: Sequence[Samples], shape: Shape, layout: StringAttr) ->
     return windowed_samples(image, shape, channel_axis(len(shape), layout), mixes_channels=True)
 
 
-@irdl_op_definition
+@op_definition
 class Col2ImOp(HighOp):
     """
     An image [N, C, spatial…] as the sum of its windows, which are the columns of the operand (ONNX Col2Im).

@@ -8,7 +8,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import TensorType
 from xdsl.interfaces import HasCanonicalizationPatternsInterface, HasFolderInterface
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, var_operand_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def, var_operand_def
 from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
@@ -59,6 +59,7 @@ from glow_mlir.dialects.shapes import (
     tensor,
 )
 from glow_mlir.dialects.sizes import largest, smallest, static
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, product_of
 
 
@@ -85,7 +86,7 @@ class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterf
         return (*data_movement.PATTERNS.get(cls, ()), *slices.PATTERNS.get(cls, ()))
 
 
-@irdl_op_definition
+@op_definition
 class ReshapeOp(DataMovement):
     """
     The same elements in the same order under another `shape` (ONNX Reshape, Flatten, Squeeze, Unsqueeze).
@@ -125,7 +126,7 @@ class ReshapeOp(DataMovement):
         return operands[0]
 
 
-@irdl_op_definition
+@op_definition
 class TransposeOp(DataMovement):
     """
     The axes in another order: axis i of the result is axis `permutation`[i] of the input (ONNX Transpose).
@@ -161,7 +162,7 @@ class TransposeOp(DataMovement):
         return operands[0]
 
 
-@irdl_op_definition
+@op_definition
 class ConcatOp(DataMovement):
     """
     Operands one after the other along `axis` (ONNX Concat).
@@ -216,7 +217,7 @@ class ConcatOp(DataMovement):
         return joined(operands)
 
 
-@irdl_op_definition
+@op_definition
 class SliceOp(DataMovement):
     """
     Every `steps`-th element from `starts` on, up to `ends` without it, along each axis (ONNX Slice, Split).
@@ -308,7 +309,7 @@ PAD_MODES = ("constant", "edge", "reflect", "wrap")
 """What lies outside the input of a pad: `value`, the nearest element, its mirror image, its repetition."""
 
 
-@irdl_op_definition
+@op_definition
 class PadOp(DataMovement):
     """
     The input within a border (ONNX Pad), which `mode` fills.
@@ -372,7 +373,7 @@ class PadOp(DataMovement):
         return operands[0].join(operands[1] if self.value is not None else ZERO)
 
 
-@irdl_op_definition
+@op_definition
 class ExpandOp(DataMovement):
     """
     The input repeated along axes of size one, and along new leading axes, to `shape` (ONNX Expand; Glow's Broadcast).
@@ -409,7 +410,7 @@ class ExpandOp(DataMovement):
         return operands[0]
 
 
-@irdl_op_definition
+@op_definition
 class TileOp(DataMovement):
     """
     The whole input `repeats` times along each axis (ONNX Tile; Glow's Tile and InsertTensor).

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, result_def, var_operand_def
+from xdsl.irdl import result_def, var_operand_def
 
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.properties import text, text_prop
 from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, require, sizes_of, tensor
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, Sizes
 
 Labels = tuple[str, ...]
@@ -71,7 +72,7 @@ def _labels(term: str, rank: int) -> Labels:
     return (*before, *(str(position) for position in reversed(range(hidden))), *after)
 
 
-@irdl_op_definition
+@op_definition
 class EinsumOp(HighOp):
     """
     Sums of products of the operands' elements, by the axes that `equation` names (ONNX Einsum).

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, traits_def
+from xdsl.irdl import operand_def, opt_operand_def, traits_def
 from xdsl.traits import Commutative
 
 from glow_mlir.dialects.element_types import byte_width, is_float, is_unsigned
@@ -18,9 +18,10 @@ from glow_mlir.dialects.operand_types import BOOLS, INTEGERS, NUMBERS, SCALARS
 from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, require
+from glow_mlir.support.op_definition import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class AddOp(Binary):
     """Sum (ONNX Add); wraps for integers."""
 
@@ -36,7 +37,7 @@ class AddOp(Binary):
         return joined(operands).sign() if is_float(element_of(self.result)) else ANY
 
 
-@irdl_op_definition
+@op_definition
 class SubOp(Binary):
     """Difference (ONNX Sub); wraps for integers."""
 
@@ -47,7 +48,7 @@ class SubOp(Binary):
         return x - y
 
 
-@irdl_op_definition
+@op_definition
 class MulOp(Binary):
     """Product (ONNX Mul); wraps for integers."""
 
@@ -67,7 +68,7 @@ class MulOp(Binary):
         return POSITIVE if alike else ANY
 
 
-@irdl_op_definition
+@op_definition
 class DivOp(Binary):
     """Quotient (ONNX Div); integers truncate towards zero, and by zero give 0."""
 
@@ -77,7 +78,7 @@ class DivOp(Binary):
         return x / y
 
 
-@irdl_op_definition
+@op_definition
 class ModOp(Binary):
     """
     Remainder (ONNX Mod) with the sign of the divisor, or with `fmod` that of the dividend; also for a zero.
@@ -103,7 +104,7 @@ class ModOp(Binary):
         return True
 
 
-@irdl_op_definition
+@op_definition
 class PowOp(Binary):
     """x to the power y (ONNX Pow), computed and returned in the type of x."""
 
@@ -118,7 +119,7 @@ class PowOp(Binary):
         return b.power(x, b.convert(y, x.element))
 
 
-@irdl_op_definition
+@op_definition
 class MaxOp(Binary):
     """The larger of two (ONNX Max); NaN if either is."""
 
@@ -134,7 +135,7 @@ class MaxOp(Binary):
         return Range(max(operand.low for operand in operands), max(operand.high for operand in operands))
 
 
-@irdl_op_definition
+@op_definition
 class MinOp(Binary):
     """The smaller of two (ONNX Min); NaN if either is."""
 
@@ -171,7 +172,7 @@ class _Comparison(Binary):
     INPLACE: ClassVar[tuple[tuple[str, str], ...]] = ()
 
 
-@irdl_op_definition
+@op_definition
 class EqualOp(_Comparison):
     """x = y (ONNX Equal)."""
 
@@ -186,7 +187,7 @@ class EqualOp(_Comparison):
         return x.equals(y)
 
 
-@irdl_op_definition
+@op_definition
 class LessOp(_Comparison):
     """x < y (ONNX Less)."""
 
@@ -196,7 +197,7 @@ class LessOp(_Comparison):
         return x < y
 
 
-@irdl_op_definition
+@op_definition
 class LessOrEqualOp(_Comparison):
     """x ≤ y (ONNX LessOrEqual)."""
 
@@ -206,7 +207,7 @@ class LessOrEqualOp(_Comparison):
         return x <= y
 
 
-@irdl_op_definition
+@op_definition
 class GreaterOp(_Comparison):
     """x > y (ONNX Greater)."""
 
@@ -216,7 +217,7 @@ class GreaterOp(_Comparison):
         return x > y
 
 
-@irdl_op_definition
+@op_definition
 class GreaterOrEqualOp(_Comparison):
     """x ≥ y (ONNX GreaterOrEqual)."""
 
@@ -226,7 +227,7 @@ class GreaterOrEqualOp(_Comparison):
         return x >= y
 
 
-@irdl_op_definition
+@op_definition
 class AndOp(_Logical):
     """Logical and (ONNX And)."""
 
@@ -238,7 +239,7 @@ class AndOp(_Logical):
         return x & y
 
 
-@irdl_op_definition
+@op_definition
 class OrOp(_Logical):
     """Logical or (ONNX Or)."""
 
@@ -250,7 +251,7 @@ class OrOp(_Logical):
         return x | y
 
 
-@irdl_op_definition
+@op_definition
 class XorOp(_Logical):
     """Logical exclusive or (ONNX Xor)."""
 
@@ -262,7 +263,7 @@ class XorOp(_Logical):
         return x ^ y
 
 
-@irdl_op_definition
+@op_definition
 class BitwiseAndOp(_Bitwise):
     """And of all bits (ONNX BitwiseAnd)."""
 
@@ -274,7 +275,7 @@ class BitwiseAndOp(_Bitwise):
         return x & y
 
 
-@irdl_op_definition
+@op_definition
 class BitwiseOrOp(_Bitwise):
     """Or of all bits (ONNX BitwiseOr)."""
 
@@ -286,7 +287,7 @@ class BitwiseOrOp(_Bitwise):
         return x | y
 
 
-@irdl_op_definition
+@op_definition
 class BitwiseXorOp(_Bitwise):
     """Exclusive or of all bits (ONNX BitwiseXor)."""
 
@@ -298,7 +299,7 @@ class BitwiseXorOp(_Bitwise):
         return x ^ y
 
 
-@irdl_op_definition
+@op_definition
 class BitShiftOp(_Bitwise):
     """
     x shifted by y bits, `direction` `left` or `right` (ONNX BitShift).
@@ -324,7 +325,7 @@ class BitShiftOp(_Bitwise):
         return b.select(within, shifted, 0)
 
 
-@irdl_op_definition
+@op_definition
 class WhereOp(Elementwise):
     """`yes` where `condition` holds, else `no` (ONNX Where)."""
 
@@ -345,7 +346,7 @@ class WhereOp(Elementwise):
         return joined(operands[1:])
 
 
-@irdl_op_definition
+@op_definition
 class ClipOp(Elementwise):
     """x limited to [`low`, `high`]; either limit may be absent (ONNX Clip)."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.ir import Attribute, TypeAttribute
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def
+from xdsl.irdl import operand_def, prop_def
 
 from glow_mlir.dialects.element_types import (
     byte_width,
@@ -24,9 +24,10 @@ from glow_mlir.dialects.operand_types import BOOLS, ELEMENTS, FLOATS, INTEGERS
 from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, require
+from glow_mlir.support.op_definition import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class AbsOp(Unary):
     """Absolute value (ONNX Abs); the smallest signed integer stays as it is."""
 
@@ -41,7 +42,7 @@ class AbsOp(Unary):
         return POSITIVE if is_float(element_of(self.results[0])) else ANY
 
 
-@irdl_op_definition
+@op_definition
 class NegOp(Unary):
     """Negation (ONNX Neg); wraps for integers."""
 
@@ -51,7 +52,7 @@ class NegOp(Unary):
         return -x
 
 
-@irdl_op_definition
+@op_definition
 class SignOp(Unary):
     """-1, 0 or 1 (ONNX Sign); NaN stays NaN."""
 
@@ -65,7 +66,7 @@ class SignOp(Unary):
         return True
 
 
-@irdl_op_definition
+@op_definition
 class ReciprocalOp(Unary):
     """1 / x (ONNX Reciprocal)."""
 
@@ -88,7 +89,7 @@ class _FloatFunction(Unary):
         return b.unary(self.FUNCTION, x)
 
 
-@irdl_op_definition
+@op_definition
 class SqrtOp(_FloatFunction):
     """Square root (ONNX Sqrt); NaN below zero."""
 
@@ -99,7 +100,7 @@ class SqrtOp(_FloatFunction):
         return POSITIVE
 
 
-@irdl_op_definition
+@op_definition
 class ExpOp(_FloatFunction):
     """Natural exponential (ONNX Exp)."""
 
@@ -110,7 +111,7 @@ class ExpOp(_FloatFunction):
         return POSITIVE
 
 
-@irdl_op_definition
+@op_definition
 class LogOp(_FloatFunction):
     """Natural logarithm (ONNX Log)."""
 
@@ -118,7 +119,7 @@ class LogOp(_FloatFunction):
     FUNCTION: ClassVar[str] = "log"
 
 
-@irdl_op_definition
+@op_definition
 class ErfOp(_FloatFunction):
     """Gauss's error function (ONNX Erf)."""
 
@@ -136,7 +137,7 @@ class _Rounding(_FloatFunction):
         return True
 
 
-@irdl_op_definition
+@op_definition
 class CeilOp(_Rounding):
     """Smallest integer not below x (ONNX Ceil)."""
 
@@ -144,7 +145,7 @@ class CeilOp(_Rounding):
     FUNCTION: ClassVar[str] = "ceil"
 
 
-@irdl_op_definition
+@op_definition
 class FloorOp(_Rounding):
     """Largest integer not above x (ONNX Floor)."""
 
@@ -152,7 +153,7 @@ class FloorOp(_Rounding):
     FUNCTION: ClassVar[str] = "floor"
 
 
-@irdl_op_definition
+@op_definition
 class RoundOp(_Rounding):
     """Nearest integer, halves to the even one (ONNX Round)."""
 
@@ -160,7 +161,7 @@ class RoundOp(_Rounding):
     FUNCTION: ClassVar[str] = "round_even"
 
 
-@irdl_op_definition
+@op_definition
 class SinOp(_FloatFunction):
     """Sine of radians (ONNX Sin)."""
 
@@ -168,7 +169,7 @@ class SinOp(_FloatFunction):
     FUNCTION: ClassVar[str] = "sin"
 
 
-@irdl_op_definition
+@op_definition
 class CosOp(_FloatFunction):
     """Cosine of radians (ONNX Cos)."""
 
@@ -176,7 +177,7 @@ class CosOp(_FloatFunction):
     FUNCTION: ClassVar[str] = "cos"
 
 
-@irdl_op_definition
+@op_definition
 class TanOp(_FloatFunction):
     """Tangent of radians (ONNX Tan)."""
 
@@ -184,7 +185,7 @@ class TanOp(_FloatFunction):
     FUNCTION: ClassVar[str] = "tan"
 
 
-@irdl_op_definition
+@op_definition
 class AsinOp(_FloatFunction):
     """Inverse sine (ONNX Asin)."""
 
@@ -192,7 +193,7 @@ class AsinOp(_FloatFunction):
     FUNCTION: ClassVar[str] = "asin"
 
 
-@irdl_op_definition
+@op_definition
 class AcosOp(_FloatFunction):
     """Inverse cosine (ONNX Acos)."""
 
@@ -200,7 +201,7 @@ class AcosOp(_FloatFunction):
     FUNCTION: ClassVar[str] = "acos"
 
 
-@irdl_op_definition
+@op_definition
 class AtanOp(_FloatFunction):
     """Inverse tangent (ONNX Atan)."""
 
@@ -208,7 +209,7 @@ class AtanOp(_FloatFunction):
     FUNCTION: ClassVar[str] = "atan"
 
 
-@irdl_op_definition
+@op_definition
 class SinhOp(_FloatFunction):
     """Hyperbolic sine (ONNX Sinh)."""
 
@@ -216,7 +217,7 @@ class SinhOp(_FloatFunction):
     FUNCTION: ClassVar[str] = "sinh"
 
 
-@irdl_op_definition
+@op_definition
 class CoshOp(_FloatFunction):
     """Hyperbolic cosine (ONNX Cosh)."""
 
@@ -224,7 +225,7 @@ class CoshOp(_FloatFunction):
     FUNCTION: ClassVar[str] = "cosh"
 
 
-@irdl_op_definition
+@op_definition
 class AsinhOp(_FloatFunction):
     """Inverse hyperbolic sine (ONNX Asinh)."""
 
@@ -232,7 +233,7 @@ class AsinhOp(_FloatFunction):
     FUNCTION: ClassVar[str] = "asinh"
 
 
-@irdl_op_definition
+@op_definition
 class AcoshOp(_FloatFunction):
     """Inverse hyperbolic cosine (ONNX Acosh)."""
 
@@ -240,7 +241,7 @@ class AcoshOp(_FloatFunction):
     FUNCTION: ClassVar[str] = "acosh"
 
 
-@irdl_op_definition
+@op_definition
 class AtanhOp(_FloatFunction):
     """Inverse hyperbolic tangent (ONNX Atanh)."""
 
@@ -248,7 +249,7 @@ class AtanhOp(_FloatFunction):
     FUNCTION: ClassVar[str] = "atanh"
 
 
-@irdl_op_definition
+@op_definition
 class NotOp(Unary):
     """Logical negation (ONNX Not)."""
 
@@ -260,7 +261,7 @@ class NotOp(Unary):
         return b.logical_not(x)
 
 
-@irdl_op_definition
+@op_definition
 class BitwiseNotOp(Unary):
     """All bits flipped (ONNX BitwiseNot)."""
 
@@ -272,7 +273,7 @@ class BitwiseNotOp(Unary):
         return b.logical_not(x)
 
 
-@irdl_op_definition
+@op_definition
 class IsNanOp(Unary):
     """Whether x is NaN (ONNX IsNaN)."""
 
@@ -285,7 +286,7 @@ class IsNanOp(Unary):
         return x.differs(x)
 
 
-@irdl_op_definition
+@op_definition
 class IsInfOp(Unary):
     """Whether x is an infinity (ONNX IsInf); `positive` and `negative` say which of the two count."""
 
@@ -305,7 +306,7 @@ class IsInfOp(Unary):
         return x < float("-inf")
 
 
-@irdl_op_definition
+@op_definition
 class CastOp(Unary):
     """
     Conversion to the element type `to` (ONNX Cast).
@@ -348,7 +349,7 @@ class CastOp(Unary):
         return operands[0].sign() if is_float(source) or is_float(target) else ANY
 
 
-@irdl_op_definition
+@op_definition
 class BitCastOp(Unary):
     """
     The same bits as the element type `to`, which is as wide (ONNX BitCast).

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float, ui8
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
@@ -14,6 +14,7 @@ from glow_mlir.dialects.operand_types import FLOATS, INDICES, NUMBERS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
 from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
 from glow_mlir.dialects.sizes import smallest, static
+from glow_mlir.support.op_definition import op_definition
 
 FUSED_BYTES = 8
 """Bytes behind the codes of a fused row: scale and offset in f32."""
@@ -22,7 +23,7 @@ BOUNDS = ("lengths", "starts", "edges")
 """What says where segments are: how long each is, where each starts, or where each starts and the last one ends."""
 
 
-@irdl_op_definition
+@op_definition
 class SparseLengthsSumOp(HighOp):
     """
     For each segment of `indices` [I] the sum of the rows of `data` [D, W] that they select: [S, W] (Glow, Caffe2).

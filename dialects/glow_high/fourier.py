@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, require, sizes_of, tensor
+from glow_mlir.support.op_definition import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class DftOp(HighOp):
     """
     The discrete Fourier transform along `axis` (ONNX DFT): of real numbers [..., 1], or of complex ones [..., 2].

@@ -9,7 +9,7 @@ from typing import Self, cast
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
-from xdsl.irdl import base, irdl_op_definition, prop_def, region_def, result_def, var_operand_def
+from xdsl.irdl import base, prop_def, region_def, result_def, var_operand_def
 
 from glow_mlir.dialects.affine_maps import affine_maps, dimensions_in, maps_attribute, verify_maps
 from glow_mlir.dialects.element_types import signless
@@ -21,10 +21,11 @@ from glow_mlir.dialects.properties import optional_type_prop
 from glow_mlir.dialects.shapes import Shape, element_of, require, tensor
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.stages import RowType, StageOp, YieldOp, dimensions_of, element_at, verify_scalar
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
 
 
-@irdl_op_definition
+@op_definition
 class GenericOp(HighOp):
     """
     A chain of stages at each point of its parallel dimensions, over elements that affine maps name.

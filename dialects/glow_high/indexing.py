@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -35,6 +35,7 @@ from glow_mlir.dialects.shapes import (
     tensor,
 )
 from glow_mlir.dialects.sizes import largest, smallest, static
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
 
 OUT_OF_RANGE = "an index is out of range"
@@ -51,7 +52,7 @@ def check_reduction(reduction: Attribute, element: Attribute) -> None:
     require(word == "none" or not is_bool(element), f"reduction '{word}' takes numbers, not truth values")
 
 
-@irdl_op_definition
+@op_definition
 class GatherOp(DataMovement):
     """
     The slices of `input` along `axis` that `indices` select (ONNX Gather).
@@ -106,7 +107,7 @@ class GatherOp(DataMovement):
         return operands[0]
 
 
-@irdl_op_definition
+@op_definition
 class GatherElementsOp(HighOp):
     """
     For each index the element of `input` at the same place but for `axis`, where it lies at the index (GatherElements).
@@ -152,7 +153,7 @@ def check_elements_shape(input_: SSAValue, indices: SSAValue, axis: int) -> None
     require(shape[axis] != 0 or is_empty(indices), f"axis {axis} has no elements")
 
 
-@irdl_op_definition
+@op_definition
 class GatherNDOp(HighOp):
     """
     The slices of `input` that tuples of indices, the rows of `indices`, select (ONNX GatherND).
@@ -215,7 +216,7 @@ class Scatter(HighOp):
         require(element_of(self.updates) == element_of(self.input), "updates have another element type than the input")
 
 
-@irdl_op_definition
+@op_definition
 class ScatterElementsOp(Scatter):
     """
     The input with each update at its own place but for `axis`, where it goes to its index (ONNX ScatterElements).
@@ -250,7 +251,7 @@ class ScatterElementsOp(Scatter):
         return along_axis(self, permutation)
 
 
-@irdl_op_definition
+@op_definition
 class ScatterNDOp(Scatter):
     """
     The input with slices replaced at tuples of indices, the rows of `indices` (ONNX ScatterND).
@@ -274,7 +275,7 @@ class ScatterNDOp(Scatter):
         return (tensor(shape, element_of(self.input)),)
 
 
-@irdl_op_definition
+@op_definition
 class ReverseSequenceOp(HighOp):
     """
     The first `lengths`[b] elements along `time_axis` in reverse order, for each b along `batch_axis` (ReverseSequence).

@@ -8,7 +8,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import TensorType
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def
 from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -28,6 +28,7 @@ from glow_mlir.dialects.shapes import (
     sizes_of,
     tensor,
 )
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, Sizes
 
 
@@ -37,7 +38,7 @@ def _matrix(shape: Sizes, transposed: bool) -> tuple[Size, Size]:
     return (columns, rows) if transposed else (rows, columns)
 
 
-@irdl_op_definition
+@op_definition
 class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
     """
     Matrix product over the last two axes; leading axes are batches and broadcast (ONNX MatMul).
@@ -120,7 +121,7 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
         return PATTERNS
 
 
-@irdl_op_definition
+@op_definition
 class FullyConnectedOp(HighOp):
     """
     A fully connected layer (Glow's FullyConnected): `input` [M, K] times `weights` [K, N], plus `bias` [N].
@@ -158,7 +159,7 @@ class FullyConnectedOp(HighOp):
         return LinearForm(self.input, self.weights, self.bias, view, (1, columns), (rows, 1), keeps_addends=True)
 
 
-@irdl_op_definition
+@op_definition
 class DetOp(HighOp):
     """
     The determinant of each matrix: `input` is [batch…, M, M], the result [batch…] (ONNX Det).

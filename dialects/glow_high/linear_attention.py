@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
@@ -12,13 +12,14 @@ from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import float_prop, int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
 from glow_mlir.dialects.sizes import static
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
 
 UPDATE_RULES = ("linear", "gated", "delta", "gated_delta")
 """How a token changes the state."""
 
 
-@irdl_op_definition
+@op_definition
 class LinearAttentionOp(HighOp):
     """
     Attention with a recurrent state S [B, H, K, V], for each of T tokens in turn (ONNX LinearAttention).

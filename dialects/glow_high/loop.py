@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, LocationAttr
 from xdsl.ir import Attribute, Region, SSAValue
-from xdsl.irdl import base, irdl_op_definition, opt_operand_def, opt_prop_def, region_def, var_operand_def
+from xdsl.irdl import base, opt_operand_def, opt_prop_def, region_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -26,6 +26,7 @@ from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.properties import ints, optional_ints_prop
 from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
 from glow_mlir.dialects.sizes import SizesAttr
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size
 
 
@@ -43,7 +44,7 @@ class Rows(NamedTuple):
     reversed: bool = False
 
 
-@irdl_op_definition
+@op_definition
 class LoopOp(RegionOp, CountedOp):
     """
     What a region yields when it has run several times; each trip takes what the one before yielded.

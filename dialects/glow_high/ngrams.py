@@ -6,19 +6,20 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def, var_operand_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def, var_operand_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.operand_types import F32, INDICES, TENSOR
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import rank_of, require, shape_of, sizes_of, tensor
+from glow_mlir.support.op_definition import op_definition
 
 CRITERIA = ("TF", "IDF", "TFIDF")
 """What becomes of counts: nothing, the weight of what occurs at all, or the product with the weight."""
 
 
-@irdl_op_definition
+@op_definition
 class TfIdfVectorizerOp(HighOp):
     """
     How often n-grams occur in each row of `input` [N, C], as [N, size] (ONNX TfIdfVectorizer).

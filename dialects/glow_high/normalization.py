@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.expressions import Tensor, exp, fma, log, reduce_fmax, reduce_sum, sqrt
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -30,6 +30,7 @@ from glow_mlir.dialects.shapes import (
     sizes_of,
     tensor,
 )
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, Sizes
 
 
@@ -83,7 +84,7 @@ class AlongAxis(Normalization):
         return along_axis(self, permutation)
 
 
-@irdl_op_definition
+@op_definition
 class SoftmaxOp(AlongAxis, Expressed):
     """
     exp(x) divided by the sum of exp(x) along `axis` (ONNX Softmax), without overflow.
@@ -105,7 +106,7 @@ class SoftmaxOp(AlongAxis, Expressed):
         return UNIT
 
 
-@irdl_op_definition
+@op_definition
 class LogSoftmaxOp(AlongAxis, Expressed):
     """The logarithm of softmax along `axis` (ONNX LogSoftmax), without overflow."""
 
@@ -121,7 +122,7 @@ class LogSoftmaxOp(AlongAxis, Expressed):
         return NEGATIVE
 
 
-@irdl_op_definition
+@op_definition
 class HardmaxOp(AlongAxis):
     """1 at the first largest element along `axis`, 0 elsewhere (ONNX Hardmax)."""
 
@@ -131,7 +132,7 @@ class HardmaxOp(AlongAxis):
         return UNIT
 
 
-@irdl_op_definition
+@op_definition
 class BatchNormalizationOp(Normalization):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + offset for each channel (ONNX BatchNormalization, inference).
@@ -183,7 +184,7 @@ class OverImages(Normalization):
         return None if permutation[0] else along_axis(self, permutation)
 
 
-@irdl_op_definition
+@op_definition
 class InstanceNormalizationOp(OverImages):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + offset by image and channel (ONNX InstanceNormalization).
@@ -194,7 +195,7 @@ class InstanceNormalizationOp(OverImages):
     name = "glow_high.instance_normalization"
 
 
-@irdl_op_definition
+@op_definition
 class GroupNormalizationOp(OverImages):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + offset for `groups` of channels (ONNX GroupNormalization).
@@ -245,7 +246,7 @@ def require_broadcast(operands: tuple[SSAValue, ...], shape: Sizes) -> None:
         require(fits, f"shape {sizes_of(operand)} does not broadcast to {shape}")
 
 
-@irdl_op_definition
+@op_definition
 class LayerNormalizationOp(Normalization, Expressed):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + bias over all axes from `axis` on (ONNX LayerNormalization).
@@ -294,7 +295,7 @@ class LayerNormalizationOp(Normalization, Expressed):
         return over_trailing_axes(self, self.normalized_axes()[0], permutation)
 
 
-@irdl_op_definition
+@op_definition
 class RmsNormalizationOp(Normalization, Expressed):
     """
     x / sqrt(mean of squares + `epsilon`) · scale over all axes from `axis` on (ONNX RMSNormalization).
@@ -335,7 +336,7 @@ class RmsNormalizationOp(Normalization, Expressed):
         return over_trailing_axes(self, self.normalized_axes()[0], permutation)
 
 
-@irdl_op_definition
+@op_definition
 class LrnOp(Normalization):
     """
     x / (`bias` + `alpha` / `size` · sum of squares)^`beta` (ONNX LRN).

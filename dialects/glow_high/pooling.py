@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, i32, i64
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_float
@@ -37,6 +37,7 @@ from glow_mlir.dialects.windows import (
     join_image,
     split_sizes,
 )
+from glow_mlir.support.op_definition import op_definition
 
 WINDOW_LISTS = ("kernel_shape", "strides", "dilations")
 """Properties with one item a spatial axis."""
@@ -105,7 +106,7 @@ def meets_input(window: Window) -> bool:
     return not any(window.pads) or (short and set(window.dilations) == {1} and not window.ceil_mode)
 
 
-@irdl_op_definition
+@op_definition
 class MaxPoolOp(Pool):
     """
     The largest element of each window; padding never counts (ONNX MaxPool, first result).
@@ -128,7 +129,7 @@ class MaxPoolOp(Pool):
         return fill <= known.low and meets_input(window)
 
 
-@irdl_op_definition
+@op_definition
 class MaxPoolWithIndicesOp(Pool):
     """
     The largest element of each window and, as i64, where it is (ONNX MaxPool with both results).
@@ -163,7 +164,7 @@ class MaxPoolWithIndicesOp(Pool):
         return [*Pool.result_samples(self, operands)] * 2
 
 
-@irdl_op_definition
+@op_definition
 class AvgPoolOp(Pool):
     """
     The mean of each window (ONNX AveragePool); with `count_include_pad` padding counts as zeros.
@@ -186,7 +187,7 @@ class AvgPoolOp(Pool):
         return operands[0].join(ZERO).sign()
 
 
-@irdl_op_definition
+@op_definition
 class SumPoolOp(Pool):
     """
     The sum of each window of codes of 8 or 16 bits, that is of integers less a zero point, in i32, where it may wrap.
@@ -211,7 +212,7 @@ class SumPoolOp(Pool):
         return ANY
 
 
-@irdl_op_definition
+@op_definition
 class LpPoolOp(Pool):
     """The `p`-norm of each window (ONNX LpPool); padding counts as zeros."""
 

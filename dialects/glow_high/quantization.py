@@ -13,7 +13,7 @@ from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import IntegerType, TensorType, f32, f64, i32, i64
 from xdsl.ir import Attribute, TypeAttribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def
 
 from glow_mlir.dialects.element_types import byte_width, expressed_of, is_integer, storage_of
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
@@ -31,6 +31,7 @@ from glow_mlir.dialects.quant import (
 )
 from glow_mlir.dialects.scalar_builder import Number, Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, sizes_of, tensor
+from glow_mlir.support.op_definition import op_definition
 
 CODES_OF_A_BYTE = 256
 """How many codes of 8 bits there are."""
@@ -56,7 +57,7 @@ def _as_code(b: ScalarBuilder, whole: Scalar, to: Attribute) -> Scalar:
     return b.convert(whole, storage)
 
 
-@irdl_op_definition
+@op_definition
 class QuantizeOp(Elementwise):
     """
     The codes of numbers: round(`input` / scale) + zero point, ties to even, limited to the range of `to` (ONNX
@@ -111,7 +112,7 @@ def _zero_point_of(
     return given and b.convert(given, element)
 
 
-@irdl_op_definition
+@op_definition
 class DequantizeOp(Elementwise):
     """
     The numbers that codes stand for: (`input` - zero point) · scale (ONNX DequantizeLinear, Glow's Dequantize).
@@ -156,7 +157,7 @@ class DequantizeOp(Elementwise):
         return b.convert(number * scale, element)
 
 
-@irdl_op_definition
+@op_definition
 class StorageCastOp(Elementwise):
     """
     Codes under another type that is stored in the same integers, or these integers themselves (MLIR's quant.scast).
@@ -183,7 +184,7 @@ class StorageCastOp(Elementwise):
         return x
 
 
-@irdl_op_definition
+@op_definition
 class RescaleOp(Elementwise):
     """
     Codes or sums of products in another scale: round(`input` · `multiplier` + `offset`) + zero point, ties to even,
@@ -220,7 +221,7 @@ class RescaleOp(Elementwise):
         return _as_code(b, whole + float(zero_point) if zero_point else whole, self.to)
 
 
-@irdl_op_definition
+@op_definition
 class IntegerRescaleOp(Elementwise):
     """
     Codes or sums of products in another scale, by integers alone: (`input` + `offset`) · `multiplier` / 2^`shift` +
@@ -262,7 +263,7 @@ class IntegerRescaleOp(Elementwise):
         return b.convert(b.clamp(whole, low, high), storage)
 
 
-@irdl_op_definition
+@op_definition
 class LookupOp(HighOp):
     """
     Codes of a byte in `table` at those of `input`: a function of one code (Glow's IntLookupTable).

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS
 from glow_mlir.dialects.glow_high.gated import Function, Gated
@@ -21,6 +21,7 @@ from glow_mlir.dialects.operand_types import FLOATS, LENGTHS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, require, shape_of, size_along, size_of, sizes_of, tensor
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
 
 
@@ -84,7 +85,7 @@ def _misfit(what: str, shape: Sizes) -> str:
     return f"{what} must have shape {shape}"
 
 
-@irdl_op_definition
+@op_definition
 class LstmRecurrenceOp(Recurrence):
     """
     The steps of a long short-term memory (part of ONNX LSTM).
@@ -139,7 +140,7 @@ class LstmRecurrenceOp(Recurrence):
         return leaves * output(b, new), new
 
 
-@irdl_op_definition
+@op_definition
 class GruRecurrenceOp(Recurrence):
     """
     The steps of a gated recurrent unit (part of ONNX GRU).
@@ -179,7 +180,7 @@ class GruRecurrenceOp(Recurrence):
         return (1.0 - update) * candidate + update * h
 
 
-@irdl_op_definition
+@op_definition
 class RnnRecurrenceOp(Recurrence):
     """
     The steps of a simple recurrent network (part of ONNX RNN).

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import SEGMENTS
@@ -22,6 +22,7 @@ from glow_mlir.dialects.glow_high.recurrence import (
 from glow_mlir.dialects.operand_types import FLOATS, LENGTHS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, floats, text, text_prop
 from glow_mlir.dialects.shapes import element_of, require, shape_of, sizes_of, tensor
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
 
 DIRECTIONS: dict[str, tuple[bool, ...]] = {
@@ -111,7 +112,7 @@ def require_shape(value: SSAValue | None, shape: Sizes, what: str) -> None:
         require(sizes_of(value) == shape, f"{what} must have shape {shape}, not {sizes_of(value)}")
 
 
-@irdl_op_definition
+@op_definition
 class LstmOp(Recurrent):
     """
     A layer of long short-term memory (ONNX LSTM): gates input, output, forget, cell.
@@ -155,7 +156,7 @@ class LstmOp(Recurrent):
         return {**Recurrent.direction_properties(self, index), "input_forget": self.input_forget}
 
 
-@irdl_op_definition
+@op_definition
 class GruOp(Recurrent):
     """
     A layer of gated recurrent units (ONNX GRU): gates update, reset, candidate.
@@ -183,7 +184,7 @@ class GruOp(Recurrent):
         return layer_types(self, operands, self.bias, self.sequence_lens, {"initial_h": self.initial_h})
 
 
-@irdl_op_definition
+@op_definition
 class RnnOp(Recurrent):
     """A layer of a simple recurrent network (ONNX RNN): the state is its only gate."""
 

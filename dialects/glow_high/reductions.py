@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -29,6 +29,7 @@ from glow_mlir.dialects.shapes import (
     tensor,
 )
 from glow_mlir.dialects.sizes import largest, smallest
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
 
 
@@ -82,7 +83,7 @@ class Reduction(HighOp):
         return [without_axes(operands[0], self.reduced_axes(), flag(self.keepdims))]
 
 
-@irdl_op_definition
+@op_definition
 class ReduceSumOp(Reduction):
     """
     The sum (ONNX ReduceSum); wraps for integers, and is 0 over nothing.
@@ -98,7 +99,7 @@ class ReduceSumOp(Reduction):
         return joined(operands).sign() if is_float(element_of(self.result)) else ANY
 
 
-@irdl_op_definition
+@op_definition
 class ReduceMeanOp(Reduction):
     """The mean (ONNX ReduceMean, GlobalAveragePool); for integers, their wrapped sum over the count, truncated."""
 
@@ -109,14 +110,14 @@ class ReduceMeanOp(Reduction):
         return joined(operands).sign() if is_float(element_of(self.result)) else ANY
 
 
-@irdl_op_definition
+@op_definition
 class ReduceProdOp(Reduction):
     """The product (ONNX ReduceProd); wraps for integers, and is 1 over nothing."""
 
     name = "glow_high.reduce_prod"
 
 
-@irdl_op_definition
+@op_definition
 class ReduceMaxOp(Reduction):
     """The largest element (ONNX ReduceMax, GlobalMaxPool); NaN if any is, the type's smallest value over nothing."""
 
@@ -131,7 +132,7 @@ class ReduceMaxOp(Reduction):
         return operands[0] if size_of(self.input) else ANY
 
 
-@irdl_op_definition
+@op_definition
 class ReduceMinOp(Reduction):
     """The smallest element (ONNX ReduceMin); NaN if any is, the type's largest value over nothing."""
 
@@ -146,7 +147,7 @@ class ReduceMinOp(Reduction):
         return operands[0] if size_of(self.input) else ANY
 
 
-@irdl_op_definition
+@op_definition
 class ReduceL1Op(Reduction):
     """The sum of absolute values (ONNX ReduceL1)."""
 
@@ -156,7 +157,7 @@ class ReduceL1Op(Reduction):
         return POSITIVE if is_float(element_of(self.results[0])) else ANY
 
 
-@irdl_op_definition
+@op_definition
 class ReduceL2Op(Reduction):
     """The root of the sum of squares (ONNX ReduceL2); computed in f64 and truncated for integers."""
 
@@ -166,7 +167,7 @@ class ReduceL2Op(Reduction):
         return POSITIVE if is_float(element_of(self.results[0])) else ANY
 
 
-@irdl_op_definition
+@op_definition
 class ReduceSumSquareOp(Reduction):
     """The sum of squares (ONNX ReduceSumSquare)."""
 
@@ -176,14 +177,14 @@ class ReduceSumSquareOp(Reduction):
         return POSITIVE if is_float(element_of(self.results[0])) else ANY
 
 
-@irdl_op_definition
+@op_definition
 class ReduceLogSumOp(Reduction):
     """The logarithm of the sum (ONNX ReduceLogSum); computed in f64 and truncated for integers."""
 
     name = "glow_high.reduce_log_sum"
 
 
-@irdl_op_definition
+@op_definition
 class ReduceLogSumExpOp(Reduction):
     """The logarithm of the sum of exponentials (ONNX ReduceLogSumExp), without overflow; in f64 for integers."""
 
@@ -215,7 +216,7 @@ class _Position(HighOp):
         return Untransposed(changed(self, axis=permutation[axis]), kept)
 
 
-@irdl_op_definition
+@op_definition
 class ArgMaxOp(_Position):
     """
     The position of the largest element along `axis` (ONNX ArgMax), the first of several or the last; NaN is largest.
@@ -228,7 +229,7 @@ class ArgMaxOp(_Position):
     name = "glow_high.arg_max"
 
 
-@irdl_op_definition
+@op_definition
 class ArgMinOp(_Position):
     """The position of the smallest element along `axis` (ONNX ArgMin), the first of several or the last; NaN wins."""
 
@@ -256,7 +257,7 @@ class _Running(HighOp):
         return along_axis(self, permutation)
 
 
-@irdl_op_definition
+@op_definition
 class CumSumOp(_Running):
     """
     The sum of all elements up to each one along `axis` (ONNX CumSum); wraps for integers.
@@ -269,14 +270,14 @@ class CumSumOp(_Running):
     name = "glow_high.cum_sum"
 
 
-@irdl_op_definition
+@op_definition
 class CumProdOp(_Running):
     """The product of all elements up to each one along `axis` (ONNX CumProd); wraps for integers."""
 
     name = "glow_high.cum_prod"
 
 
-@irdl_op_definition
+@op_definition
 class TopKOp(HighOp):
     """
     The `k` largest (or smallest) elements along `axis` and their positions (ONNX TopK).

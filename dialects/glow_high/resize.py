@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_bool
@@ -27,6 +27,7 @@ from glow_mlir.dialects.properties import (
 )
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of, tensor
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest, smallest, static
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size
 
 MODES = ("nearest", "linear", "cubic")
@@ -55,7 +56,7 @@ def _ratio(before: Size, after: Size) -> float:
     return last / first
 
 
-@irdl_op_definition
+@op_definition
 class ResizeOp(DataMovement):
     """
     The input resampled to `shape` (ONNX Resize and Upsample), one axis after the other.

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
@@ -28,6 +28,7 @@ from glow_mlir.dialects.properties import (
 from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import RunTimeSizeError, smallest, static
 from glow_mlir.dialects.windows import Window
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
 
 MODES = ("linear", "nearest", "cubic")
@@ -45,7 +46,7 @@ def require_elements(image: Sizes) -> None:
             raise RunTimeSizeError(size)
 
 
-@irdl_op_definition
+@op_definition
 class GridSampleOp(HighOp):
     """
     The image `input` [N, spatial…, C] at the places of `grid` [N, places…, R], as [N, places…, C] (ONNX GridSample).
@@ -92,7 +93,7 @@ POOLINGS = ("avg", "max")
 """What becomes of the samples in a cell of a region: their mean, or the largest of their weighted elements."""
 
 
-@irdl_op_definition
+@op_definition
 class RoiAlignOp(HighOp):
     """
     Regions of the image `input` [N, H, W, C], each as a grid of cells: [R, rows, columns, C] (ONNX RoiAlign).
@@ -169,7 +170,7 @@ class Deformable(HighOp):
         return math.prod(window.kernel)
 
 
-@irdl_op_definition
+@op_definition
 class DeformConvOp(Deformable):
     """
     A convolution each of whose elements is sampled at an offset from its place (ONNX DeformConv).
@@ -205,7 +206,7 @@ class DeformConvOp(Deformable):
         return (tensor((image[0], *outputs, filter_[0]), element_of(self.input)),)
 
 
-@irdl_op_definition
+@op_definition
 class DeformColumnsOp(Deformable):
     """
     The elements that the windows of a `deform_conv` sample, as the rows of a matrix: [N, outputs…, kernel, C].

@@ -12,19 +12,20 @@ import math
 
 from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.operand_types import F32, INDICES, SCALARS, TENSOR
 from glow_mlir.dialects.properties import flag_prop, int_prop, integer
 from glow_mlir.dialects.shapes import element_of, has_one_element, largest_shape, rank_of, require, sizes_of, tensor
 from glow_mlir.dialects.sizes import largest
+from glow_mlir.support.op_definition import op_definition
 
 COUNT = tensor((), i64)
 """How many there are."""
 
 
-@irdl_op_definition
+@op_definition
 class NonZeroOp(HighOp):
     """
     Where elements are not zero, in row-major order: a column of [rank, size] for each (ONNX NonZero).
@@ -44,7 +45,7 @@ class NonZeroOp(HighOp):
         return (tensor((rank_of(self.input), math.prod(largest_shape(self.input))), i64), COUNT)
 
 
-@irdl_op_definition
+@op_definition
 class UniqueOp(HighOp):
     """
     The different rows of `input` [N, M] (ONNX Unique), in order if `sorted`, else in that of their first places.
@@ -70,7 +71,7 @@ class UniqueOp(HighOp):
         return (tensor((largest(rows), width), element_of(self.input)), most, tensor((rows,), i64), most, COUNT)
 
 
-@irdl_op_definition
+@op_definition
 class NonMaxSuppressionOp(HighOp):
     """
     The best of boxes that overlap, for each class (ONNX NonMaxSuppression): rows of batch, class and box.

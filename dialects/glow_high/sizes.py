@@ -6,7 +6,7 @@ from typing import Self
 
 from xdsl.dialects.builtin import LocationAttr, TensorType, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -18,10 +18,11 @@ from glow_mlir.dialects.properties import sizes, sizes_prop
 from glow_mlir.dialects.shapes import tensor
 from glow_mlir.dialects.sizes import SizesAttr
 from glow_mlir.dialects.symbol_binding import BindingEffect, SymbolBinding
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Symbol, SymbolicSize
 
 
-@irdl_op_definition
+@op_definition
 class ShapeOp(HighOp):
     """
     The `sizes` as a vector of i64 (ONNX Shape), which are known at run time only.
@@ -40,7 +41,7 @@ class ShapeOp(HighOp):
         return (tensor((len(sizes(self.sizes)),), i64),)
 
 
-@irdl_op_definition
+@op_definition
 class BindSymbolOp(SymbolBinding):
     """
     From here on, a symbol in sizes is the only element of `count`, cut to the symbol's range.

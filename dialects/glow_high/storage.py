@@ -23,7 +23,6 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     base,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -63,6 +62,7 @@ from glow_mlir.dialects.shapes import require, sizes_of, tensor, verify_storable
 from glow_mlir.dialects.symbol_binding import verify_bound
 from glow_mlir.dialects.target import Target, TargetAttr
 from glow_mlir.errors import ModelError
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, symbols_of
 
 
@@ -121,7 +121,7 @@ class ContentOp(StorageOp):
             require(self.value.type == self.type, f"value has type {self.value.type}, the storage {self.type}")
 
 
-@irdl_op_definition
+@op_definition
 class ConstantOp(ContentOp):
     """
     A tensor whose content the compiler knows (Glow's Constant).
@@ -162,7 +162,7 @@ _ROLES = {"input": "input", "output": "output", "state": "state", "packed_by": "
 """Property of a placeholder → what it is by that."""
 
 
-@irdl_op_definition
+@op_definition
 class PlaceholderOp(ContentOp):
     """
     A tensor bound at run time (Glow's Placeholder): an input, an output, or state that lives from call to call.
@@ -383,7 +383,7 @@ class FunctionOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class FuncOp(FunctionOp):
     """
     A function of `glow_high`: a graph of operators on tensors. The order of ops is their schedule.
@@ -444,7 +444,7 @@ class _StorageEffect(MemoryEffect):
         return {EffectInstance(MemoryEffectKind.READ, op.symbol)} if op.mutable is not None else set()
 
 
-@irdl_op_definition
+@op_definition
 class GetOp(IRDLOperation):
     """
     The present content of a constant or placeholder. `mutable` marks state that `save` may change.
@@ -495,7 +495,7 @@ class GetOp(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class SaveOp(IRDLOperation):
     """
     Overwrite a placeholder with a tensor (Glow's Save).
@@ -538,7 +538,7 @@ class SaveOp(IRDLOperation):
         return cls.create(operands=[value], properties={"symbol": SymbolRefAttr(name)}, attributes=attributes)
 
 
-@irdl_op_definition
+@op_definition
 class ReturnOp(IRDLOperation):
     """
     The results of a function that is written with arguments. Reading text makes storage of them: no pass meets it.
@@ -563,7 +563,7 @@ class ReturnOp(IRDLOperation):
         return cls.create(operands=[value for value in parse_operands(parser) if value is not None])
 
 
-@irdl_op_definition
+@op_definition
 class SplatOp(HighOp):
     """
     A tensor whose elements are all `value` (Glow's Splat).

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
-from xdsl.irdl import AnyAttr, IRDLOperation, irdl_op_definition, traits_def, var_operand_def
+from xdsl.irdl import AnyAttr, IRDLOperation, traits_def, var_operand_def
 from xdsl.traits import IsTerminator, Pure
 
 from glow_mlir.dialects.element_types import is_storable, signless
@@ -19,10 +19,11 @@ from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.scalar_builder import is_scalar_op
 from glow_mlir.dialects.shapes import element_of, require, sizes_of
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
 
 
-@irdl_op_definition
+@op_definition
 class YieldOp(IRDLOperation):
     """The result elements of a body."""
 

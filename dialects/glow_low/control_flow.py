@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import LocationAttr, i1
 from xdsl.ir import Block, Region, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, region_def, traits_def
+from xdsl.irdl import operand_def, region_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator, RecursiveMemoryEffect
@@ -17,6 +17,7 @@ from glow_mlir.dialects.glow_high.base import parse_defined_value, to_segments
 from glow_mlir.dialects.glow_low.base import BUFFER, QualifiedOp, Qualifier
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, FuncOp, WeightOp
 from glow_mlir.dialects.shapes import require
+from glow_mlir.support.op_definition import op_definition
 
 
 class RegionOp(QualifiedOp, ControlFlowOp):
@@ -63,7 +64,7 @@ def parse_optional_read(parser: Parser) -> SSAValue | None:
     return parse_defined_value(parser)
 
 
-@irdl_op_definition
+@op_definition
 class IfOp(RegionOp):
     """
     Execute the one region or the other, as the only element of `condition` says.

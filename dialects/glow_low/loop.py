@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     base,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -44,10 +43,11 @@ from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.properties import ints, ints_prop
 from glow_mlir.dialects.shapes import require
 from glow_mlir.dialects.sizes import SizesAttr, largest, smallest
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size
 
 
-@irdl_op_definition
+@op_definition
 class LoopOp(RegionOp, CountedOp):
     """
     Execute instructions several times, one trip after the other; `%i` counts the trips from 0.
@@ -160,7 +160,7 @@ def _described(trips: Attribute | SSAValue | None, condition: SSAValue | None) -
     return {"operands": [value for group in groups for value in group], "properties": properties}
 
 
-@irdl_op_definition
+@op_definition
 class WindowOp(AddressOp):
     """
     A view that moves: with each trip of the loop of an index it begins `steps` elements further, one step an index.

@@ -29,7 +29,6 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
 from xdsl.irdl import (
     IRDLOperation,
     base,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -64,6 +63,7 @@ from glow_mlir.dialects.shapes import (
 )
 from glow_mlir.dialects.sizes import SizesAttr, largest, shape_at, smallest
 from glow_mlir.support.identity import kept_by_identity
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, Sizes
 
 Buffer = MemRefType[Attribute]
@@ -230,7 +230,7 @@ def buffer_at(type_: Buffer, values: Mapping[str, int]) -> Buffer:
     return buffer_type(shape_at(sizes_of(type_), values), type_.element_type, strides_of(type_), offset_of(type_))
 
 
-@irdl_op_definition
+@op_definition
 class FuncOp(FunctionOp):
     """
     A function of `glow_low`: declarations of weights, then instructions.
@@ -291,7 +291,7 @@ class _Declaration(IRDLOperation):
         )
 
 
-@irdl_op_definition
+@op_definition
 class WeightOp(_Declaration):
     """
     Declare module-level storage as a buffer (the paper's `declare`, Glow's WeightVar).
@@ -334,7 +334,7 @@ class _AllocEffect(MemoryEffect):
         return {EffectInstance(MemoryEffectKind.ALLOC, op.results[0])}
 
 
-@irdl_op_definition
+@op_definition
 class AllocOp(_Declaration):
     """
     A buffer whose life begins here (Glow's AllocActivation); its content is undefined.
@@ -360,7 +360,7 @@ class AllocOp(_Declaration):
 
 
 @with_operand_accessors
-@irdl_op_definition
+@op_definition
 class DeallocOp(Instruction):
     """The life of an allocation ends here (Glow's DeallocActivation)."""
 
@@ -460,7 +460,7 @@ def _is_forwards(type_: Attribute) -> bool:
     return all(isinstance(item, IntAttr) and item.data >= 0 for item in (layout.offset, *layout.strides))
 
 
-@irdl_op_definition
+@op_definition
 class ViewOp(AddressOp, HasCanonicalizationPatternsInterface):
     """
     Another shape, strides and offset for memory that is already there (Glow's TensorView).
@@ -507,7 +507,7 @@ def _is_address(kind: type[Operation | Block]) -> bool:
 
 
 @with_operand_accessors
-@irdl_op_definition
+@op_definition
 class CopyOp(Instruction, HasCanonicalizationPatternsInterface):
     """Copy the elements of one buffer to another of the same shape (Glow's Copy)."""
 
@@ -532,7 +532,7 @@ class CopyOp(Instruction, HasCanonicalizationPatternsInterface):
 
 
 @with_operand_accessors
-@irdl_op_definition
+@op_definition
 class FillOp(Instruction):
     """
     Set every element of all targets to `value` (Glow's Splat): the border of a pad, one buffer a side.

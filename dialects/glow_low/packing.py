@@ -7,14 +7,15 @@ from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
+from xdsl.irdl import operand_def, opt_prop_def, prop_def
 
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
 from glow_mlir.dialects.properties import integer, ints, text
 from glow_mlir.dialects.shapes import Shape, require, shape_of
+from glow_mlir.support.op_definition import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class PackOp(Instruction):
     """
     Write an operand in the layout in which a kernel reads it: what `packing` of the instruction with that kernel says.

@@ -7,14 +7,15 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, traits_def
+from xdsl.irdl import operand_def, prop_def, traits_def
 
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
 from glow_mlir.dialects.sizes import SizesAttr
 from glow_mlir.dialects.symbol_binding import BindingEffect, SymbolBinding
+from glow_mlir.support.op_definition import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class BindSymbolOp(Instruction, SymbolBinding):
     """
     From here on, a symbol in sizes is the only element of `count`, cut to the symbol's range.

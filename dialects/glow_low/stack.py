@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, LocationAttr, StringAttr
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
-from xdsl.irdl import base, irdl_op_definition, opt_prop_def, prop_def, region_def, var_operand_def
+from xdsl.irdl import base, opt_prop_def, prop_def, region_def, var_operand_def
 from xdsl.parser import Parser
 
 from glow_mlir.dialects.affine_maps import affine_maps, maps_attribute, strides_over, verify_maps
@@ -20,6 +20,7 @@ from glow_mlir.dialects.glow_low.body import elements, verify_body, verify_targe
 from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of
 from glow_mlir.dialects.sizes import static
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, Sizes
 
 PARALLEL = "parallel"
@@ -32,7 +33,7 @@ def _parallel(rank: int) -> ArrayAttr[StringAttr]:
 
 
 @with_operand_accessors
-@irdl_op_definition
+@op_definition
 class StackOp(Instruction):
     """
     One pass over an index space: load an element of each @in operand, apply the body, store to each @out operand.

@@ -11,7 +11,6 @@ from xdsl.irdl import (
     IRDLOperation,
     VarConstraint,
     base,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -29,6 +28,7 @@ from glow_mlir.dialects.llvm_ops.ordering import (
     present,
     print_syncscope,
 )
+from glow_mlir.support.op_definition import op_definition
 
 ATOMIC_BINARY = (
     "xchg",
@@ -64,7 +64,7 @@ def _take_alignment(parser: Parser, attributes: dict[str, Attribute]) -> Integer
     return cast("IntegerAttr[IntegerType] | None", alignment)
 
 
-@irdl_op_definition
+@op_definition
 class AtomicRMWOp(IRDLOperation):
     """
     Replace a value in memory and return the old one: `llvm.atomicrmw add %p, %v seq_cst : !llvm.ptr, i64`.
@@ -144,7 +144,7 @@ class AtomicRMWOp(IRDLOperation):
         printer.print_list([self.ptr.type, self.val.type], printer.print_attribute)
 
 
-@irdl_op_definition
+@op_definition
 class AtomicCmpXchgOp(IRDLOperation):
     """
     Store `val` where `cmp` is found; returns the old value and whether it was equal.
@@ -236,7 +236,7 @@ class AtomicCmpXchgOp(IRDLOperation):
         printer.print_list([self.ptr.type, self.val.type], printer.print_attribute)
 
 
-@irdl_op_definition
+@op_definition
 class FenceOp(IRDLOperation):
     """Order the memory accesses around it: `llvm.fence syncscope("agent") acq_rel`."""
 

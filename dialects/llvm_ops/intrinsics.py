@@ -6,7 +6,7 @@ from abc import ABC
 
 from xdsl.dialects.builtin import I1, IntegerAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import IRDLOperation, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from glow_mlir.dialects.llvm_ops.common import (
@@ -19,149 +19,150 @@ from glow_mlir.dialects.llvm_ops.common import (
     UnaryIntegerIntrinsic,
     Value,
 )
+from glow_mlir.support.op_definition import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class RoundEvenOp(UnaryFloatIntrinsic):
     """Round to the nearest integral value, ties to even: `llvm.intr.roundeven(%x) : (f32) -> f32`."""
 
     name = "llvm.intr.roundeven"
 
 
-@irdl_op_definition
+@op_definition
 class RoundOp(UnaryFloatIntrinsic):
     """Round to the nearest integral value, ties away from zero."""
 
     name = "llvm.intr.round"
 
 
-@irdl_op_definition
+@op_definition
 class RintOp(UnaryFloatIntrinsic):
     """Round to an integral value in the current rounding mode."""
 
     name = "llvm.intr.rint"
 
 
-@irdl_op_definition
+@op_definition
 class NearbyintOp(UnaryFloatIntrinsic):
     """Round as `rint` does, without raising the inexact flag."""
 
     name = "llvm.intr.nearbyint"
 
 
-@irdl_op_definition
+@op_definition
 class FTruncOp(UnaryFloatIntrinsic):
     """Round towards zero."""
 
     name = "llvm.intr.trunc"
 
 
-@irdl_op_definition
+@op_definition
 class MaximumOp(BinaryFloatIntrinsic):
     """IEEE 754-2019 maximum: a NaN operand gives NaN, and -0 < +0."""
 
     name = "llvm.intr.maximum"
 
 
-@irdl_op_definition
+@op_definition
 class MinimumOp(BinaryFloatIntrinsic):
     """IEEE 754-2019 minimum: a NaN operand gives NaN, and -0 < +0."""
 
     name = "llvm.intr.minimum"
 
 
-@irdl_op_definition
+@op_definition
 class FMulAddOp(TernaryFloatIntrinsic):
     """`a * b + c`, fused only where the target has a fast fused instruction."""
 
     name = "llvm.intr.fmuladd"
 
 
-@irdl_op_definition
+@op_definition
 class SMaxOp(BinaryIntegerIntrinsic):
     """The larger of two signed integers."""
 
     name = "llvm.intr.smax"
 
 
-@irdl_op_definition
+@op_definition
 class SMinOp(BinaryIntegerIntrinsic):
     """The smaller of two signed integers."""
 
     name = "llvm.intr.smin"
 
 
-@irdl_op_definition
+@op_definition
 class UMaxOp(BinaryIntegerIntrinsic):
     """The larger of two unsigned integers."""
 
     name = "llvm.intr.umax"
 
 
-@irdl_op_definition
+@op_definition
 class UMinOp(BinaryIntegerIntrinsic):
     """The smaller of two unsigned integers."""
 
     name = "llvm.intr.umin"
 
 
-@irdl_op_definition
+@op_definition
 class SAddSatOp(BinaryIntegerIntrinsic):
     """Signed addition that clamps at the ends of the range."""
 
     name = "llvm.intr.sadd.sat"
 
 
-@irdl_op_definition
+@op_definition
 class UAddSatOp(BinaryIntegerIntrinsic):
     """Unsigned addition that clamps at the top of the range."""
 
     name = "llvm.intr.uadd.sat"
 
 
-@irdl_op_definition
+@op_definition
 class SSubSatOp(BinaryIntegerIntrinsic):
     """Signed subtraction that clamps at the ends of the range."""
 
     name = "llvm.intr.ssub.sat"
 
 
-@irdl_op_definition
+@op_definition
 class USubSatOp(BinaryIntegerIntrinsic):
     """Unsigned subtraction that clamps at zero."""
 
     name = "llvm.intr.usub.sat"
 
 
-@irdl_op_definition
+@op_definition
 class CtPopOp(UnaryIntegerIntrinsic):
     """How many bits are set."""
 
     name = "llvm.intr.ctpop"
 
 
-@irdl_op_definition
+@op_definition
 class BitReverseOp(UnaryIntegerIntrinsic):
     """The bits in reverse order."""
 
     name = "llvm.intr.bitreverse"
 
 
-@irdl_op_definition
+@op_definition
 class ByteSwapOp(UnaryIntegerIntrinsic):
     """The bytes in reverse order."""
 
     name = "llvm.intr.bswap"
 
 
-@irdl_op_definition
+@op_definition
 class FshlOp(TernaryIntegerIntrinsic):
     """Funnel shift left of the pair `a:b` by `c` bits; a rotation when `a` is `b`."""
 
     name = "llvm.intr.fshl"
 
 
-@irdl_op_definition
+@op_definition
 class FshrOp(TernaryIntegerIntrinsic):
     """Funnel shift right of the pair `a:b` by `c` bits; a rotation when `a` is `b`."""
 
@@ -185,7 +186,7 @@ class _FlaggedIntegerIntrinsic(IRDLOperation, ABC):
         )
 
 
-@irdl_op_definition
+@op_definition
 class AbsOp(_FlaggedIntegerIntrinsic):
     """
     Absolute value of a signed integer: `"llvm.intr.abs"(%x) <{is_int_min_poison = false}> : (i32) -> i32`.
@@ -198,7 +199,7 @@ class AbsOp(_FlaggedIntegerIntrinsic):
         super().__init__(arg, "is_int_min_poison", is_int_min_poison)
 
 
-@irdl_op_definition
+@op_definition
 class CountLeadingZerosOp(_FlaggedIntegerIntrinsic):
     """How many leading bits are zero; of zero itself the width, or poison if so flagged."""
 
@@ -209,7 +210,7 @@ class CountLeadingZerosOp(_FlaggedIntegerIntrinsic):
         super().__init__(arg, "is_zero_poison", is_zero_poison)
 
 
-@irdl_op_definition
+@op_definition
 class CountTrailingZerosOp(_FlaggedIntegerIntrinsic):
     """How many trailing bits are zero; of zero itself the width, or poison if so flagged."""
 

@@ -25,7 +25,6 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -55,6 +54,7 @@ from glow_mlir.dialects.llvm_ops.ordering import (
     print_atomic,
     verify_atomic,
 )
+from glow_mlir.support.op_definition import op_definition
 
 GEP_FLAGS = {"inbounds": 3, "nusw": 2, "nuw": 4}
 """Upstream's `GEPNoWrapFlags`: bit 0 is the raw in-bounds bit, which implies `nusw`."""
@@ -76,7 +76,7 @@ def _parse_gep_flags(parser: Parser) -> int:
     return flags
 
 
-@irdl_op_definition
+@op_definition
 class GEPOp(IRDLOperation):
     """
     Address arithmetic: `llvm.getelementptr inbounds %p[%i, 2] : (!llvm.ptr, i64) -> !llvm.ptr, f32`.
@@ -177,7 +177,7 @@ def _pop_access(parser: Parser, attributes: dict[str, Attribute]) -> tuple[Integ
     return cast("IntegerAttr[IntegerType] | None", alignment), attributes.pop("nontemporal", None) is not None
 
 
-@irdl_op_definition
+@op_definition
 class LoadOp(xdsl_llvm.LoadOp):
     """
     Read memory: `llvm.load volatile %p atomic acquire invariant {alignment = 4 : i64} : !llvm.ptr -> f32`.
@@ -267,7 +267,7 @@ class LoadOp(xdsl_llvm.LoadOp):
         verify_atomic(self, self.ordering, self.syncscope)
 
 
-@irdl_op_definition
+@op_definition
 class StoreOp(xdsl_llvm.StoreOp):
     """
     Write memory: `llvm.store volatile %v, %p atomic release {alignment = 4 : i64} : f32, !llvm.ptr`.
@@ -353,7 +353,7 @@ class StoreOp(xdsl_llvm.StoreOp):
         verify_atomic(self, self.ordering, self.syncscope)
 
 
-@irdl_op_definition
+@op_definition
 class MaskedLoadOp(IRDLOperation):
     """
     Read the lanes whose mask is set, and take the others from `pass_thru` (poison without one).
@@ -388,7 +388,7 @@ class MaskedLoadOp(IRDLOperation):
             raise VerifyException(f"'{self.name}' passes {self.pass_thru.type} through to {self.res.type}")
 
 
-@irdl_op_definition
+@op_definition
 class MaskedStoreOp(IRDLOperation):
     """Write the lanes whose mask is set, of any element type (xDSL's takes floats only)."""
 
@@ -410,7 +410,7 @@ class MaskedStoreOp(IRDLOperation):
         verify_same_lanes(self, self.mask.type, self.value.type)
 
 
-@irdl_op_definition
+@op_definition
 class MaskedGatherOp(IRDLOperation):
     """Read one element through each pointer whose mask is set."""
 
@@ -437,7 +437,7 @@ class MaskedGatherOp(IRDLOperation):
         verify_same_lanes(self, self.ptrs.type, self.mask.type, self.res.type)
 
 
-@irdl_op_definition
+@op_definition
 class MaskedScatterOp(IRDLOperation):
     """Write one element through each pointer whose mask is set."""
 
@@ -459,7 +459,7 @@ class MaskedScatterOp(IRDLOperation):
         verify_same_lanes(self, self.ptrs.type, self.mask.type, self.value.type)
 
 
-@irdl_op_definition
+@op_definition
 class PrefetchOp(IRDLOperation):
     """
     Hint that an address is used soon: `"llvm.intr.prefetch"(%p) <{rw = 0, hint = 3, cache = 1}> : (!llvm.ptr)
@@ -492,7 +492,7 @@ class _BlockTransfer(IRDLOperation, ABC):
         super().__init__(operands=operands, properties=properties)
 
 
-@irdl_op_definition
+@op_definition
 class MemcpyOp(_BlockTransfer):
     """Copy `len` bytes; LLVM may call `memcpy` for it, so compiled code prefers the inline form."""
 
@@ -502,7 +502,7 @@ class MemcpyOp(_BlockTransfer):
     len = operand_def(INTEGER)
 
 
-@irdl_op_definition
+@op_definition
 class MemcpyInlineOp(_BlockTransfer):
     """Copy a constant number of bytes, never by a call."""
 
@@ -512,7 +512,7 @@ class MemcpyInlineOp(_BlockTransfer):
     len = prop_def(IntegerAttr[IntegerType])
 
 
-@irdl_op_definition
+@op_definition
 class MemsetOp(_BlockTransfer):
     """Fill `len` bytes with one value; LLVM may call `memset` for it."""
 
@@ -522,7 +522,7 @@ class MemsetOp(_BlockTransfer):
     len = operand_def(INTEGER)
 
 
-@irdl_op_definition
+@op_definition
 class MemsetInlineOp(_BlockTransfer):
     """Fill a constant number of bytes with one value, never by a call."""
 

@@ -20,7 +20,6 @@ from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
     VarConstraint,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -43,6 +42,7 @@ from glow_mlir.dialects.llvm_ops.common import (
     verify_same_lanes,
     with_lanes,
 )
+from glow_mlir.support.op_definition import op_definition
 
 
 def _parse_comparison(
@@ -79,7 +79,7 @@ def verify_result_of_comparison(op: Operation, compared: Attribute, result: Attr
     verify_same_lanes(op, compared, result)
 
 
-@irdl_op_definition
+@op_definition
 class ICmpOp(IRDLOperation):
     """Compare integers or pointers: `llvm.icmp "slt" %a, %b : vector<8xi32>`."""
 
@@ -116,7 +116,7 @@ class ICmpOp(IRDLOperation):
         verify_result_of_comparison(self, self.lhs.type, self.res.type)
 
 
-@irdl_op_definition
+@op_definition
 class FCmpOp(IRDLOperation):
     """Compare floats: `llvm.fcmp "olt" %a, %b {fastmathFlags = #llvm.fastmath<nnan>} : vector<8xf32>`."""
 
@@ -169,7 +169,7 @@ class FCmpOp(IRDLOperation):
         verify_result_of_comparison(self, self.lhs.type, self.res.type)
 
 
-@irdl_op_definition
+@op_definition
 class SelectOp(IRDLOperation):
     """Choose between two values, or lane by lane: `llvm.select %m, %a, %b : vector<8xi1>, vector<8xf32>`."""
 
@@ -205,7 +205,7 @@ class SelectOp(IRDLOperation):
             verify_same_lanes(self, self.cond.type, self.res.type)
 
 
-@irdl_op_definition
+@op_definition
 class FreezeOp(IRDLOperation):
     """Turn poison into some fixed value: `llvm.freeze %x : i32`."""
 
@@ -223,7 +223,7 @@ class FreezeOp(IRDLOperation):
         super().__init__(operands=[val], result_types=[SSAValue.get(val).type])
 
 
-@irdl_op_definition
+@op_definition
 class PoisonOp(IRDLOperation):
     """A value that must not be observed: `llvm.mlir.poison : vector<8xf32>`."""
 
@@ -245,21 +245,21 @@ class _VerifiedCast(GenericCastOp, ABC):
         verify_same_lanes(self, self.arg.type, self.result.type)
 
 
-@irdl_op_definition
+@op_definition
 class FPToSIOp(_VerifiedCast):
     """Float to signed integer, towards zero; poison outside the range: `llvm.fptosi %x : f32 to i32`."""
 
     name = "llvm.fptosi"
 
 
-@irdl_op_definition
+@op_definition
 class FPToUIOp(_VerifiedCast):
     """Float to unsigned integer, towards zero; poison outside the range."""
 
     name = "llvm.fptoui"
 
 
-@irdl_op_definition
+@op_definition
 class UIToFPOp(IRDLOperation):
     """Unsigned integer to float: `llvm.uitofp nneg %x : i32 to f32`; `nneg` promises a clear top bit."""
 
@@ -283,7 +283,7 @@ class UIToFPOp(IRDLOperation):
         verify_same_lanes(self, self.arg.type, self.res.type)
 
 
-@irdl_op_definition
+@op_definition
 class AddrSpaceCastOp(GenericCastOp):
     """A pointer seen in another address space: `llvm.addrspacecast %p : !llvm.ptr<1> to !llvm.ptr`."""
 

@@ -15,7 +15,6 @@ from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
     VarConstraint,
-    irdl_op_definition,
     operand_def,
     prop_def,
     result_def,
@@ -24,6 +23,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from glow_mlir.dialects.llvm_ops.common import FLOAT, INTEGER, INTRINSIC_FORMAT, Value, fast_math
+from glow_mlir.support.op_definition import op_definition
 
 
 def _element_type(vector: Value) -> Attribute:
@@ -31,7 +31,7 @@ def _element_type(vector: Value) -> Attribute:
     return cast("VectorType[Attribute]", SSAValue.get(vector).type).element_type
 
 
-@irdl_op_definition
+@op_definition
 class ExtractElementOp(IRDLOperation):
     """One lane of a vector: `llvm.extractelement %v[%i : i64] : vector<8xf32>`."""
 
@@ -85,91 +85,91 @@ class FloatReduction(IRDLOperation, ABC):
         )
 
 
-@irdl_op_definition
+@op_definition
 class VectorReduceAddOp(IntegerReduction):
     """The sum of all lanes, modulo the width."""
 
     name = "llvm.intr.vector.reduce.add"
 
 
-@irdl_op_definition
+@op_definition
 class VectorReduceMulOp(IntegerReduction):
     """The product of all lanes, modulo the width."""
 
     name = "llvm.intr.vector.reduce.mul"
 
 
-@irdl_op_definition
+@op_definition
 class VectorReduceAndOp(IntegerReduction):
     """The bitwise and of all lanes."""
 
     name = "llvm.intr.vector.reduce.and"
 
 
-@irdl_op_definition
+@op_definition
 class VectorReduceOrOp(IntegerReduction):
     """The bitwise or of all lanes."""
 
     name = "llvm.intr.vector.reduce.or"
 
 
-@irdl_op_definition
+@op_definition
 class VectorReduceXorOp(IntegerReduction):
     """The bitwise exclusive or of all lanes."""
 
     name = "llvm.intr.vector.reduce.xor"
 
 
-@irdl_op_definition
+@op_definition
 class VectorReduceSMaxOp(IntegerReduction):
     """The largest lane, read as signed."""
 
     name = "llvm.intr.vector.reduce.smax"
 
 
-@irdl_op_definition
+@op_definition
 class VectorReduceSMinOp(IntegerReduction):
     """The smallest lane, read as signed."""
 
     name = "llvm.intr.vector.reduce.smin"
 
 
-@irdl_op_definition
+@op_definition
 class VectorReduceUMaxOp(IntegerReduction):
     """The largest lane, read as unsigned."""
 
     name = "llvm.intr.vector.reduce.umax"
 
 
-@irdl_op_definition
+@op_definition
 class VectorReduceUMinOp(IntegerReduction):
     """The smallest lane, read as unsigned."""
 
     name = "llvm.intr.vector.reduce.umin"
 
 
-@irdl_op_definition
+@op_definition
 class VectorReduceFMaxOp(FloatReduction):
     """The largest lane, in the sense of `maxnum`: NaN lanes are skipped."""
 
     name = "llvm.intr.vector.reduce.fmax"
 
 
-@irdl_op_definition
+@op_definition
 class VectorReduceFMinOp(FloatReduction):
     """The smallest lane, in the sense of `minnum`: NaN lanes are skipped."""
 
     name = "llvm.intr.vector.reduce.fmin"
 
 
-@irdl_op_definition
+@op_definition
 class VectorReduceFMaximumOp(FloatReduction):
     """The largest lane; one NaN lane gives NaN."""
 
     name = "llvm.intr.vector.reduce.fmaximum"
 
 
-@irdl_op_definition
+@op_definition
 class VectorReduceFMinimumOp(FloatReduction):
     """The smallest lane; one NaN lane gives NaN."""
 

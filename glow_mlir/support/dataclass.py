@@ -50,9 +50,8 @@ def _dataclass(
     A class with the methods that `dataclasses.dataclass` gives it, for the same fields and flags.
 
     All of `dataclasses` works with it: `field`, `fields`, `replace` and the like, and Python's own data classes as its
-    bases and subclasses. Left out are a docstring for a class without one, `InitVar`, and fields by keyword alone.
-    Raises `TypeError` for those, for a field without default behind one that has one, and where of a class and its base
-    one is frozen.
+    bases and subclasses. Left out are a docstring for a class without one, and `InitVar`. Raises `TypeError` for a
+    field without default behind one that has one, and where of a class and its base one is frozen.
     """
     decorate = partial(_decorated, frozen=frozen, eq=eq, repr=repr, order=order, init=init)
     return decorate if cls is None else decorate(cls)
@@ -61,7 +60,7 @@ def _dataclass(
 def _decorated(cls: type, **flags: bool) -> type:
     """A class with all that it gets."""
     _declare(cls)
-    _check(cls, flags["frozen"])
+    _check(cls, **flags)
     setattr(cls, "__dataclass_params__", _parameters(**flags))
     own: dict[str, Any] = {**vars(cls)}
     # Where a class defines `__eq__`, Python itself says that it has no hash.
@@ -96,31 +95,30 @@ def _bare(name: str, members: Mapping[str, Any]) -> type:
 
 def _declare(cls: type) -> None:
     """Give a class what describes its fields, and their defaults as attributes."""
-    own = vars(cls)
     annotations = inspect.get_annotations(cls)
-    given = {name: own[name] for name in annotations if name in own}
+    given = {name: getattr(cls, name) for name in annotations if hasattr(cls, name)}
     described = {"__module__": cls.__module__, "__annotations__": annotations}
     bare = _bare(cls.__name__, given | described)
-    for name in given:
-        if name in vars(bare):
-            setattr(cls, name, vars(bare)[name])
-        else:
-            delattr(cls, name)
+    for name, value in given.items():
+        if isinstance(value, dataclasses.Field):
+            if name in vars(bare):
+                setattr(cls, name, vars(bare)[name])
+            else:
+                delattr(cls, name)
     fields: dict[str, Any] = {}
     for each in (*reversed(cls.__mro__[1:]), bare):
         fields |= getattr(each, "__dataclass_fields__", {})
     setattr(cls, "__dataclass_fields__", fields)
 
 
-def _check(cls: type, frozen: bool) -> None:
+def _check(cls: type, *, frozen: bool, init: bool, **_: bool) -> None:
     """Raise `TypeError` where a class cannot be what it says."""
     is_optional = False
-    for field in dataclasses.fields(cls):
-        if field.kw_only is True and field.name in inspect.get_annotations(cls):
-            raise TypeError(f"field '{field.name}' is by keyword alone")
-        if is_optional and field.init and not _has_default(field):
+    for field in dataclasses.fields(cls) if init else ():
+        is_given = field.init and not field.kw_only
+        if is_optional and is_given and not _has_default(field):
             raise TypeError(f"field '{field.name}' without default is behind one that has one")
-        is_optional |= field.init and _has_default(field)
+        is_optional |= is_given and _has_default(field)
     for base in cls.__mro__[1:]:
         parameters = vars(base).get("__dataclass_params__")
         if parameters is not None and parameters.frozen != frozen:
@@ -131,7 +129,7 @@ def _members(cls: type, *, frozen: bool, eq: bool, repr: bool, order: bool, init
     """The methods that a class gets where it does not define them, by name."""
     fields = dataclasses.fields(cls)
     yield "__replace__", dataclasses.replace  # As `copy.replace` of Python 3.13 asks for.
-    yield "__match_args__", tuple(field.name for field in fields if field.init)
+    yield "__match_args__", tuple(field.name for field in fields if field.init and not field.kw_only)
     if init:
         yield "__init__", _Made(cls, "__init__", partial(_constructor, cls, fields, frozen))
     if repr:
@@ -234,38 +232,44 @@ def _renamed(code: CodeType, names: Mapping[str, str], cls: type, name: str) -> 
 def _constructor(cls: type, fields: Sequence[dataclasses.Field[Any]], frozen: bool) -> FunctionType:
     """The `__init__` of a class with those fields."""
     assigned = [field for field in fields if field.init or _has_factory(field)]
-    kinds = tuple([(field.init, _has_factory(field)) for field in assigned])
+    kinds = tuple([(field.init, _has_factory(field), field.kw_only is True) for field in assigned])
     names = {f"field{number}": field.name for number, field in enumerate(assigned)}
     code = _code(kinds, frozen, hasattr(cls, "__post_init__"))
     code = _renamed(code, names, cls, "__init__")
     known = {"__name__": cls.__module__, "_absent": _ABSENT, "_put": object.__setattr__}
     known |= {f"_new{number}": field.default_factory for number, field in enumerate(assigned)}
     given = [field for field in assigned if field.init]
-    defaults = [_ABSENT if _has_factory(field) else field.default for field in given if _has_default(field)]
-    function = FunctionType(code, known, "__init__", tuple(defaults))
+    defaults = {field.name: _ABSENT if _has_factory(field) else field.default for field in given if _has_default(field)}
+    by_keyword = {field.name: defaults.pop(field.name) for field in given if field.kw_only and field.name in defaults}
+    function = FunctionType(code, known, "__init__", tuple(defaults.values()))
+    function.__kwdefaults__ = by_keyword or None
     function.__annotations__ = {field.name: field.type for field in given} | {"return": None}
     return function
 
 
 @cache
-def _code(kinds: Sequence[tuple[bool, bool]], frozen: bool, has_post_init: bool) -> CodeType:
+def _code(kinds: Sequence[tuple[bool, bool, bool]], frozen: bool, has_post_init: bool) -> CodeType:
     """
     The code of an `__init__` whose fields are called `field0`, `field1` and so on.
 
-    Of each field it is told whether it is a parameter, and whether it has a factory. Classes share the code, since
-    compiling it takes longer than giving it other names.
+    Of each field it is told whether it is a parameter, whether it has a factory, and whether it is given by its name
+    alone. Classes share the code, since compiling it takes longer than giving it other names.
     """
     lines: list[str] = []
-    for number, (is_given, has_factory) in enumerate(kinds):
+    parameters: tuple[list[str], list[str]] = ["self"], []
+    for number, (is_given, has_factory, by_keyword) in enumerate(kinds):
         name = f"field{number}"
         made = f"_new{number}()"
         value = name if not has_factory else f"{made} if {name} is _absent else {name}" if is_given else made
         lines.append(f"_put(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+        if is_given:
+            parameters[by_keyword].append(name)
     if has_post_init:
         lines.append("self.__post_init__()")
-    parameters = [f"field{number}" for number, (is_given, _) in enumerate(kinds) if is_given]
+    first, named = parameters
+    listed = ", ".join([*first, "*", *named] if named else first)
     known: dict[str, Any] = {}
-    exec(f"def __init__({', '.join(['self', *parameters])}):\n {'; '.join(lines) or 'pass'}", known)
+    exec(f"def __init__({listed}):\n {'; '.join(lines) or 'pass'}", known)
     return known["__init__"].__code__
 
 

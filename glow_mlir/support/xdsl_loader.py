@@ -1,0 +1,96 @@
+"""
+How modules of xDSL are loaded: with data classes and definitions of operations that are made when they are needed.
+
+As xDSL makes them, they take a quarter of the time that Python needs to import what a compilation is made of. What
+modules mean stays as it is, and those that somebody has imported before are left alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import ModuleType
+from typing import Any
+
+_PACKAGE = "xdsl."
+_DIALECTS = "xdsl.dialects."
+
+
+def install() -> None:
+    """Load modules of xDSL in this way from now on."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Finder:
+    """Finds the modules of xDSL."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Where a module of xDSL is, and how it is loaded; nothing for all others."""
+        if not name.startswith(_PACKAGE):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = _Loader(name, spec.loader.path)
+        return spec
+
+
+class _Loader(SourceFileLoader):
+    """Loads a module of xDSL."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the code of a module."""
+        code = self.get_code(module.__name__)
+        assert code is not None
+        is_dialect = module.__name__.startswith(_DIALECTS)
+        exec(code, vars(module), _Names(vars(module), _OF_DIALECTS if is_dialect else _OF_ALL))
+
+
+def _dataclass(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """Our decorator of data classes, or that of Python for what ours has not."""
+    from glow_mlir.support.dataclass import dataclass
+
+    def decorator(cls: type | None = None, /, **flags: bool) -> Any:
+        if flags.get("unsafe_hash") is False:
+            del flags["unsafe_hash"]
+        decorate: Callable[..., Any] = dataclass if flags.keys() <= _FLAGS else theirs
+        return decorate(cls, **flags)
+
+    return decorator
+
+
+_FLAGS = frozenset({"eq", "frozen", "init", "order", "repr"})
+
+
+def _op_definition(_: Callable[..., Any]) -> Callable[..., Any]:
+    from glow_mlir.support.op_definition import op_definition
+
+    return op_definition
+
+
+_OF_ALL: Mapping[str, Callable[[Any], Any]] = {"dataclass": _dataclass}
+"""Name of a decorator → what takes its place, in all modules."""
+
+_OF_DIALECTS: Mapping[str, Callable[[Any], Any]] = {**_OF_ALL, "irdl_op_definition": _op_definition}
+"""The same, in modules of dialects."""
+
+
+class _Names(dict[str, Any]):
+    """The names of a module while its code runs: decorators that it imports are replaced; it holds none itself."""
+
+    def __init__(self, names: dict[str, Any], decorators: Mapping[str, Callable[[Any], Any]]) -> None:
+        self._names = names
+        self._decorators = decorators
+
+    def __missing__(self, name: str) -> Any:
+        return self._names[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        replaced = self._decorators.get(name)
+        self._names[name] = value if replaced is None else replaced(value)
+
+    def __delitem__(self, name: str) -> None:
+        del self._names[name]
