@@ -6,18 +6,18 @@ from abc import ABC
 
 from xdsl.dialects.builtin import IntegerAttr, i1, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
+from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import element_of, has_one_element, require
 from glow_mlir.dialects.sizes import SizesAttr, smallest
 from glow_mlir.support.symbols import Size
 
 
-class ControlFlowOp(IRDLOperation, ABC):
+class ControlFlowOp(LeanOperation, ABC):
     """
     An op whose regions hold operations of the program: they run where the op stands, not at all, once or several times.
 

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, String
 from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AnyAttr,
-    IRDLOperation,
     base,
     irdl_attr_definition,
     param_def,
@@ -34,6 +33,7 @@ from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import is_float, is_integer, is_storable, number_width, signless
 from glow_mlir.dialects.glow_high.base import parse_defined_value
 from glow_mlir.dialects.known_attributes import KnownAttributes
+from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.scalar_builder import is_scalar_op
 from glow_mlir.dialects.shapes import Shape, require
@@ -92,7 +92,7 @@ def dimensions_of(type_: Attribute) -> Shape:
 
 
 @op_definition
-class YieldOp(IRDLOperation):
+class YieldOp(LeanOperation):
     """The elements that the body of a stage gives, or the rows that are the results of `generic`."""
 
     name = "glow.yield"
@@ -105,7 +105,7 @@ class YieldOp(IRDLOperation):
 
 
 @op_definition
-class StageOp(IRDLOperation):
+class StageOp(LeanOperation):
     """
     One pass over the index space of the dimensions `over`: apply the body to the elements of the rows `inputs`.
 

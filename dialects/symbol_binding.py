@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.irdl import IRDLOperation
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 
 from glow_mlir.dialects.control_flow import verify_scalar
+from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.shapes import SHAPED, has_static_shape, require, sizes_of
 from glow_mlir.dialects.sizes import SizesAttr
 from glow_mlir.support.symbols import Sizes, Symbol, SymbolicSize, symbols_of
@@ -27,7 +27,7 @@ class BindingEffect(MemoryEffect):
         return {EffectInstance(MemoryEffectKind.WRITE)}
 
 
-class SymbolBinding(IRDLOperation, ABC):
+class SymbolBinding(LeanOperation, ABC):
     """
     An op from which on a symbol, its property `symbol`, is the only element of its operand, cut to the symbol's range.
 

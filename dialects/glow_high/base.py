@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, TensorType, f64, i32
-from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue, SSAValues
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -40,6 +40,7 @@ from glow_mlir.dialects.glow_high.ranges import ANY, Range
 from glow_mlir.dialects.glow_high.samples import Samples, unknown
 from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.known_attributes import KnownAttributes
+from glow_mlir.dialects.lean_operation import LeanOperation, Values, operands_of
 from glow_mlir.dialects.operand_types import TensorConstraint
 from glow_mlir.dialects.shapes import VALUES, Shape, element_of, shape_of, verify_extent
 from glow_mlir.support.identity import kept_by_identity
@@ -64,7 +65,7 @@ def _value(operand: SSAValue | Operation) -> SSAValue:
     return operand.results[0] if isinstance(operand, Operation) else operand
 
 
-class HighOp(IRDLOperation, Workload):
+class HighOp(LeanOperation, Workload):
     """An operator on tensors, free of side effects; its result types follow from operands and properties."""
 
     traits = traits_def(Pure(), KnownAttributes())
@@ -205,7 +206,7 @@ class HighOp(IRDLOperation, Workload):
         except VerifyException:
             op.drop_all_references()  # The operands have no user that is nowhere.
             raise
-        op.results = SSAValues(OpResult(type_, op, index) for index, type_ in enumerate(types))
+        op.set_results(types)
         return op
 
     def verify_(self) -> None:
@@ -308,7 +309,7 @@ class OperandSpan(NamedTuple):
 
 def operand_spans(op: IRDLOperation) -> tuple[OperandSpan, ...]:
     """Where each operand definition of `op` has its operands; decoded once a class and segments."""
-    return decoded_spans(type(op), len(op.operands), segments_of(op))
+    return decoded_spans(type(op), len(operands_of(op)), segments_of(op))
 
 
 def segments_of(op: IRDLOperation) -> bytes | None:
@@ -339,22 +340,30 @@ def decoded_spans(kind: type[IRDLOperation], count: int, packed: bytes | None) -
 class OperandAccessor:
     """An operand by its name, found by spans that are decoded once: xDSL unpacks segment sizes each time."""
 
-    __slots__ = ("_is_optional", "_is_variadic", "_position")
+    __slots__ = ("_is_optional", "_is_variadic", "_places", "_position")
 
     def __init__(self, position: int, declared: object) -> None:
         self._position = position
         self._is_variadic = is_variadic(declared)
         self._is_optional = isinstance(declared, OptionalDef)
+        self._places: dict[tuple[int, bytes | None], tuple[int, int]] = {}
 
     def __get__(self, op: IRDLOperation, kind: type[IRDLOperation] | None = None) -> Any:
-        operands = op.operands
-        _, start, stop, _ = decoded_spans(type(op), len(operands), segments_of(op))[self._position]
+        operands = operands_of(op)
+        segments = len(operands), segments_of(op)
+        start, stop = self._places.get(segments) or self._decoded(type(op), *segments)
         if self._is_variadic:
-            return operands[start:stop]
+            return Values(operands[start:stop])
         return None if self._is_optional and start == stop else operands[start]
 
     def __set__(self, op: IRDLOperation, value: object) -> None:
         raise NotImplementedError("operands are written through `operands`")
+
+    def _decoded(self, kind: type[IRDLOperation], count: int, segments: bytes | None) -> tuple[int, int]:
+        """Where the operand lies in an operation that has as many, in those segments."""
+        _, start, stop, _ = decoded_spans(kind, count, segments)[self._position]
+        self._places[count, segments] = start, stop
+        return start, stop
 
 
 OperationT = TypeVar("OperationT", bound=IRDLOperation)
@@ -388,7 +397,7 @@ def _fault_by(constraint: TensorConstraint) -> Callable[[Attribute], str]:
 
 def verify_operands(op: IRDLOperation, operator: type[IRDLOperation]) -> None:
     """Check operands, tensors or buffers, against the definition of `operator`; raises `VerifyException`."""
-    operands, constraints = tuple(op.operands), _constraints(operator)
+    operands, constraints = operands_of(op), _constraints(operator)
     for name, start, stop, _ in operand_spans(op):
         if (fault_of := constraints.get(name)) is None:
             continue
@@ -399,7 +408,7 @@ def verify_operands(op: IRDLOperation, operator: type[IRDLOperation]) -> None:
 
 def operand_groups(op: IRDLOperation) -> list[tuple[str, list[SSAValue | None]]]:
     """The operands of any op by name, in order of definition; an absent optional operand is `[None]`."""
-    operands = tuple(op.operands)
+    operands = operands_of(op)
     groups: list[tuple[str, list[SSAValue | None]]] = []
     for name, start, stop, variadic in operand_spans(op):
         groups.append((name, list(operands[start:stop]) if variadic or stop > start else [None]))

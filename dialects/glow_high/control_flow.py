@@ -8,7 +8,6 @@ from typing import Self
 from xdsl.dialects.builtin import LocationAttr, i1, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     operand_def,
     region_def,
     traits_def,
@@ -30,6 +29,7 @@ from glow_mlir.dialects.glow_high.base import (
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp
 from glow_mlir.dialects.known_attributes import KnownAttributes
+from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.shapes import require, tensor
 from glow_mlir.support.op_definition import op_definition
@@ -39,7 +39,7 @@ INDEX = tensor((), i64)
 
 
 @op_definition
-class YieldOp(IRDLOperation):
+class YieldOp(LeanOperation):
     """
     The end of a region of a branch or loop: what it gives to the op around it.
 

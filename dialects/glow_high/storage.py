@@ -21,7 +21,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     base,
     operand_def,
     opt_prop_def,
@@ -56,6 +55,7 @@ from glow_mlir.dialects.glow_high.base import (
 from glow_mlir.dialects.glow_high.signature import ARGUMENT_ROLES, parse_signature, print_signature
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.known_attributes import KnownAttributes
+from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.properties import symbol_reference
 from glow_mlir.dialects.shapes import require, sizes_of, tensor, verify_storable
@@ -66,7 +66,7 @@ from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, symbols_of
 
 
-class StorageOp(IRDLOperation):
+class StorageOp(LeanOperation):
     """A named tensor that outlives a call: common form of constants and placeholders."""
 
     sym_name = prop_def(SymbolNameConstraint())
@@ -235,7 +235,7 @@ class PlaceholderOp(ContentOp):
         require(self.packed_by is None or self.label is None, "nobody calls packed state by a label")
 
 
-class FunctionOp(IRDLOperation):
+class FunctionOp(LeanOperation):
     """
     A function over module-level storage; `bindings` names the placeholders of its entry, in order.
 
@@ -445,7 +445,7 @@ class _StorageEffect(MemoryEffect):
 
 
 @op_definition
-class GetOp(IRDLOperation):
+class GetOp(LeanOperation):
     """
     The present content of a constant or placeholder. `mutable` marks state that `save` may change.
 
@@ -496,7 +496,7 @@ class GetOp(IRDLOperation):
 
 
 @op_definition
-class SaveOp(IRDLOperation):
+class SaveOp(LeanOperation):
     """
     Overwrite a placeholder with a tensor (Glow's Save).
 
@@ -539,7 +539,7 @@ class SaveOp(IRDLOperation):
 
 
 @op_definition
-class ReturnOp(IRDLOperation):
+class ReturnOp(LeanOperation):
     """
     The results of a function that is written with arguments. Reading text makes storage of them: no pass meets it.
 

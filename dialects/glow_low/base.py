@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import LocationAttr, MemRefType, StringAttr
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     VariadicDef,
     base,
     traits_def,
@@ -37,6 +36,7 @@ from glow_mlir.dialects.glow_high.base import (
     visible_properties,
 )
 from glow_mlir.dialects.known_attributes import KnownAttributes
+from glow_mlir.dialects.lean_operation import LeanOperation, operands_of
 from glow_mlir.dialects.shapes import require
 
 BUFFER = base(MemRefType)
@@ -86,7 +86,7 @@ class _QualifierEffects(MemoryEffect):
         return effects
 
 
-class QualifiedOp(IRDLOperation, ABC):
+class QualifiedOp(LeanOperation, ABC):
     """An op on addresses; the qualifier of each operand says how it uses the buffer behind it."""
 
     QUALIFIERS: ClassVar[Mapping[str, Qualifier]]
@@ -103,13 +103,13 @@ class QualifiedOp(IRDLOperation, ABC):
 
     def named_uses(self) -> list[tuple[str, Qualifier, SSAValue]]:
         """Every operand present: its name, qualifier and buffer."""
-        operands = tuple(self.operands)
+        operands = operands_of(self)
         roles = _roles(type(self), len(operands), segments_of(self))
         return [(name, qualifier, value) for (name, qualifier), value in zip(roles, operands, strict=True)]
 
     def uses(self) -> list[tuple[Qualifier, SSAValue]]:
         """Every operand present: its qualifier and buffer."""
-        operands = tuple(self.operands)
+        operands = operands_of(self)
         roles = _roles(type(self), len(operands), segments_of(self))
         return [(qualifier, value) for (_, qualifier), value in zip(roles, operands, strict=True)]
 

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
-from xdsl.irdl import AnyAttr, IRDLOperation, traits_def, var_operand_def
+from xdsl.irdl import AnyAttr, traits_def, var_operand_def
 from xdsl.traits import IsTerminator, Pure
 
 from glow_mlir.dialects.element_types import is_storable, signless
 from glow_mlir.dialects.known_attributes import KnownAttributes
+from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.scalar_builder import is_scalar_op
 from glow_mlir.dialects.shapes import element_of, require, sizes_of
 from glow_mlir.support.dataclass import dataclass
@@ -24,7 +25,7 @@ from glow_mlir.support.symbols import Sizes
 
 
 @op_definition
-class YieldOp(IRDLOperation):
+class YieldOp(LeanOperation):
     """The result elements of a body."""
 
     name = "glow_low.yield"

@@ -27,7 +27,6 @@ from xdsl.dialects.builtin import (
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
 from xdsl.irdl import (
-    IRDLOperation,
     base,
     operand_def,
     opt_prop_def,
@@ -47,6 +46,7 @@ from glow_mlir.dialects.glow_high.base import visible_properties, with_operand_a
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp, StorageOp, splat_element
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, QualifiedOp, Qualifier
 from glow_mlir.dialects.known_attributes import KnownAttributes
+from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.properties import symbol_reference
 from glow_mlir.dialects.shapes import (
     NOTHING,
@@ -261,7 +261,7 @@ class FuncOp(FunctionOp):
         return isinstance(op, WeightOp | AllocOp | AddressOp | QualifiedOp)
 
 
-class _Declaration(IRDLOperation):
+class _Declaration(LeanOperation):
     """An op without operands whose result is a buffer: `name @symbol? {properties} : type`."""
 
     result = result_def(BUFFER)
@@ -376,7 +376,7 @@ class DeallocOp(Instruction):
         require(allocation.parent is self.parent, "an allocation is deallocated in the block that allocates it")
 
 
-class AddressOp(IRDLOperation):
+class AddressOp(LeanOperation):
     """An op that gives another address in memory that is already there."""
 
     MOVES: ClassVar[bool] = False

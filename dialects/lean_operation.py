@@ -1,0 +1,183 @@
+"""
+Operations of ours that cost little to make and to read.
+
+xDSL's `IRDLOperation` finds out anew, at each access, what never changes: that a class is a plain one, where an operand
+lies, which properties have defaults. A compilation asks some hundred thousand times.
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+from xdsl.ir import Attribute, Block, Operation, OpOperands, OpResult, Region, SSAValue, SSAValues, Use
+from xdsl.irdl import BeforeVariadicSingleAccessor, IRDLOperation, OptionalDef, UniqueVariadicAccessor, VarIRConstruct
+
+operands_of: Callable[[Operation], SSAValues] = attrgetter("_operands")
+"""The operands of an operation as they are now: not the view through which xDSL changes them."""
+
+
+ValueT = TypeVar("ValueT", bound=SSAValue)
+
+
+class Values(SSAValues[ValueT]):
+    """Operands or results; to take one is no call of Python. Several are a plain tuple."""
+
+    if not TYPE_CHECKING:
+        __getitem__ = tuple.__getitem__
+
+
+class OperationKind(ABCMeta):
+    """
+    The class of classes of operations.
+
+    An operation is of a kind by inheritance alone, which takes a third of the time to ask; and operands and results
+    that no search has to find are read without one.
+    """
+
+    if not TYPE_CHECKING:
+        __instancecheck__ = type.__instancecheck__
+        __subclasscheck__ = type.__subclasscheck__
+
+    def __setattr__(cls, name: str, value: object) -> None:
+        reader = _READERS.get(type(value))
+        super().__setattr__(name, reader(value) if reader else value)
+
+
+def _single(declared: BeforeVariadicSingleAccessor) -> Any:
+    """What reads an operand or result in front of variadic ones; regions are left to xDSL."""
+    index = declared.idx
+    if declared.construct is VarIRConstruct.OPERAND:
+        return property(lambda op: op._operands[index])
+    if declared.construct is VarIRConstruct.RESULT:
+        return property(lambda op: op.results[index])
+    return declared
+
+
+def _several(declared: UniqueVariadicAccessor) -> Any:
+    """What reads the only variadic operand or result; regions are left to xDSL."""
+    first, others = declared.idx, declared.num_defs - 1
+
+    def operands(op: LeanOperation) -> Values[SSAValue]:
+        values = operands_of(op)
+        return Values(values[first : first + len(values) - others])
+
+    def results(op: LeanOperation) -> Values[OpResult]:
+        return Values(op.results[first : first + len(op.results) - others])
+
+    if declared.construct is VarIRConstruct.OPERAND:
+        return property(operands)
+    if declared.construct is VarIRConstruct.RESULT:
+        return property(results)
+    return declared
+
+
+_READERS: dict[type, Callable[[Any], Any]] = {
+    BeforeVariadicSingleAccessor: _single,
+    UniqueVariadicAccessor: _several,
+}
+"""xDSL's way to an operand or result → ours."""
+
+
+class LeanOperation(IRDLOperation, metaclass=OperationKind):
+    """The base of our operations. It has xDSL's interface."""
+
+    if TYPE_CHECKING:
+        _view: OpOperands
+    else:
+
+        def __new__(cls, *_: object, **__: object) -> Self:
+            op = object.__new__(cls)
+            op._view = _Operands(op)
+            return op
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        operands: Sequence[SSAValue] = (),
+        result_types: Sequence[Attribute] = (),
+        properties: Mapping[str, Attribute] = {},
+        attributes: Mapping[str, Attribute] = {},
+        location: LocationAttr | None = None,
+        successors: Sequence[Block] = (),
+        regions: Sequence[Region] = (),
+    ) -> Self:
+        op = cls.__new__(cls)
+        op._set_operands(operands)
+        op.set_results(result_types)
+        op.properties = dict(properties)
+        op.attributes = dict(attributes)
+        op.location = UNKNOWN_LOC if location is None else location
+        if successors:
+            op.successors = successors
+        for region in regions:
+            op.add_region(region)
+        op.__post_init__()
+        return op
+
+    def __post_init__(self) -> None:
+        properties, attributes = _defaults(type(self))
+        for name, value in properties:
+            self.properties.setdefault(name, value)
+        for name, value in attributes:
+            self.attributes.setdefault(name, value)
+
+    def set_results(self, types: Sequence[Attribute]) -> None:
+        """Give the operation results of these types, in place of those that it has, which nothing uses."""
+        self.results = Values([OpResult(type_, self, index) for index, type_ in enumerate(types)])
+
+    def _set_operands(self, values: Sequence[SSAValue]) -> None:
+        """Give the operation its operands; uses come in the order in which xDSL adds them."""
+        for operand, use in zip(self._operands, self._operand_uses, strict=False):  # An erased one has no uses.
+            operand.remove_use(use)
+        self._operands = operands = Values(values)
+        self._operand_uses = uses = tuple([Use(self, index) for index in range(len(operands))])
+        for operand, use in zip(operands, uses, strict=True):
+            operand.add_use(use)
+
+    def exchange_operand(self, index: int, operand: SSAValue) -> None:
+        """Give the operation another operand at a place."""
+        operands, use = list(self._operands), self._operand_uses[index]
+        operands[index].remove_use(use)
+        operand.add_use(use)
+        operands[index] = operand
+        self._operands = Values(operands)
+
+    if not TYPE_CHECKING:
+        operands = property(attrgetter("_view"), _set_operands)
+
+
+class _Operands(OpOperands):
+    """The operands of an operation, by which they are changed."""
+
+    if not TYPE_CHECKING:
+
+        def __getitem__(self, idx: int | slice) -> SSAValue | Values:
+            found = self._op._operands[idx]
+            return found if type(idx) is int else Values(found)
+
+    def __setitem__(self, idx: int, operand: SSAValue) -> None:
+        cast("LeanOperation", self._op).exchange_operand(idx, operand)
+
+
+Defaults = tuple[tuple[str, Attribute], ...]
+
+
+@cache
+def _defaults(kind: type[IRDLOperation]) -> tuple[Defaults, Defaults]:
+    """The properties and the attributes that operations of a kind have where they are not given."""
+    definition = kind.get_irdl_definition()
+    properties, attributes = (
+        tuple(
+            (name, declared.default_value)
+            for name, declared in declarations.items()
+            if not isinstance(declared, OptionalDef) and declared.default_value is not None
+        )
+        for declarations in (definition.properties, definition.attributes)
+    )
+    return properties, attributes
