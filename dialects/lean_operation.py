@@ -148,6 +148,14 @@ class LeanOperation(IRDLOperation, metaclass=OperationKind):
         operands[index] = operand
         self._operands = Values(operands)
 
+    def erase(self, safe_erase: bool = True, drop_references: bool = True) -> None:
+        if any(result.first_use is not None for result in self.results):
+            super().erase(safe_erase, drop_references)
+            return
+        assert self.parent is None, "an operation is detached before it is erased"
+        if drop_references:
+            self.drop_all_references()
+
     if not TYPE_CHECKING:
         operands = property(attrgetter("_view"), _set_operands)
 

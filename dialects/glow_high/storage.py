@@ -57,7 +57,7 @@ from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.lean_operation import LeanOperation
 from glow_mlir.dialects.operand_types import TENSOR
-from glow_mlir.dialects.properties import symbol_reference
+from glow_mlir.dialects.properties import symbol_reference, word
 from glow_mlir.dialects.shapes import require, sizes_of, tensor, verify_storable
 from glow_mlir.dialects.symbol_binding import verify_bound
 from glow_mlir.dialects.target import Target, TargetAttr
@@ -137,25 +137,25 @@ class ConstantOp(ContentOp):
     name = "glow_high.constant"
 
     @classmethod
-    def stored(
-        cls, name: str, type_: TensorType[Attribute], digest: str, location: LocationAttr | None = None
+    def of(
+        cls,
+        name: str,
+        type_: TensorType[Attribute],
+        content: str | DenseIntOrFPElementsAttr,
+        location: LocationAttr | None = None,
     ) -> ConstantOp:
-        """The constant `name` whose bytes the weight store holds under `digest`."""
-        properties = {"sym_name": StringAttr(name), "type": type_, "weights": StringAttr(digest)}
-        return cls.create(properties=properties, location=location)
-
-    @classmethod
-    def inline(
-        cls, name: str, type_: TensorType[Attribute], elements: Sequence[float], location: LocationAttr | None = None
-    ) -> ConstantOp:
-        """The constant `name` whose elements are written into the text."""
-        value = DenseIntOrFPElementsAttr.from_list(cast("TensorType[Any]", type_), list(elements))
-        properties = {"sym_name": StringAttr(name), "type": type_, "value": value}
-        return cls.create(properties=properties, location=location)
+        """The constant `name`: its elements, or the digest under which the weight store holds its bytes."""
+        said = {"weights": word(content)} if isinstance(content, str) else {"value": content}
+        return cls.create(properties={"sym_name": word(name), "type": type_, **said}, location=location)
 
     def verify_(self) -> None:
         super().verify_()
         require(self.has_content, "a constant has either 'weights' or 'value'")
+
+
+def inline_elements(type_: TensorType[Attribute], elements: Sequence[float]) -> DenseIntOrFPElementsAttr:
+    """The elements of a constant that are written into the text."""
+    return DenseIntOrFPElementsAttr.from_list(cast("TensorType[Any]", type_), elements)
 
 
 _ROLES = {"input": "input", "output": "output", "state": "state", "packed_by": "packed"}

@@ -17,7 +17,15 @@ from glow_mlir.constants.deferred import Deferred, Stored
 from glow_mlir.constants.weights import add_weights, deferred_weights, is_large, weights
 from glow_mlir.dialects.attribute_syntax import float_attribute, integer_attribute
 from glow_mlir.dialects.element_types import element_type, is_narrow_float, numpy_dtype
-from glow_mlir.dialects.glow_high.storage import ConstantOp, ContentOp, FunctionOp, GetOp, SplatOp, StorageOp
+from glow_mlir.dialects.glow_high.storage import (
+    ConstantOp,
+    ContentOp,
+    FunctionOp,
+    GetOp,
+    SplatOp,
+    StorageOp,
+    inline_elements,
+)
 from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.shapes import shape_of, sizes_of, tensor
@@ -173,17 +181,17 @@ class Storage:
     def add_constant(self, wish: str, array: np.ndarray | Deferred, location: LocationAttr | None = None) -> ConstantOp:
         """A constant with the value of `array`: one of that value and type that is there, or a new one like `wish`."""
         type_ = tensor(array.shape, element_type(array.dtype))
-        name = self.unique_name(wish)
         if isinstance(array, Deferred) and not is_large(array):
             array = array.array()
         if isinstance(array, np.ndarray) and array.size <= MOST_INLINE and reads_back(array):
-            op = ConstantOp.inline(name, type_, array.reshape(-1).tolist(), location)
+            value = inline_elements(type_, array.reshape(-1).tolist())
         else:
-            op = ConstantOp.stored(name, type_, add_weights(array), location)
-        key = _value_key(op)
+            value = add_weights(array)
+        key = value, number_of(type_)
         known = self._by_value.get(key)
         if known is not None and known.parent is self.module.body.block:
             return known
+        op = ConstantOp.of(self.unique_name(wish), type_, value, location)
         self._by_value[key] = op
         self.add(op)
         return op

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, TypeVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, ModuleOp, NoneAttr, UnknownLoc
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
+from xdsl.traits import IsTerminator, MemoryEffect, NoMemoryEffect, SymbolOpInterface
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp
@@ -67,11 +69,36 @@ def fuse_locations(locations: Iterable[LocationAttr]) -> LocationAttr:
     return next(iter(parts)) if len(parts) == 1 else FusedLoc(ArrayAttr(parts), NoneAttr())
 
 
+@cache
+def is_pure(kind: type[Operation]) -> bool:
+    """Whether traits say that operations of a kind have no effect at all, so that none need be asked."""
+    effects = kind.get_traits_of_type(MemoryEffect)
+    return bool(effects) and all(getattr(type(effect), "get_effects").__func__ is _NO_EFFECTS for effect in effects)
+
+
+_NO_EFFECTS = getattr(NoMemoryEffect, "get_effects").__func__
+
+
+@cache
+def _dies_unused(kind: type[Operation]) -> bool:
+    """Whether operations of a kind are dead as soon as nothing uses their results."""
+    stays = any(kind.has_trait(trait, value_if_unregistered=False) for trait in (IsTerminator, SymbolOpInterface))
+    return is_pure(kind) and not stays
+
+
+def is_dead(op: Operation) -> bool:
+    """Whether an operation has no effect, and nothing uses its results."""
+    for result in op.results:
+        if result.first_use is not None:
+            return False
+    return _dies_unused(type(op)) or is_trivially_dead(op)
+
+
 def erase_dead(scope: Scope) -> bool:
     """Erase ops without effect whose results nobody uses, in one backward walk; whether there were any."""
     changed = False
     for op in operations_backward(scope):
-        if op.results and op.results[0].first_use is None and is_trivially_dead(op):
+        if op.results and is_dead(op):
             Rewriter.erase_op(op)
             changed = True
     return changed

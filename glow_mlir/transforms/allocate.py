@@ -7,7 +7,7 @@ from dataclasses import field
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
@@ -17,6 +17,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp
 from glow_mlir.dialects.glow_low.memory import AllocOp, FuncOp, WeightOp, byte_size
+from glow_mlir.dialects.properties import whole_number
 from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.errors import OutOfMemoryError
 from glow_mlir.ir import statistics
@@ -86,16 +87,16 @@ def allocate_activations(function: FuncOp, exchanged: Mapping[int, int]) -> Sequ
     places = [-1] * len(function.binding_names)
     for life, offset in zip(lives, offsets, strict=True):
         if isinstance(life, Lifetime):
-            life.allocation.offset = IntegerAttr(offset, i64)
+            life.allocation.offset = whole_number(offset)
         else:
             places[life.binding] = offset
     if exchanged:
         function.binding_offsets = DenseArrayBase.from_list(i64, places)
     size = max((offset + rounded(life.size) for life, offset in zip(lives, offsets, strict=True)), default=0)
-    function.activations = IntegerAttr(size, i64)
+    function.activations = whole_number(size)
     statistics.count("buffers placed", len(lives))
     statistics.count("bytes of activations", size)
-    function.activations_bound = IntegerAttr(peak(lives, ALIGNMENT), i64)
+    function.activations_bound = whole_number(peak(lives, ALIGNMENT))
     return lives
 
 
@@ -206,6 +207,10 @@ class Constants:
         return self.places[weight.storage_name]
 
 
+_CONSTANTS, _BINDINGS = StringAttr("constants"), StringAttr("bindings")
+"""Regions of weights."""
+
+
 def allocate_storage(function: FuncOp, storage: Storage, constants: Constants) -> None:
     """Set region and offset of the weights of one function."""
     end = 0
@@ -215,8 +220,8 @@ def allocate_storage(function: FuncOp, storage: Storage, constants: Constants) -
             continue
         if isinstance(storage.by_name[op.storage_name], ConstantOp):
             offset = constants.place(op)
-            op.region, op.offset = StringAttr("constants"), IntegerAttr(offset, i64)
+            op.region, op.offset = _CONSTANTS, whole_number(offset)
             end = max(end, offset + rounded(byte_size(op.result)))
         else:
-            op.region, op.offset = StringAttr("bindings"), IntegerAttr(bindings[op.storage_name], i64)
-    function.constants = IntegerAttr(end, i64)
+            op.region, op.offset = _BINDINGS, whole_number(bindings[op.storage_name])
+    function.constants = whole_number(end)

@@ -102,7 +102,7 @@ def check_constants(functions: Sequence[FuncOp]) -> None:
     placed: dict[str, tuple[int, WeightOp]] = {}
     for function in functions:
         for op in own_operations(function):
-            if isinstance(op, WeightOp) and op.region == StringAttr("constants"):
+            if isinstance(op, WeightOp) and op.region is not None and op.region.data == "constants":
                 offset = _number(op, op.offset, "no offset")
                 first, _ = placed.setdefault(op.storage_name, (offset, op))
                 require_at(op, offset == first, f"@{op.storage_name} is at offset {first} as well")

@@ -106,7 +106,7 @@ class _Assembly:
             sizes[symbolic[0]] = symbolic[1]
         type_ = tensor(tuple(sizes), element_type(array.dtype))
         if constant:
-            storage = ConstantOp.stored(name, type_, add_weights(np.array(array)))
+            storage = ConstantOp.of(name, type_, add_weights(np.array(array)))
         else:
             storage = PlaceholderOp.bound(name, type_, "input")
             self.arrays[name] = array

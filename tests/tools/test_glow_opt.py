@@ -127,7 +127,7 @@ def test_a_traceback_comes_only_with_debug(broken_pass: Callable[[Callable[[Modu
 def write_module_with_weights(path: Path, array: np.ndarray) -> str:
     """Write a module with one constant, and its weight file; the digest."""
     digest = add_weights(array)
-    module = ModuleOp([ConstantOp.stored("c", tensor(array.shape, element_type(array.dtype)), digest)])
+    module = ModuleOp([ConstantOp.of("c", tensor(array.shape, element_type(array.dtype)), digest)])
     path.write_text(module_text(module))
     write_weights(weights_path(path), [digest])
     return digest

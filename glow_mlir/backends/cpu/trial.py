@@ -73,7 +73,7 @@ class Trial:
         if isinstance(known, ConstantOp):
             return known.clone()
         if known is not None:
-            return ConstantOp.stored(name, type_, add_weights(_sample(type_)))
+            return ConstantOp.of(name, type_, add_weights(_sample(type_)))
         return PlaceholderOp.bound(name, type_, role)
 
     @cached_property

@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.constants.storage import Storage, constant_op
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
+from glow_mlir.dialects.properties import made_of, word
 from glow_mlir.dialects.shapes import element_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import fitting_hint
 from glow_mlir.errors import ModelError, UnsupportedError
@@ -38,7 +39,7 @@ _NOWHERE = NoneAttr()
 
 def named_location(name: str) -> LocationAttr:
     """The location of what comes from the node or value `name` of a model."""
-    return NameLoc(StringAttr(name), _NOWHERE)
+    return made_of(NameLoc, desc=word(name), location=_NOWHERE)
 
 
 @dataclass
