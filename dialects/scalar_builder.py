@@ -12,6 +12,7 @@ from collections.abc import Callable
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import f32, f64, i1, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import IRDLOperation
 
 from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.attribute_syntax import float_attribute, integer_attribute
@@ -27,6 +28,7 @@ from glow_mlir.dialects.element_types import (
     signless,
     ui8,
 )
+from glow_mlir.dialects.lean_operation import made_operation
 from glow_mlir.support.dataclass import dataclass
 
 Number = int | float
@@ -113,7 +115,7 @@ class Scalar:
         return self.builder.compare("ne", self, other)
 
 
-_BINARY: dict[str, tuple[type[Operation], type[Operation], type[Operation]]] = {
+_BINARY: dict[str, tuple[type[IRDLOperation], type[IRDLOperation], type[IRDLOperation]]] = {
     "add": (arith.AddfOp, arith.AddiOp, arith.AddiOp),
     "sub": (arith.SubfOp, arith.SubiOp, arith.SubiOp),
     "mul": (arith.MulfOp, arith.MuliOp, arith.MuliOp),
@@ -138,7 +140,7 @@ _COMPARE: dict[str, tuple[str, str, str]] = {
     "ge": ("oge", "sge", "uge"),
 }
 
-UNARY_MATH: dict[str, type[Operation]] = {
+UNARY_MATH: dict[str, type[IRDLOperation]] = {
     "abs": math.AbsFOp,
     "acos": math.AcosOp,
     "acosh": math.AcoshOp,
@@ -184,8 +186,8 @@ class ScalarBuilder:
         self.insert(op)
         return Scalar(op.results[0], element, self)
 
-    def _build(self, kind: type[Operation], operands: list[Scalar], element: Attribute) -> Scalar:
-        op = kind.create(operands=[operand.value for operand in operands], result_types=[signless(element)])
+    def _build(self, kind: type[IRDLOperation], operands: list[Scalar], element: Attribute) -> Scalar:
+        op = made_operation(kind, [operand.value for operand in operands], [signless(element)])
         return self._result(op, element)
 
     def constant(self, value: Number | bool, element: Attribute) -> Scalar:
@@ -195,7 +197,7 @@ class ScalarBuilder:
             attribute: Attribute = float_attribute(float(value), type_)
         else:
             attribute = integer_attribute(_wrapped(int(value), type_), type_)
-        return self._result(arith.ConstantOp.create(properties={"value": attribute}, result_types=[type_]), element)
+        return self._result(made_operation(arith.ConstantOp, (), [type_], {"value": attribute}), element)
 
     def lift(self, value: Scalar | Number, like: Scalar) -> Scalar:
         """`value` itself, or the constant of `like`'s type."""
@@ -272,7 +274,7 @@ class ScalarBuilder:
         if is_bool(to):
             return x.differs(0)
         if is_float(x.element) and is_float(to):
-            kind: type[Operation] = arith.ExtFOp if number_width(to) > number_width(x.element) else arith.TruncFOp
+            kind: type[IRDLOperation] = arith.ExtFOp if number_width(to) > number_width(x.element) else arith.TruncFOp
         elif is_float(x.element):
             kind = arith.FPToUIOp if is_unsigned(to) else arith.FPToSIOp
         elif is_float(to):

@@ -55,6 +55,7 @@ from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, par
 from glow_mlir.dialects.glow_low.body import Body, elements, verify_body, verify_targets
 from glow_mlir.dialects.glow_low.memory import buffer_type
 from glow_mlir.dialects.glow_low.packing import verify_form
+from glow_mlir.dialects.lean_operation import cloned_region
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, sizes_of
 
@@ -191,7 +192,7 @@ class DerivedInstruction(Instruction, Workload):
             buffer_type(self.plain_shape(name), self._plain_element(value)) if name in self.packing.data else value.type
             for name, _, value in self.named_uses()
         ]
-        regions = [region.clone() for region in self.own_regions]
+        regions = [cloned_region(region) for region in self.own_regions]
         return self.create(operands=Block(arg_types=types).args, properties=self.properties, regions=regions)
 
     def _plain_element(self, packed: SSAValue) -> Attribute:

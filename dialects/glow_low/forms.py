@@ -9,6 +9,7 @@ from xdsl.ir import Block
 from glow_mlir.dialects.attribute_syntax import properties_at
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import Buffer, buffer_at
+from glow_mlir.dialects.lean_operation import cloned_region
 from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.dialects.symbol_binding import used_symbols
 
@@ -27,6 +28,6 @@ def at_largest(op: InstructionT) -> InstructionT:
     return type(op).create(
         operands=Block(arg_types=types).args,
         properties=properties_at(op.properties, symbols),
-        regions=[region.clone() for region in op.regions],
+        regions=[cloned_region(region) for region in op.regions],
         location=op.location,
     )

@@ -20,6 +20,7 @@ from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.glow_low.derive import BODIES, DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import Buffer, ViewOp, WeightOp, buffer_type, strides_of
 from glow_mlir.dialects.glow_low.stack import StackOp
+from glow_mlir.dialects.lean_operation import cloned_region
 from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, rank_of, sizes_of
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
@@ -198,7 +199,7 @@ class Tile:
         return type(self.op).create(
             operands=[value for group in lists for value in group],
             properties={**own, **properties, "operandSegmentSizes": to_segments([len(group) for group in lists])},
-            regions=[region.clone() for region in (*self.op.own_regions, *kept)],
+            regions=[cloned_region(region) for region in (*self.op.own_regions, *kept)],
             location=self.op.location,
         )
 
@@ -218,7 +219,7 @@ class Tile:
         into, out_of = Block(arg_types=[ends[0], *targets]).args, Block(arg_types=[ends[1], *sources]).args
         itself = AffineMap.identity(rank)
         maps = [itself, *found.maps[:count], itself, *found.maps[count:]]
-        region = self.op.bodies[0 if body == "prologue" else -1].clone()
+        region = cloned_region(self.op.bodies[0 if body == "prologue" else -1])
         return StackOp.over(into, out_of, maps, rank, self.op.location, region)
 
 

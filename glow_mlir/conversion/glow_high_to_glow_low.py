@@ -43,6 +43,7 @@ from glow_mlir.dialects.glow_low.memory import (
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.sizes import BindSymbolOp as LowBindSymbolOp
 from glow_mlir.dialects.glow_low.stack import StackOp
+from glow_mlir.dialects.lean_operation import cloned_region
 from glow_mlir.dialects.shapes import Shape, element_of, has_static_shape, largest_shape, rank_of, sizes_of
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest
 from glow_mlir.ir.rewriting import high_functions
@@ -180,7 +181,7 @@ class FunctionConversion:
             properties["samples"] = to_attribute(self.samples[op.results[0]].runs(rows))
         instruction = instruction_of(type(op)).of(*results, *inputs, properties=properties, location=op.location)
         for region in op.regions:
-            instruction.add_region(region.clone())
+            instruction.add_region(cloned_region(region))
         self.program.append(instruction)
 
     def _branch(self, op: IfOp) -> None:

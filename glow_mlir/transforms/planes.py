@@ -9,6 +9,7 @@ from glow_mlir.analysis.accesses import Accesses
 from glow_mlir.dialects.glow_low.loop import moves_of
 from glow_mlir.dialects.glow_low.memory import ViewOp, buffer_type, offset_of, root_of, strides_of
 from glow_mlir.dialects.glow_low.stack import StackOp
+from glow_mlir.dialects.lean_operation import cloned_operation
 from glow_mlir.dialects.shapes import Shape, element_of, sizes_of
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.support.symbols import Size, Sizes
@@ -114,7 +115,5 @@ def body_with_first(stack: StackOp, value: SSAValue) -> Block:
         body.args[index]: argument for index, argument in zip(order, block.args, strict=True)
     }
     for op in body.ops:
-        copy = op.clone(values)
-        copy.location = op.location
-        block.add_op(copy)
+        block.add_op(cloned_operation(op, values))
     return block

@@ -22,7 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.backends.cpu import backend as cpu
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.codegen.kernels.pack import PackKernel
-from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel, tile_of
+from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel, tile_of, tiles_for
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.kernel import Kernel
 from glow_mlir.codegen.selection.partitions import partitions_of
@@ -182,7 +182,7 @@ def _selected(found: Cell) -> tuple[ModuleOp, str, bool]:
     if THREADS in found.abilities and not partitions_of(op):
         raise VerifyException(f"'{chosen(op)}' is not cut")
     assert all(getattr(op, body) is not None for body in bodies), "selection took a body away"
-    tile = tile_of(op, kernels()[found.kernel])
+    tile = tile_of(tiles_for(op), kernels()[found.kernel])
     return before, chosen(op), tile is not None and tile.axes.count > 0
 
 

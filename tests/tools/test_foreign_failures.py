@@ -11,7 +11,7 @@ from in_process import Finished, run_tool
 from xdsl.context import Context
 from xdsl.dialects import test
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from glow_mlir.driver import pipelines
 from glow_mlir.support.blame import foreign_place, is_foreign
@@ -114,17 +114,17 @@ func.func @main() {
 
 
 def test_invalid_ir_of_a_pass_of_the_library_is_no_bug_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def misplace(self: CommonSubexpressionElimination, ctx: Context, op: ModuleOp) -> None:
+    def misplace(self: DeadCodeElimination, ctx: Context, op: ModuleOp) -> None:
         (function,) = op.body.block.ops
         value = function.regions[0].block.first_op
         assert value is not None
         function.regions[0].block.insert_op_before(test.TestOp(operands=value.results), value)
 
-    monkeypatch.setattr(CommonSubexpressionElimination, "apply", misplace)
-    finished = run_tool(glow_opt.main, ["-p", "cse"], stdin=ORDERED.encode(), directory=tmp_path)
+    monkeypatch.setattr(DeadCodeElimination, "apply", misplace)
+    finished = run_tool(glow_opt.main, ["-p", "dce"], stdin=ORDERED.encode(), directory=tmp_path)
     assert finished.code == 1
     line = finished.stderr.decode()
-    assert "error: pass 'cse' of xdsl gives invalid IR: test.op: an operand is used before its definition" in line
+    assert "error: pass 'dce' of xdsl gives invalid IR: test.op: an operand is used before its definition" in line
     assert "bug of ours" not in line
 
 

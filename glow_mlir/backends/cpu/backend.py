@@ -220,12 +220,14 @@ class CpuBackend(Backend):
 
     def _tiled(self, op: Operation, kernels: Sequence[Kernel], storage: Storage, target: Target) -> Iterator[Candidate]:
         """Ways to execute an instruction tile by tile with one of some kernels, the first that can."""
-        for tile in tiles_for(op):
+        all_tiles = tiles_for(op)
+        for tile in all_tiles:
             alone = self._without_stacks(tile, storage, target) if tile.staged else None
             first = alone.inner if isinstance(alone, TiledKernel) else alone
             for kernel in sorted(kernels, key=lambda kernel: kernel is not first):
                 if executes(kernel, tile.plain) and kernel.is_profitable(tile.plain, storage, target):
                     by_tiles = self.kernels[kernel.name + SUFFIX]
+                    by_tiles.tile_of(op, all_tiles)
                     found = [Candidate(by_tiles, tiles) for tiles in by_tiles.candidates(op, storage, target)]
                     yield from found
                     if found:

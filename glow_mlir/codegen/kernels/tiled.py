@@ -69,9 +69,13 @@ class TiledKernel(Kernel):
         self._tiles = Latest[Tile | None]()
         self._choices = Latest[Choosing]()
 
-    def tile_of(self, op: Operation) -> Tile | None:
-        """The tile of one index of an instruction that it executes; `None` where there is none."""
-        return self._tiles.of(op, lambda: tile_of(op, self.inner))
+    def tile_of(self, op: Operation, tiles: Sequence[Tile] | None = None) -> Tile | None:
+        """
+        The tile of one index of an instruction that it executes; `None` where there is none.
+
+        Who asks several kernels makes the tiles that there may be once.
+        """
+        return self._tiles.of(op, lambda: tile_of(tiles_for(op) if tiles is None else tiles, self.inner))
 
     def accepts(self, op: Operation) -> bool:
         return self.tile_of(op) is not None
@@ -184,9 +188,9 @@ def tiles_for(op: Operation) -> Sequence[Tile]:
     return [tile for tile in tiles if len(tile.kept) < len(present) or tile.axes.count]
 
 
-def tile_of(op: Operation, kernel: Kernel) -> Tile | None:
-    """The tile of one index that a kernel executes; `None` where there is none."""
-    return next((tile for tile in tiles_for(op) if executes(kernel, tile.plain)), None)
+def tile_of(tiles: Sequence[Tile], kernel: Kernel) -> Tile | None:
+    """The first tile that a kernel executes; `None` where there is none."""
+    return next((tile for tile in tiles if executes(kernel, tile.plain)), None)
 
 
 def _rows(tile: Tile, target: Target) -> int:

@@ -24,7 +24,7 @@ glow_high.func @main(@x, @y) {
   glow_high.save %1, @y
 }
 
-// SOME: // -----// IR Dump After CommonSubexpressionElimination (cse) //----- //
+// SOME: // -----// IR Dump After CsePass (cse) //----- //
 // SOME-NEXT: builtin.module
 // SOME: // -----// IR Dump Before CanonicalizePass (canonicalize) //----- //
 // SOME-NOT: IR Dump
