@@ -43,7 +43,7 @@ from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.lean_operation import LeanOperation, Values, operands_of
 from glow_mlir.dialects.operand_types import TensorConstraint
 from glow_mlir.dialects.shapes import VALUES, Shape, element_of, shape_of, verify_extent
-from glow_mlir.support.identity import kept_by_identity
+from glow_mlir.support.identity import MOST_KEPT, kept_by_identity, number_of
 from glow_mlir.support.symbols import Size
 
 SEGMENTS = (AttrSizedOperandSegments(as_property=True),)
@@ -200,12 +200,19 @@ class HighOp(LeanOperation, Workload):
     ) -> Self:
         """Build the operator from flat operands and complete properties; raises `VerifyException` like `make`."""
         op = cls.create(operands=operands, properties=properties, regions=regions, location=location)
-        try:
-            verify_operands(op, cls)
-            types = op.infer_types()
-        except VerifyException:
-            op.drop_all_references()  # The operands have no user that is nowhere.
-            raise
+        form = None if regions else _form_of(op)
+        types = None if form is None else _INFERRED.get(form)
+        if types is None:
+            try:
+                verify_operands(op, cls)
+                types = op.infer_types()
+            except VerifyException:
+                op.drop_all_references()  # The operands have no user that is nowhere.
+                raise
+            if form is not None:
+                if len(_INFERRED) >= MOST_KEPT:
+                    _INFERRED.clear()
+                _INFERRED[form] = types
         op.set_results(types)
         return op
 
@@ -266,6 +273,19 @@ class HighOp(LeanOperation, Workload):
             attributes=rest,
             regions=regions,
         )
+
+
+Form = tuple[object, ...]
+"""What operators have in common that have the same types of results."""
+
+_INFERRED: dict[Form, tuple[TensorType[Attribute], ...]] = {}
+"""Form → the types of results, which follow from it alone: layers that are alike ask for the same again and again."""
+
+
+def _form_of(op: HighOp) -> Form:
+    """The kind of an operator without regions, the types of its operands, and its properties."""
+    types = [number_of(value.type) for value in operands_of(op)]
+    return type(op), *types, *op.properties, *map(number_of, op.properties.values())
 
 
 def to_segments(sizes: Sequence[int]) -> Attribute:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_$.-]+")
 
 
+@lru_cache(1 << 10)
 def value_name(text: str) -> str | None:
     """
     `text` as the name of an SSA value, in MLIR's characters; `None` where nothing of it is left.

@@ -13,7 +13,7 @@ from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError, joined
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.traversal import all_graphs
-from glow_mlir.frontends.onnx.types import names_of_element, negative_extents, onnx_type
+from glow_mlir.frontends.onnx.types import names_of_element, negative_extents, onnx_kind
 from glow_mlir.support.activity import caution
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
@@ -106,7 +106,7 @@ HINT = "what a model declares has to be what its nodes give"
 
 def wrong_element(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> ModelError | None:
     """The error for a declared element type that is not that of the value."""
-    said, actual = declared.type.tensor_type.elem_type, onnx_type(value).tensor_type.elem_type
+    said, actual = declared.type.tensor_type.elem_type, onnx_kind(value)
     if said in (onnx.TensorProto.UNDEFINED, actual):
         return None
     names = [names_of_element(kind)[0] for kind in (said, actual)]

@@ -17,6 +17,7 @@ from glow_mlir.errors import OptionError, UnsupportedError
 from glow_mlir.frontends.builder.inputs import input_shapes
 from glow_mlir.runtime.signature import rank_label
 from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.identity import kept_by_identity
 from glow_mlir.support.symbols import Dimension
 
 
@@ -38,13 +39,22 @@ def names_of_element(kind: int) -> tuple[str, str]:
     return name, "" if unknown else helper.tensor_dtype_to_np_dtype(kind).name
 
 
+def onnx_kind(value: SSAValue) -> int:
+    """The ONNX data type of the elements of a value."""
+    return _kind_of(element_of(value))
+
+
+@kept_by_identity
+def _kind_of(element: Attribute) -> int:
+    return helper.np_dtype_to_tensor_dtype(numpy_dtype(element))
+
+
 def onnx_type(value: SSAValue | None) -> onnx.TypeProto:
     """The ONNX type of a value; an absent one has none."""
     if value is None:
         return onnx.TypeProto()
-    kind = helper.np_dtype_to_tensor_dtype(numpy_dtype(element_of(value)))
     return helper.make_tensor_type_proto(
-        kind, [size if isinstance(size, int) else str(size) for size in sizes_of(value)]
+        onnx_kind(value), [size if isinstance(size, int) else str(size) for size in sizes_of(value)]
     )
 
 
