@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
 from inspect import signature
+from types import MethodType
 from typing import ClassVar, TypeVar, get_args
 
 from xdsl.context import Context
@@ -28,7 +29,7 @@ from glow_mlir.dialects.sizes import RunTimeSizeError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import erase_dead, functions
-from glow_mlir.ir.traversal import operations
+from glow_mlir.ir.traversal import all_operations
 from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.identity import is_kind
@@ -77,19 +78,29 @@ def rooted(
             function(self, op, rewriter)  # pyright: ignore[reportArgumentType]
 
     setattr(match_and_rewrite, "roots", roots)
+    setattr(match_and_rewrite, "at_root", function)
     return match_and_rewrite
 
 
-class _ByKind(dict[type[Operation], tuple[Pattern, ...]]):
-    """Kind of operator → the patterns that are rooted there, in their order."""
+Match = Callable[[Operation, Rewriter], None]
+
+
+class _ByKind(dict[type[Operation], tuple[tuple[Pattern, Match], ...]]):
+    """Kind of operator → the patterns that are rooted there, in their order, and what matches each at its roots."""
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
         super().__init__()
         self._patterns = patterns
 
-    def __missing__(self, kind: type[Operation]) -> tuple[Pattern, ...]:
-        self[kind] = tuple(pattern for pattern in self._patterns if is_kind(kind, pattern.roots))
+    def __missing__(self, kind: type[Operation]) -> tuple[tuple[Pattern, Match], ...]:
+        self[kind] = tuple((pattern, _at_root(pattern)) for pattern in self._patterns if is_kind(kind, pattern.roots))
         return self[kind]
+
+
+def _at_root(pattern: Pattern) -> Match:
+    """What matches a pattern at an operator that is known to be of its roots."""
+    function = getattr(type(pattern).match_and_rewrite, "at_root", None)
+    return pattern.match_and_rewrite if function is None else MethodType(function, pattern)
 
 
 @dataclass(frozen=True)
@@ -115,7 +126,7 @@ class Walk:
     def run(self, function: FunctionOp, storage: Storage) -> bool:
         """Walk over a function; whether anything changed."""
         by_kind = self._by_kind
-        ops = list(operations(function))
+        ops = all_operations(function)
         pending = [op for op in ops if by_kind[type(op)]]
         if not pending:
             return False
@@ -126,11 +137,14 @@ class Walk:
         while pending:
             check_cancellation()
             op = pending.pop()
-            for pattern in by_kind[type(op)]:
+            for pattern, match in by_kind[type(op)]:
                 if op.parent is None:
                     break
                 rewriter.begin(op)
-                _apply(pattern, op, rewriter)
+                try:
+                    match(op, rewriter)
+                except RunTimeSizeError:
+                    _give_up(rewriter)
                 if rewriter.has_done_action:
                     is_changed = True
                     _note(pattern, rewriter)
@@ -139,14 +153,11 @@ class Walk:
         return is_changed
 
 
-def _apply(pattern: Pattern, op: Operation, rewriter: Rewriter) -> None:
-    """Try a pattern at an operator; what it has emitted goes where it then meets a size that is no number."""
-    try:
-        pattern.match_and_rewrite(op, rewriter)
-    except RunTimeSizeError:
-        if rewriter.changed or rewriter.erased:
-            raise
-        rewriter.discard()
+def _give_up(rewriter: Rewriter) -> None:
+    """Drop what a pattern has emitted that met a size which is no number; raises that error where it did more."""
+    if rewriter.changed or rewriter.erased:
+        raise
+    rewriter.discard()
 
 
 class PatternPass(ModulePass):

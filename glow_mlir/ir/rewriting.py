@@ -15,7 +15,7 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead
 from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.memory import ViewOp
-from glow_mlir.ir.traversal import Scope, operations_backward
+from glow_mlir.ir.traversal import Scope, next_of, operations_backward
 from glow_mlir.support.identity import is_kind
 
 Op = TypeVar("Op", bound=Operation)
@@ -39,12 +39,30 @@ def low_functions(module: ModuleOp) -> list[LowFuncOp]:
 def _of_kind(module: ModuleOp, kind: type[Op]) -> list[Op]:
     """The operations of a kind right inside a module, where each pass looks for its functions among much storage."""
     found: list[Op] = []
+    is_wanted = _subclasses(kind)
     op = module.body.block.first_op
     while op is not None:
-        if is_kind(type(op), kind):
+        if is_wanted[type(op)]:
             found.append(cast("Op", op))
-        op = op.next_op
+        op = next_of(op)
     return found
+
+
+class _Subclasses(dict[type, bool]):
+    """Class → whether it inherits from another one."""
+
+    def __init__(self, base: type) -> None:
+        super().__init__()
+        self._base = base
+
+    def __missing__(self, kind: type) -> bool:
+        self[kind] = is_kind(kind, self._base)
+        return self[kind]
+
+
+@cache
+def _subclasses(base: type) -> _Subclasses:
+    return _Subclasses(base)
 
 
 def replace(op: Operation, values: Sequence[SSAValue]) -> None:

@@ -17,6 +17,7 @@ from xdsl.transforms.common_subexpression_elimination import has_other_side_effe
 from glow_mlir.dialects.glow_high.storage import StorageOp
 from glow_mlir.dialects.lean_operation import operands_of
 from glow_mlir.ir.rewriting import is_dead, is_pure
+from glow_mlir.ir.traversal import next_of
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.identity import is_kind
 
@@ -78,7 +79,7 @@ class _Elimination:
     def _visit_block(self, block: Block) -> None:
         op = block.first_op
         while op is not None:
-            following = op.next_op
+            following = next_of(op)
             if op.regions:
                 self.visit_regions(op)
             if not is_kind(type(op), StorageOp):
