@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr
@@ -12,6 +13,7 @@ from glow_mlir.dialects.properties import ints, text
 from glow_mlir.dialects.shapes import Shape, require, shape_of, sizes_of
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.identity import MOST_KEPT
 from glow_mlir.support.symbols import Size, Sizes
 
 SizeT = TypeVar("SizeT", int, Size)
@@ -41,21 +43,7 @@ class Window:
         ceil_mode: bool = False,
     ) -> Window:
         """The window with those properties; absent ones are 1, and 0 for pads. Raises where ranks differ."""
-        rank = len(kernel)
-        window = Window(
-            kernel,
-            ints(strides) or (1,) * rank,
-            ints(pads) or (0,) * (2 * rank),
-            ints(dilations) or (1,) * rank,
-            ceil_mode,
-        )
-        require(len(window.strides) == rank, f"strides must have {rank} elements, one for each spatial axis")
-        require(len(window.dilations) == rank, f"dilations must have {rank} elements, one for each spatial axis")
-        require(len(window.pads) == 2 * rank, f"pads must have {2 * rank} elements, two for each spatial axis")
-        require(min(window.pads, default=0) >= 0, "pads must not be negative")
-        require(min(window.strides, default=1) > 0, "strides must be positive")
-        require(min(window.dilations, default=1) > 0, "dilations must be positive")
-        return window
+        return _window(kernel, ints(strides), ints(pads), ints(dilations), ceil_mode)
 
     def padding(self, axis: int) -> tuple[int, int]:
         """Leading and trailing padding of a spatial axis."""
@@ -127,3 +115,17 @@ def channel_axis(rank: int, layout: StringAttr) -> int:
 def join_image(batch: Size, spatial: Sizes, channels: Size, layout: StringAttr) -> Sizes:
     """The shape of an image tensor: the inverse of `split_image`."""
     return (batch, *spatial, channels) if is_channels_last(layout) else (batch, channels, *spatial)
+
+
+@lru_cache(MOST_KEPT)
+def _window(kernel: Shape, strides: Shape, pads: Shape, dilations: Shape, ceil_mode: bool) -> Window:
+    """The window with these properties, of which there is one."""
+    rank = len(kernel)
+    window = Window(kernel, strides or (1,) * rank, pads or (0,) * (2 * rank), dilations or (1,) * rank, ceil_mode)
+    require(len(window.strides) == rank, f"strides must have {rank} elements, one for each spatial axis")
+    require(len(window.dilations) == rank, f"dilations must have {rank} elements, one for each spatial axis")
+    require(len(window.pads) == 2 * rank, f"pads must have {2 * rank} elements, two for each spatial axis")
+    require(min(window.pads, default=0) >= 0, "pads must not be negative")
+    require(min(window.strides, default=1) > 0, "strides must be positive")
+    require(min(window.dilations, default=1) > 0, "dilations must be positive")
+    return window

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math as libm
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +21,7 @@ from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.locations import location_name
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import BFLOAT16, FLOAT4, NARROW_FLOATS, POWERS_OF_TWO, unsigned_dtype
 
 Array = np.ndarray
@@ -246,24 +248,31 @@ CONVERSIONS: dict[type[Operation], Callable[[Array, np.dtype], Array]] = {
 """Conversion → its function on an array and the target dtype (signed for integers)."""
 
 
-def _constant(op: arith.ConstantOp) -> Array:
+def _constant(op: arith.ConstantOp) -> Callable[..., Array]:
     value = op.value
     assert isinstance(value, FloatAttr | IntegerAttr)
-    return np.array(value.value.data).astype(numpy_dtype(value.type))
+    array = np.array(value.value.data).astype(numpy_dtype(value.type))
+    array.flags.writeable = False
+    return lambda: array
 
 
-def _evaluate(op: Operation, operands: Sequence[Array]) -> Array:
+def _converted(conversion: Callable[[Array, np.dtype], Array], to: np.dtype, array: Array) -> Array:
+    return conversion(array, to)
+
+
+def function_of(op: Operation) -> Callable[..., Array]:
+    """What a scalar op computes of the arrays that are its operands; it keeps nothing of the IR."""
     if isinstance(op, arith.ConstantOp):
         return _constant(op)
     if isinstance(op, arith.CmpfOp):
-        return _FLOAT_COMPARE[arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]](*operands)
+        return _FLOAT_COMPARE[arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]]
     if isinstance(op, arith.CmpiOp):
-        return _INTEGER_COMPARE[arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]](*operands)
+        return _INTEGER_COMPARE[arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]]
     if (conversion := CONVERSIONS.get(type(op))) is not None:
-        return conversion(operands[0], numpy_dtype(op.results[0].type))
+        return partial(_converted, conversion, numpy_dtype(op.results[0].type))
     if (function := FUNCTIONS.get(type(op))) is None:
         raise UnsupportedError(f"the interpreter does not execute {op.name}", node=location_name(op.location))
-    return function(*operands)
+    return function
 
 
 def evaluate(
@@ -287,4 +296,31 @@ def evaluate(
 def evaluate_op(op: Operation, values: dict[SSAValue, Any]) -> None:
     """Add the result of one scalar op, on arrays that broadcast, to the values that there are."""
     with np.errstate(all="ignore"):
-        values[op.results[0]] = _evaluate(op, [values[operand] for operand in op.operands])
+        values[op.results[0]] = function_of(op)(*[values[operand] for operand in op.operands])
+
+
+@dataclass(frozen=True)
+class ScalarProgram:
+    """A scalar body without its IR: each step is a function, and which of the values before it are its operands."""
+
+    steps: Sequence[tuple[Callable[..., Array], Sequence[int]]]
+    output: int
+
+    @staticmethod
+    def of(body: Block, output: SSAValue) -> ScalarProgram:
+        """The program of a body that gives one value; values are numbered from its arguments on."""
+        numbers: dict[SSAValue, int] = {argument: number for number, argument in enumerate(body.args)}
+        steps: list[tuple[Callable[..., Array], Sequence[int]]] = []
+        for op in body.ops:
+            if op.results:
+                steps.append((function_of(op), [numbers[operand] for operand in op.operands]))
+                numbers[op.results[0]] = len(numbers)
+        return ScalarProgram(steps, numbers[output])
+
+    def run(self, arguments: Sequence[Array]) -> Array:
+        """What it gives for whole arrays that broadcast."""
+        values = [np.asarray(argument) for argument in arguments]
+        with np.errstate(all="ignore"):
+            for function, operands in self.steps:
+                values.append(function(*[values[number] for number in operands]))
+        return values[self.output]

@@ -14,8 +14,9 @@ from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
 from glow_mlir.errors import CompilerBugError
 from glow_mlir.interpreter.forms import run_form
 from glow_mlir.interpreter.index_space import as_stored, signless_array
-from glow_mlir.interpreter.scalar import evaluate
+from glow_mlir.interpreter.scalar import ScalarProgram
 from glow_mlir.ir.registry import SEMANTICS
+from glow_mlir.support.identity import MOST_KEPT, number_of
 
 
 def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray, ...]:
@@ -27,9 +28,8 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
     `CompilerBugError` for any other without.
     """
     if is_elementwise(op):
-        block, result = scalar_body(op)
         flat = [operand for operand in operands if operand is not None]
-        (value,) = evaluate(block, [signless_array(array) for array in flat], [result])
+        value = _program_of(op).run([signless_array(array) for array in flat])
         return (as_stored(value, _result_dtype(op), np.broadcast_shapes(*(np.shape(array) for array in flat))),)
     operator = cast(type[Operation], getattr(op, "OPERATOR", type(op)))
     function = SEMANTICS.get(operator)
@@ -40,6 +40,21 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
     with np.errstate(all="ignore"):
         results = function(op, *operands)
     return cast("tuple[np.ndarray, ...]", results if isinstance(results, tuple) else (results,))
+
+
+_PROGRAMS: dict[tuple[object, ...], ScalarProgram] = {}
+"""Kind, types of operands and results, and properties of an elementwise operator → its body."""
+
+
+def _program_of(op: Operation) -> ScalarProgram:
+    """The body of an elementwise operator; of those that are alike but for what they read, made once."""
+    types = [number_of(value.type) for value in (*op.operands, *op.results)]
+    form = type(op), *types, *op.properties, *map(number_of, op.properties.values())
+    if form not in _PROGRAMS:
+        if len(_PROGRAMS) >= MOST_KEPT:
+            _PROGRAMS.clear()
+        _PROGRAMS[form] = ScalarProgram.of(*scalar_body(op))
+    return _PROGRAMS[form]
 
 
 def _result_dtype(op: Operation) -> np.dtype:

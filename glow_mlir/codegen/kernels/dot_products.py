@@ -19,6 +19,7 @@ from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.identity import MOST_KEPT, number_of
 
 Parts = Sequence[Value]
 """What is multiplied of the cells of an operand: vectors, one for each instruction that it takes."""
@@ -410,6 +411,20 @@ def dot_product(left: SSAValue, right: SSAValue, target: Target) -> DotProduct:
     operand counts as of its type.
     """
     first, second = element_of(left), element_of(right)
+    key = number_of(first), number_of(second), number_of(target)
+    if key not in _DOT_PRODUCTS:
+        if len(_DOT_PRODUCTS) >= MOST_KEPT:
+            _DOT_PRODUCTS.clear()
+        _DOT_PRODUCTS[key] = _dot_product(first, second, target)
+    return _DOT_PRODUCTS[key]
+
+
+_DOT_PRODUCTS: dict[tuple[int, int, int], DotProduct] = {}
+"""Two element types and a target → how it computes products of them."""
+
+
+def _dot_product(first: Attribute, second: Attribute, target: Target) -> DotProduct:
+    """How a machine computes products of elements of two types."""
     fits = is_integer(first) and is_integer(second) and byte_width(first) == byte_width(second) < 4
     signature = ProductSignature.of_elements(first, second if fits else first)
     types = signature.left, signature.right, signless(signature.accumulator)
