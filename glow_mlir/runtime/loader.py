@@ -51,7 +51,7 @@ class Library:
         llvm = llvm_of_host()
         machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
         context = llvm.create_context()
-        # This memory manager keeps code and its constants together: elsewhere they may lie further apart than code reaches
+        # This memory manager keeps code and constants together: elsewhere they may lie further apart than code reaches
         # (2 GiB on x86), where a process has mapped much in between, and LLVM ends it.
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly("", context), machine, use_lmm=True)
         file = llvm.ObjectFileRef.from_data(data)
