@@ -26,7 +26,6 @@ from xdsl.irdl import (
     OptionalDef,
     VariadicDef,
     base,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -58,6 +57,7 @@ from glow_mlir.dialects.glow_low.packing import verify_form
 from glow_mlir.dialects.lean_operation import cloned_region
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, sizes_of
+from glow_mlir.support.op_definition import op_definition
 
 FURTHER_OPERANDS = {
     "prologue_sources": Qualifier.IN,
@@ -382,7 +382,7 @@ def derive_instruction(operator: type[HighOp], dialect: str = "glow_low") -> typ
         "__module__": operator.__module__,
     }
     kind = type(f"{operator.__name__}Instruction", (DerivedInstruction,), namespace)
-    instruction = with_operand_accessors(irdl_op_definition(kind))
+    instruction = with_operand_accessors(op_definition(kind))
     if definition.options:
         with_operand_accessors(operator)
     constants = {

@@ -2,7 +2,8 @@
 Definitions of operations that are made when they are needed.
 
 `irdl_op_definition` of xDSL reads the fields of a class of operations and its format, and gives it accessors, a quarter
-of a millisecond a class. A compilation imports four hundred of them, and most models have few.
+of a millisecond a class. A compilation imports four hundred of them, and most models have few. Operations of classes
+that are defined here are created by `op_creation.created`.
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ class _Definition:
         """Give the class what xDSL gives it, member by member: other threads find either what was there, or that."""
         from xdsl.irdl import irdl_op_definition
 
+        from glow_mlir.support.op_creation import created
+
         with _TURN:
             if not self._names:
                 return
@@ -87,6 +90,7 @@ class _Definition:
                     setattr(self._cls, name, made[name])
                 else:
                     delattr(self._cls, name)
+            setattr(self._cls, "create", classmethod(created))
             self._names = ()
 
 

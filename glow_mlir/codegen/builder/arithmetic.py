@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.dialects.llvm import (
     AddOp,
     AndOp,
@@ -37,7 +38,7 @@ from xdsl.dialects.llvm import (
 from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.builder.emission import Emission
-from glow_mlir.codegen.builder.types import NO_FAST_MATH, i1, i32, i64, vector
+from glow_mlir.codegen.builder.types import NO_FAST_MATH, i1, i32, i32_array, i64, vector
 from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.dialects.llvm_ops import intrinsics, values
 
@@ -275,12 +276,13 @@ class Arithmetic(Emission):
         self.perform(CallIntrinsicOp, operands, _intrinsic(name, len(operands)))
 
 
+@cache
 def _intrinsic(name: str, operands: int) -> Mapping[str, Attribute]:
     """The properties of a call of an intrinsic with so many operands."""
     return {
         "intrin": StringAttr(name),
-        "op_bundle_sizes": DenseArrayBase.from_list(i32, []),
-        "operandSegmentSizes": DenseArrayBase.from_list(i32, [operands, 0]),
+        "op_bundle_sizes": i32_array(),
+        "operandSegmentSizes": i32_array(operands, 0),
         **NO_FAST_MATH,
     }
 

@@ -17,11 +17,12 @@ from xdsl.dialects.llvm import (
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.memory import Memory
-from glow_mlir.codegen.builder.types import ALIGNMENTS, NO_FAST_MATH, i1, i32, i64
+from glow_mlir.codegen.builder.types import ALIGNMENTS, NO_FAST_MATH, i1, i32, i32_array, i64
 from glow_mlir.codegen.builder.value import Number, Value
 from glow_mlir.dialects.llvm_ops.atomics import ATOMIC_BINARY, AtomicCmpXchgOp, AtomicRMWOp
 from glow_mlir.dialects.llvm_ops.memory import LoadOp, StoreOp
 from glow_mlir.dialects.llvm_ops.ordering import ordering_attr
+from glow_mlir.support.op_creation import created
 
 PAUSES = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint", (1,))}
 """Architecture → the intrinsic that tells the processor of a waiting loop, and its arguments."""
@@ -63,14 +64,15 @@ class Atomics(Memory):
         self, function: Value, arguments: Sequence[Value], result: Attribute | None = None
     ) -> Value | None:
         """Call the function at an address, in the convention of C; returns its result, or None where it has none."""
-        op = CallOp.create(
-            operands=[value.ssa for value in (function, *arguments)],
-            result_types=[] if result is None else [result],
-            properties={
+        op = created(
+            CallOp,
+            [value.ssa for value in (function, *arguments)],
+            () if result is None else (result,),
+            {
                 "CConv": CallingConventionAttr("ccc"),
                 "TailCallKind": TailCallKindAttr(TailCallKind.NONE),
-                "op_bundle_sizes": DenseArrayBase.from_list(i32, []),
-                "operandSegmentSizes": DenseArrayBase.from_list(i32, [1 + len(arguments), 0]),
+                "op_bundle_sizes": i32_array(),
+                "operandSegmentSizes": i32_array(1 + len(arguments), 0),
                 **NO_FAST_MATH,
             },
         )
@@ -85,8 +87,8 @@ class Atomics(Memory):
         name, arguments = found
         properties: dict[str, Attribute] = {
             "intrin": StringAttr(name),
-            "op_bundle_sizes": DenseArrayBase.from_list(i32, []),
-            "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(arguments), 0]),
+            "op_bundle_sizes": i32_array(),
+            "operandSegmentSizes": i32_array(len(arguments), 0),
             **NO_FAST_MATH,
         }
         self.perform(CallIntrinsicOp, [self.constant(argument, i32) for argument in arguments], properties)

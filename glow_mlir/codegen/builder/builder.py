@@ -16,19 +16,19 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, overload
 
-from xdsl.dialects.builtin import DenseArrayBase, SymbolRefAttr, i32
+from xdsl.dialects.builtin import SymbolRefAttr
 from xdsl.dialects.llvm import BrOp, CallingConventionAttr, CallOp, CondBrOp, ReturnOp, TailCallKind, TailCallKindAttr
 from xdsl.ir import Attribute, Block, Region
 
 from glow_mlir.codegen.builder.atomics import Atomics
 from glow_mlir.codegen.builder.modules import ModuleBuilder
-from glow_mlir.codegen.builder.types import NO_FAST_MATH
+from glow_mlir.codegen.builder.types import NO_FAST_MATH, i32, i32_array
 from glow_mlir.codegen.builder.value import Index, Number, Value
+from glow_mlir.support.op_creation import created
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-_NO_BUNDLES = DenseArrayBase.from_list(i32, [])
 _C = CallingConventionAttr("ccc")
 _NO_TAIL = TailCallKindAttr(TailCallKind.NONE)
 
@@ -189,15 +189,16 @@ class Builder(Atomics):
         if signature.takes_scalars:
             assert self.scalars is not None, f"'{name}' takes scalar parameters"
             operands.append(self.scalars)
-        op = CallOp.create(
-            operands=[operand.ssa for operand in operands],
-            result_types=[] if signature.result is None else [signature.result],
-            properties={
+        op = created(
+            CallOp,
+            [operand.ssa for operand in operands],
+            () if signature.result is None else (signature.result,),
+            {
                 "callee": SymbolRefAttr(name),
                 "CConv": _C,
                 "TailCallKind": _NO_TAIL,
-                "op_bundle_sizes": _NO_BUNDLES,
-                "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(operands), 0]),
+                "op_bundle_sizes": i32_array(),
+                "operandSegmentSizes": i32_array(len(operands), 0),
                 **NO_FAST_MATH,
             },
         )
@@ -236,7 +237,7 @@ class Builder(Atomics):
         self.block = block
 
     def _jump(self, to: Block, values: Sequence[Value]) -> None:
-        self.block.add_op(BrOp.create(operands=[value.ssa for value in values], successors=[to]))
+        self.block.add_op(created(BrOp, [value.ssa for value in values], successors=(to,)))
 
     def _close(self, to: Block, values: Sequence[Value]) -> None:
         """Jump on, unless the block has returned already, and continue there."""
@@ -247,13 +248,9 @@ class Builder(Atomics):
     def _branch(
         self, condition: Value, yes: Block, yes_values: Sequence[Value], no: Block, no_values: Sequence[Value]
     ) -> None:
-        sizes = DenseArrayBase.from_list(i32, [1, len(yes_values), len(no_values)])
-        op = CondBrOp.create(
-            operands=[value.ssa for value in (condition, *yes_values, *no_values)],
-            successors=[yes, no],
-            properties={"operandSegmentSizes": sizes},
-        )
-        self.block.add_op(op)
+        operands = [value.ssa for value in (condition, *yes_values, *no_values)]
+        sizes = {"operandSegmentSizes": i32_array(1, len(yes_values), len(no_values))}
+        self.block.add_op(created(CondBrOp, operands, properties=sizes, successors=(yes, no)))
 
 
 def _ended(block: Block) -> bool:

@@ -9,7 +9,6 @@ from typing import cast
 
 from xdsl.dialects.builtin import (
     AnyFloat,
-    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IntegerAttr,
@@ -19,10 +18,12 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import BitcastOp, ConstantOp, InsertElementOp, ShuffleVectorOp, ZeroOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from glow_mlir.codegen.builder.types import i32, i64, index_type, integer_of_width, ptr, type_info, vector
+from glow_mlir.codegen.builder.types import i32_array, i64, index_type, integer_of_width, ptr, type_info, vector
 from glow_mlir.codegen.builder.value import Number, Operators, Value
 from glow_mlir.dialects.llvm_ops import values
 from glow_mlir.dialects.target import Target
+from glow_mlir.support.identity import MOST_KEPT
+from glow_mlir.support.op_creation import created
 
 
 class Emission(Operators):
@@ -34,7 +35,7 @@ class Emission(Operators):
         self.constants: list[Operation] = []
         """The constants made so far; they go to the top of the function when it is finished."""
         self.index_type = integer_of_width(target.pointer_bits)
-        self._constant_values: dict[tuple[int, object], Value] = {}
+        self._constant_values: dict[_Key, Value] = {}
         self.at_top = Block()
         """What goes to the top of the function behind the constants."""
         self._made_once: dict[Hashable, Value] = {}
@@ -47,11 +48,10 @@ class Emission(Operators):
         properties: Mapping[str, Attribute] | None = None,
     ) -> Value:
         """Append an operation with one result of type `result` and return the result."""
-        op = kind.create(
-            operands=[operand.ssa for operand in operands], result_types=[result], properties=properties or {}
-        )
+        op = created(kind, [operand.ssa for operand in operands], (result,), properties)
         self.block.add_op(op)
-        return Value(self, op.results[0])
+        (ssa,) = op.results
+        return Value(self, ssa)
 
     def perform(
         self,
@@ -60,7 +60,7 @@ class Emission(Operators):
         properties: Mapping[str, Attribute] | None = None,
     ) -> None:
         """Append an operation without result."""
-        self.block.add_op(kind.create(operands=[operand.ssa for operand in operands], properties=properties or {}))
+        self.block.add_op(created(kind, [operand.ssa for operand in operands], (), properties))
 
     def constant(self, value: float | Sequence[float], type_: Attribute) -> Value:
         """
@@ -69,28 +69,24 @@ class Emission(Operators):
         Each constant exists once per function, at its top, whatever block asks for it first.
         """
         type_ = self.resolved(type_)
-        key = (
-            id(type_),
-            _key(value) if isinstance(value, int | float) else tuple(_key(lane) for lane in value),
-        )
+        key = _key(value, type_)
         known = self._constant_values.get(key)
         if known is None:
-            type_info(type_)  # keeps the type alive, so that its identity is a key
             known = self._constant_values[key] = Value(self, self._add_constant(value, type_))
         return known
 
     def _add_constant(self, value: float | Sequence[float], type_: Attribute) -> SSAValue:
         info = type_info(type_)
-        lanes = [value] if isinstance(value, int | float) else value
+        lanes = [value] if isinstance(value, (int, float)) else value
         if not info.is_vector or not info.is_float or all(_prints_as_decimal(lane, info.bits) for lane in lanes):
-            op = ConstantOp.create(properties={"value": _literal(value, type_)}, result_types=[type_])
+            op = created(ConstantOp, (), (type_,), {"value": _literal(value, type_)})
             self.constants.append(op)
             return op.results[0]
         # xDSL reads the hexadecimal floats of a dense attribute as integers: the bits go in as integers.
         bits = [int.from_bytes(struct.pack("<d" if info.bits == 64 else "<f", lane), "little") for lane in lanes]
         integers = vector(IntegerType(info.bits), info.lanes)
         pattern = self._add_constant(bits if len(bits) > 1 else bits[0], integers)
-        cast_op = BitcastOp.create(operands=[pattern], result_types=[type_])
+        cast_op = created(BitcastOp, (pattern,), (type_,))
         self.constants.append(cast_op)
         return cast_op.results[0]
 
@@ -124,17 +120,17 @@ class Emission(Operators):
 
     def shuffle(self, a: Value, b: Value, mask: Sequence[int]) -> Value:
         """Return the lanes that `mask` picks out of `a` followed by `b`; -1 leaves a lane open."""
-        properties = {"mask": DenseArrayBase.from_list(i32, list(mask))}
+        properties = {"mask": i32_array(*mask)}
         return self.emit(ShuffleVectorOp, (a, b), vector(a.info.element, len(mask)), properties)
 
     def as_value(self, value: Number, type_: Attribute) -> Value:
         """Return `value` as a value of `type_`: numbers become constants, scalars fill all lanes."""
         if not isinstance(value, Value):
             return self.constant(value, type_)
-        wanted, given = type_info(type_), value.info
-        if wanted.is_vector and not given.is_vector:
-            return self.splat(value, wanted.lanes)
-        return value
+        if value.type is type_ or value.info.is_vector:
+            return value
+        wanted = type_info(type_)
+        return self.splat(value, wanted.lanes) if wanted.is_vector else value
 
     def resolved(self, type_: Attribute) -> Attribute:
         """Return a type with the integer as wide as a pointer in the place of `index_type`."""
@@ -144,6 +140,8 @@ class Emission(Operators):
         """Return both operands as values of one type; at least one is a value."""
         if isinstance(a, Value):
             if isinstance(b, Value):
+                if a.type is b.type:
+                    return a, b
                 type_ = b.type if b.info.is_vector else a.type
                 return self.as_value(a, type_), self.as_value(b, type_)
             return a, self.constant(b, a.type)
@@ -151,9 +149,21 @@ class Emission(Operators):
         return self.constant(a, b.type), b
 
 
-def _key(value: float) -> object:
-    """Return what makes a number the same constant: -0.0 and 0.0 are two, and so are 1 and 1.0."""
-    return value if isinstance(value, int) else struct.pack("d", value)
+_Key = tuple[int, object]
+
+_literals: dict[_Key, tuple[Attribute, Attribute]] = {}
+"""Constant → its type, which is kept so that no other one gets its identity, and the attribute behind it."""
+
+
+def _key(value: float | Sequence[float], type_: Attribute) -> _Key:
+    """Return what makes a constant the same: the identity of its type, and its numbers."""
+    numbers = _key_of(value) if isinstance(value, (int, float)) else tuple([_key_of(lane) for lane in value])
+    return id(type_), numbers
+
+
+def _key_of(number: float) -> object:
+    """Return what makes a number the same: -0.0 and 0.0 are two, and so are 1 and 1.0."""
+    return number if isinstance(number, int) else struct.pack("d", number)
 
 
 def _signed(bits: int, width: int) -> int:
@@ -171,17 +181,27 @@ def _prints_as_decimal(value: float, bits: int) -> bool:
 
 
 def _literal(value: float | Sequence[float], type_: Attribute) -> Attribute:
-    """Return the attribute behind a constant."""
+    """Return the attribute behind a constant, which functions share."""
+    key = _key(value, type_)
+    known = _literals.get(key)
+    if known is None:
+        if len(_literals) >= MOST_KEPT:
+            _literals.clear()
+        known = _literals[key] = type_, _made_literal(value, type_)
+    return known[1]
+
+
+def _made_literal(value: float | Sequence[float], type_: Attribute) -> Attribute:
     info = type_info(type_)
     if info.is_vector:
-        numbers = [value] * info.lanes if isinstance(value, int | float) else list(value)
+        numbers = [value] * info.lanes if isinstance(value, (int, float)) else list(value)
         if info.is_float:
             type_ = cast("VectorType[AnyFloat]", type_)
             return DenseIntOrFPElementsAttr.from_list(type_, [float(n) for n in numbers])
         mask = (1 << info.bits) - 1
         type_ = cast("VectorType[IntegerType]", type_)
         return DenseIntOrFPElementsAttr.from_list(type_, [_signed(int(n) & mask, info.bits) for n in numbers])
-    assert isinstance(value, int | float), "a scalar constant takes one number"
+    assert isinstance(value, (int, float)), "a scalar constant takes one number"
     if info.is_float:
         return FloatAttr(float(value), cast("AnyFloat", type_))
     return IntegerAttr(int(value), cast("IntegerType", type_), truncate_bits=True)

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, SymbolRefAttr
+from xdsl.dialects.builtin import IntegerAttr, SymbolRefAttr
 from xdsl.dialects.llvm import GEP_USE_SSA_VAL, AddressOfOp, AllocaOp
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.lanes import Lanes
-from glow_mlir.codegen.builder.types import ALIGNMENTS, i1, i8, i32, i64, integer_of_width, ptr, type_info, vector
+from glow_mlir.codegen.builder.types import (
+    ALIGNMENTS,
+    i1,
+    i8,
+    i32,
+    i32_array,
+    i64,
+    integer_of_width,
+    ptr,
+    type_info,
+    vector,
+)
 from glow_mlir.codegen.builder.value import Index, Number, Value
 from glow_mlir.dialects.llvm_ops import memory
+from glow_mlir.support.op_creation import created
 
 _INBOUNDS = IntegerAttr(memory.GEP_FLAGS["inbounds"], i32)
-_DYNAMIC_INDEX = DenseArrayBase.from_list(i32, [GEP_USE_SSA_VAL])
+_DYNAMIC_INDEX = i32_array(GEP_USE_SSA_VAL)
 _NOT_ATOMIC: Mapping[str, Attribute] = {"ordering": IntegerAttr(0, i64)}
 _PREFETCH_LEVELS = {1: 3, 2: 2, 3: 1}
 _HALF = 16
@@ -39,7 +51,7 @@ class Memory(Lanes):
             "noWrapFlags": _INBOUNDS,
         }
         if isinstance(index, int) and -(2**31) < index < 2**31:
-            properties["rawConstantIndices"] = DenseArrayBase.from_list(i32, [index])
+            properties["rawConstantIndices"] = i32_array(index)
             return self.emit(memory.GEPOp, (pointer,), ptr, properties)
         return self.emit(memory.GEPOp, (pointer, self.index(index)), ptr, properties)
 
@@ -123,11 +135,8 @@ class Memory(Lanes):
 
     def stack(self, element: Attribute, count: int, align: int = 64) -> Value:
         """Return the address of a buffer that lives as long as the call; it is made once, at the top."""
-        op = AllocaOp.create(
-            operands=[self.constant(count, i64).ssa],
-            result_types=[ptr],
-            properties={"alignment": ALIGNMENTS[align], "elem_type": element},
-        )
+        properties = {"alignment": ALIGNMENTS[align], "elem_type": element}
+        op = created(AllocaOp, (self.constant(count, i64).ssa,), (ptr,), properties)
         self.constants.append(op)
         return self.wrap(op)
 

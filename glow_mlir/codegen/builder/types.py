@@ -10,6 +10,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    DenseArrayBase,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -31,6 +32,7 @@ from xdsl.dialects.llvm import FastMathAttr, LLVMArrayType, LLVMPointerType
 from xdsl.ir import Attribute
 
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.identity import MOST_KEPT, kept_by_identity
 
 __all__ = [
     "ALIGNMENTS",
@@ -45,6 +47,7 @@ __all__ = [
     "i8",
     "i16",
     "i32",
+    "i32_array",
     "i64",
     "index_type",
     "integer_of_width",
@@ -73,12 +76,31 @@ def integer_of_width(bits: int) -> IntegerType:
     return _INTEGERS.get(bits) or IntegerType(bits)
 
 
-@functools.cache
 def vector(element: Attribute, lanes: int) -> Attribute:
     """
     Return the vector of `lanes` elements; one lane is the scalar itself, so that kernels need no second form.
     """
-    return element if lanes == 1 else VectorType(element, [lanes])
+    return element if lanes == 1 else _vectors(element)[lanes]
+
+
+class _Vectors(dict[int, Attribute]):
+    """Lanes → the vector of so many elements of one type."""
+
+    def __init__(self, element: Attribute) -> None:
+        self._element = element
+
+    def __missing__(self, lanes: int) -> Attribute:
+        return self.setdefault(lanes, VectorType(self._element, [lanes]))
+
+
+_of_equal = functools.cache(_Vectors)
+_vectors = kept_by_identity(_of_equal)
+
+
+@functools.lru_cache(MOST_KEPT)
+def i32_array(*numbers: int) -> Attribute:
+    """Return numbers in the form in which the dialect has masks, positions, and how many operands groups have."""
+    return DenseArrayBase.from_list(i32, numbers)
 
 
 @functools.cache
@@ -104,19 +126,9 @@ class TypeInfo:
         return max(8, self.bits) // 8
 
 
-_known: dict[int, tuple[Attribute, TypeInfo]] = {}
-
-
-def type_info(type_: Attribute) -> TypeInfo:
-    """Return what is known of a scalar, vector or pointer type. Raises `TypeError` for any other type."""
-    found = _known.get(id(type_))
-    if found is None:
-        # The type stays referenced, or another could appear at its address.
-        found = _known[id(type_)] = (type_, _inspect(type_))
-    return found[1]
-
-
-def _inspect(type_: Attribute) -> TypeInfo:
+@kept_by_identity
+def info_of(type_: Attribute) -> TypeInfo | None:
+    """Return what is known of a scalar, vector or pointer type, and None for an aggregate."""
     is_vector = isinstance(type_, VectorType)
     lanes = type_.get_shape()[0] if is_vector else 1
     element = cast("VectorType[Attribute]", type_).element_type if is_vector else type_
@@ -126,4 +138,11 @@ def _inspect(type_: Attribute) -> TypeInfo:
         return TypeInfo(element, lanes, 64, False, True, is_vector)
     if (bits := _FLOAT_BITS.get(type(element))) is not None:
         return TypeInfo(element, lanes, bits, True, False, is_vector)
+    return None
+
+
+def type_info(type_: Attribute) -> TypeInfo:
+    """Return what is known of a scalar, vector or pointer type. Raises `TypeError` for any other type."""
+    if (info := info_of(type_)) is not None:
+        return info
     raise TypeError(f"'{type_}' is neither a number, nor a vector of numbers, nor a pointer")

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.codegen.builder.types import TypeInfo, type_info
+from glow_mlir.codegen.builder.types import TypeInfo, info_of
 
 
 class Operators(ABC):
@@ -100,25 +100,23 @@ class Value:
     since `==` stays Python's own.
     """
 
-    __slots__ = ("operators", "ssa", "type")
+    __slots__ = ("info", "operators", "ssa", "type")
 
     def __init__(self, operators: Operators, ssa: SSAValue) -> None:
         self.operators = operators
         self.ssa = ssa
         self.type: Attribute = ssa.type
+        if (info := info_of(self.type)) is not None:
+            self.info: TypeInfo = info
+            """Element type, lanes and kind, of all but aggregates."""
 
     def __repr__(self) -> str:
         return f"<value of type {self.type}>"
 
     @property
-    def info(self) -> TypeInfo:
-        """Element type, lanes and kind."""
-        return type_info(self.type)
-
-    @property
     def lanes(self) -> int:
         """How many lanes a vector has; 1 for a scalar."""
-        return type_info(self.type).lanes
+        return self.info.lanes
 
     def __add__(self, other: Number) -> Value:
         return self.operators.add(self, other)
