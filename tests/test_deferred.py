@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import glow_mlir.constants.deferred
 from glow_mlir.constants.deferred import Deferred, FileMap, Joined, Packed, Reshaped, Scaled, Stored, Transposed
 from glow_mlir.constants.layouts import (
+    Interleave,
     depthwise_filters,
     filter_panels,
     gate_blocks,
@@ -112,6 +113,7 @@ PACKINGS: dict[str, tuple[np.ndarray, Callable[[tuple[int, ...]], PackedLayout]]
     "filters": (random_array(21, 3, 3, 4), lambda shape: filter_panels(shape, 8)),
     "grouped": (random_array(20, 3, 3, 4), lambda shape: filter_panels(shape, 4, groups=4)),
     "panels": (random_array(6, 21), lambda shape: matrix_panels(shape, 8)),
+    "interleaved": (random_array(6, 21), lambda shape: matrix_panels(shape, 8, Interleave(4))),
     "winograd": (random_array(13, 3, 3, 4), lambda shape: winograd_panels(shape, 8, TileForm(4, 4))),
     "depthwise": (random_array(13, 3, 3, 1), depthwise_filters),
     "gates": (random_array(13, 52), lambda shape: gate_blocks(shape, 2, 4)),
@@ -126,6 +128,18 @@ def test_packed(name: str, kind: type[Stored | Opaque]) -> None:
     array, layout_of = PACKINGS[name]
     layout = layout_of(array.shape)
     check(Packed(kind(array), layout, array.dtype), layout.pack(array, array.dtype))
+
+
+@pytest.mark.parametrize("name", PACKINGS)
+def test_packed_over_what_was_there(name: str) -> None:
+    array, layout_of = PACKINGS[name]
+    layout = layout_of(array.shape)
+    packed = layout.pack(array, array.dtype)
+    around = np.full([size + 2 for size in packed.shape], np.nan, packed.dtype)
+    place = (slice(1, -1),) * packed.ndim
+    layout.write(array, around[place])
+    np.testing.assert_array_equal(around[place], packed)
+    assert np.isnan(around).sum() == around.size - packed.size
 
 
 def test_digests_tell_what_differs() -> None:

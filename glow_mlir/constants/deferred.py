@@ -395,17 +395,16 @@ class Packed(Deferred):
             return self.array()[(slice(None),) * axis + (slice(begin, end),)]
         size = self.source.shape[self.blocks.axis] // self.blocks.sections
         first, last = begin * self.blocks.unit, min(end * self.blocks.unit, size)
-        return self._packed(self.source, first, last)
+        return self.layout.pack(self._part_of(self.source, first, last), self.dtype)
 
-    def _packed(self, source: Deferred, begin: int, end: int) -> np.ndarray:
-        """What becomes of the operand from `begin` up to `end` in each section."""
+    def _part_of(self, source: Deferred, begin: int, end: int) -> np.ndarray:
+        """The operand from `begin` up to `end` in each section."""
         axis, sections = self.blocks.axis, self.blocks.sections
         if sections == 1:
-            return self.layout.pack(source.part(axis, begin, end), self.dtype)
+            return source.part(axis, begin, end)
         size = source.shape[axis] // sections
         places = (section * size for section in range(sections))
-        parts = [source.part(axis, place + begin, place + end) for place in places]
-        return self.layout.pack(np.concatenate(parts, axis=axis), self.dtype)
+        return np.concatenate([source.part(axis, place + begin, place + end) for place in places], axis=axis)
 
     def separable(self, axis: int) -> bool:
         return axis == self.blocks.target and self.source.separable(self.blocks.axis)
@@ -416,4 +415,4 @@ class Packed(Deferred):
         source = self.source if self.source.separable(axis) else Stored(self.source.array(), "whole")
         for begin, end in source.spans(axis, unit, self.blocks.sections):
             place = (slice(None),) * self.blocks.target + (slice(begin // unit, -(-end // unit)),)
-            target[place] = self._packed(source, begin, end)
+            self.layout.write(self._part_of(source, begin, end), target[place])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -224,8 +223,8 @@ class CodeCells(PackedLayout):
     def blocks(self) -> Blocks:
         return Blocks(axis=0, unit=self.panel, target=0)
 
-    def pack(self, operand: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-        return pack_cells(operand, self.bits, self.panel).astype(dtype, copy=False)
+    def write(self, operand: np.ndarray, packed: np.ndarray) -> None:
+        packed[...] = pack_cells(operand, self.bits, self.panel)
 
     def unpack(self, packed: np.ndarray) -> np.ndarray:
         return unpack_cells(packed, self.bits, self.plain[0])

@@ -51,10 +51,21 @@ class PackedLayout(ABC):
     def blocks(self) -> Blocks:
         """How the packed operand is made piece by piece."""
 
-    @abstractmethod
     def pack(self, operand: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
         """
         The packed form, of elements of the type `dtype`, of an operand, or of a part of one along the axis of `blocks`.
+        """
+        shape, blocks = list(self.shape), self.blocks
+        shape[blocks.target] = -(-operand.shape[blocks.axis] // blocks.sections // blocks.unit)
+        packed = np.empty(shape, dtype)
+        self.write(operand, packed)
+        return packed
+
+    @abstractmethod
+    def write(self, operand: np.ndarray, packed: np.ndarray) -> None:
+        """
+        Write the packed form of an operand, or of a part of one along the axis of `blocks`, to an array of its shape,
+        whatever that holds.
         """
 
     @abstractmethod

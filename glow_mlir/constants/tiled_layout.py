@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -138,22 +137,22 @@ class TiledLayout(PackedLayout):
         unit = self.cuts[COLUMNS].unit if COLUMNS in self.cuts else 1
         return Blocks(axis, unit, self._axis_of(_first(COLUMNS, self.cuts)), sections)
 
-    def pack(self, operand: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    def write(self, operand: np.ndarray, packed: np.ndarray) -> None:
         blocks = self.blocks
         part = self._of_columns(operand.shape[blocks.axis] // blocks.sections)
         source = operand.reshape([part.sizes[name] for name in self.axes.split()])
         is_filled = any(part.sizes[name] % cut.unit for name, cut in self.cuts.items())
-        packed = (np.zeros if is_filled or self.sums else np.empty)(part.shape, dtype)
+        if is_filled or self.sums:
+            packed[...] = 0
         if self.transform is None:
             part._place(source, packed)
-            return packed
+            return
         # Panel by panel, whose numbers stay in the cache.
         columns, panels = self.axes.split().index(COLUMNS), self._axis_of(_first(COLUMNS, self.cuts))
         for number, begin in enumerate(range(0, part.sizes[COLUMNS], blocks.unit)):
             taken = source[(slice(None),) * columns + (slice(begin, begin + blocks.unit),)]
             some = self._of_columns(taken.shape[columns])
             some._place(self.transform.apply(taken), packed[(slice(None),) * panels + (slice(number, number + 1),)])
-        return packed
 
     def unpack(self, packed: np.ndarray) -> np.ndarray:
         if packed.shape != self.shape:
@@ -220,7 +219,7 @@ class TiledLayout(PackedLayout):
         return [word for group in _groups(self.order) for word in group]
 
     def _apart(self, packed: np.ndarray) -> np.ndarray:
-        """A view of a packed form with an axis for each word."""
+        """A view of a packed form, or of a part of one, with an axis for each word; it only cuts axes."""
         digits = self._digits()
         return packed.reshape([digits[word] for word in self._words])
 
