@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from glow_mlir.support import onnx_loader as _onnx_loader
 from glow_mlir.support import xdsl_loader as _xdsl_loader
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     InvalidArgument = _errors.InputError
     InvalidGraph = InvalidProtobuf = NoSuchFile = _errors.ModelError
     RuntimeException = _errors.ExecutionError
+_onnx_loader.install()
 _xdsl_loader.install()
 
 _HOMES = {
