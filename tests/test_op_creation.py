@@ -95,6 +95,7 @@ def test_operations_have_what_xdsl_gives_them(number: int) -> None:
     theirs = Plain.create(**copies)
     ours = created(Plain, **given)
     assert described(ours) == described(theirs)
+    assert ours.location is theirs.location
     for value in given.get("operands", ()):
         uses = [(use.operation, use.index) for use in value.uses]
         assert len(uses) == 2 * sum(value is other for other in given["operands"])

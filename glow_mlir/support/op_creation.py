@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TypeVar
 
-from xdsl.dialects.builtin import LocationAttr, UnknownLoc
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues
 from xdsl.irdl import IRDLOperation, OptionalDef
 
 Created = TypeVar("Created", bound=Operation)
-
-_NOWHERE = UnknownLoc()
 
 
 def created(
@@ -31,7 +29,7 @@ def created(
     op.results = SSAValues([OpResult(type_, op, index) for index, type_ in enumerate(result_types)])
     op.properties = {**properties} if properties else {}
     op.attributes = {**attributes} if attributes else {}
-    op.location = location or _NOWHERE
+    op.location = location or UNKNOWN_LOC
     if successors:
         op.successors = successors
     for region in regions:

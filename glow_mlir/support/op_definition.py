@@ -9,7 +9,7 @@ that are defined here are created by `op_creation.created`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -33,17 +33,20 @@ def op_definition(cls: Kind) -> Kind:
     """
     Define a class of operations as `irdl_op_definition` does, when one of its fields is first looked up.
 
-    Raises what that raises, at that time.
+    Its format is read when an operation is first parsed or printed. Raises what `irdl_op_definition` raises, at that
+    time.
     """
-    names = {"get_irdl_definition", "traits", "verify_", *_fields(cls)}
+    given = {name: value for name, value in vars(cls).items() if name not in _OF_CLASS}
+    fields = {"get_irdl_definition", "traits", "verify_", *_fields(cls)}
+    parts = [_Definition(cls, {**given, "assembly_format": None}, {*fields, "__init_subclass__"})]
     if cls.assembly_format is not None:
-        names |= {"parse", "print"}
-    definition = _Definition(cls, {*names, "__init_subclass__"})
-    for name in names:
-        setattr(cls, name, _Member(definition, name))
+        parts.append(_Definition(cls, given, {"parse", "print"}))
+    for part in parts:
+        part.defer()
 
     def __init_subclass__(derived: type, **keywords: Any) -> None:
-        definition.make()
+        for part in parts:
+            part.make()
         super(cast("Any", cls), derived).__init_subclass__(**keywords)
 
     # What a subclass has of its own is told by what its bases have.
@@ -65,13 +68,18 @@ def _fields(cls: type) -> Iterator[str]:
 
 
 class _Definition:
-    """The definition of one class, which replaces members of it once it is made."""
+    """The definition of one class, as far as it gives it members of some names, which it replaces once it is made."""
 
-    def __init__(self, cls: type[IRDLOperation], names: Collection[str]) -> None:
+    def __init__(self, cls: type[IRDLOperation], given: Mapping[str, Any], names: Collection[str]) -> None:
         self._cls = cls
-        self._names = names
-        self._given = {name: value for name, value in vars(cls).items() if name not in _OF_CLASS}
+        self._given = given
         """What the class defines itself."""
+        self._names = names
+
+    def defer(self) -> None:
+        """Let the members stand for what makes them."""
+        for name in self._names:
+            setattr(self._cls, name, _Member(self, name))
 
     def make(self) -> None:
         """Give the class what xDSL gives it, member by member: other threads find either what was there, or that."""
@@ -83,8 +91,9 @@ class _Definition:
             if not self._names:
                 return
             kind: Any = type(self._cls)
-            twin: type[IRDLOperation] = kind(self._cls.__name__, self._cls.__bases__, self._given)
+            twin: type[IRDLOperation] = kind(self._cls.__name__, self._cls.__bases__, dict(self._given))
             made = vars(irdl_op_definition(twin))
+            twin.get_irdl_definition().assembly_format = self._cls.assembly_format
             for name in self._names:
                 if name in made:
                     setattr(self._cls, name, made[name])

@@ -28,6 +28,7 @@ from glow_mlir.codegen.llvm.text import EmissionError, fast_math_text
 from glow_mlir.dialects.llvm_ops.atomics import ATOMIC_BINARY
 from glow_mlir.dialects.llvm_ops.memory import GEP_FLAGS, gep_flag_names
 from glow_mlir.dialects.llvm_ops.ordering import ORDERING_NAMES
+from glow_mlir.support.identity import kept_by_identity
 
 
 class Scope(Protocol):
@@ -85,9 +86,12 @@ def integer(op: Operation, name: str) -> int:
 def _numbers(op: Operation, name: str) -> Sequence[int]:
     """Return the elements of an array property; an absent one has none."""
     value = op.properties.get(name)
-    if not isinstance(value, DenseArrayBase):
-        return ()
-    return cast("DenseArrayBase[IntegerType]", value).get_values()
+    return () if value is None else _elements(value)
+
+
+@kept_by_identity
+def _elements(array: Attribute) -> Sequence[int]:
+    return cast("DenseArrayBase[IntegerType]", array).get_values() if isinstance(array, DenseArrayBase) else ()
 
 
 def _result(scope: Scope, op: Operation) -> str:
