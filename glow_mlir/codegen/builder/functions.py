@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache, lru_cache
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, UnitAttr
 from xdsl.dialects.llvm import FuncOp, LinkageAttr, LLVMFunctionType
@@ -15,6 +16,7 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder, Signature, vector_l
 from glow_mlir.codegen.builder.types import i64, index_type, integer_of_width, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.identity import MOST_KEPT
 
 PASSES_ATTRIBUTE = "glow-passes"
 
@@ -30,14 +32,19 @@ class Param:
 
     def attributes(self) -> DictionaryAttr:
         """Return the promises as the dialect writes them."""
-        promises: dict[str, Attribute] = {}
-        if self.noalias:
-            promises["llvm.noalias"] = UnitAttr()
-        if self.readonly:
-            promises["llvm.readonly"] = UnitAttr()
-        if self.align:
-            promises["llvm.align"] = IntegerAttr(self.align, i64)
-        return DictionaryAttr(promises)
+        return _promises(self.noalias, self.readonly, self.align)
+
+
+@cache
+def _promises(noalias: bool, readonly: bool, align: int) -> DictionaryAttr:
+    promises: dict[str, Attribute] = {}
+    if noalias:
+        promises["llvm.noalias"] = UnitAttr()
+    if readonly:
+        promises["llvm.readonly"] = UnitAttr()
+    if align:
+        promises["llvm.align"] = IntegerAttr(align, i64)
+    return DictionaryAttr(promises)
 
 
 @contextmanager
@@ -114,8 +121,16 @@ def _function_op(
         properties["passthrough"] = ArrayAttr(further)
     return FuncOp(
         name,
-        LLVMFunctionType([param.type for param in params], result),
-        linkage=LinkageAttr("internal" if internal else "external"),
+        _function_type(tuple([param.type for param in params]), result),
+        linkage=_linkage("internal" if internal else "external"),
         body=region,
         other_props=properties,
     )
+
+
+_linkage = cache(LinkageAttr)
+
+
+@lru_cache(MOST_KEPT)
+def _function_type(parameters: tuple[Attribute, ...], result: Attribute | None) -> LLVMFunctionType:
+    return LLVMFunctionType(parameters, result)
