@@ -20,7 +20,7 @@ from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.glow_low.derive import BODIES, DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import Buffer, ViewOp, WeightOp, buffer_type, strides_of
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.lean_operation import cloned_region
+from glow_mlir.dialects.lean_operation import cloned_operation, cloned_region
 from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, rank_of, sizes_of
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
@@ -227,7 +227,7 @@ def _alike(value: SSAValue) -> SSAValue:
     """A value like a buffer, without uses: storage, or a view of it, tells as much, and others their type."""
     owner = value.owner
     if isinstance(owner, WeightOp):
-        return owner.clone().result
+        return cloned_operation(owner).results[0]
     if isinstance(owner, ViewOp):
         return ViewOp.of(_alike(owner.source), cast("Buffer", value.type)).result
     return Block(arg_types=[value.type]).args[0]

@@ -7,10 +7,10 @@ import math
 import re
 from collections.abc import Hashable, Iterator
 from functools import cached_property
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, LocationAttr, ModuleOp, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.constants.deferred import Deferred, Stored
@@ -27,10 +27,11 @@ from glow_mlir.dialects.glow_high.storage import (
     inline_elements,
 )
 from glow_mlir.dialects.glow_low.memory import WeightOp
+from glow_mlir.dialects.lean_operation import next_of
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.shapes import shape_of, sizes_of, tensor
 from glow_mlir.support.dtypes import is_float_dtype
-from glow_mlir.support.identity import is_kind, number_of
+from glow_mlir.support.identity import number_of, subclasses_of
 
 
 def constant_array(op: ContentOp) -> np.ndarray:
@@ -83,6 +84,8 @@ def reads_back(array: np.ndarray) -> bool:
     )
 
 
+StorageT = TypeVar("StorageT", bound=StorageOp)
+
 PackedForm = tuple[str, str, tuple[int, ...], tuple[tuple[str, int], ...], str]
 """
 How storage was packed: its name, the form, the shape it was read in, the form's parameters, and the target whose code
@@ -95,9 +98,9 @@ ValueKey = tuple[Hashable, int]
 
 
 def _value_key(op: ConstantOp) -> ValueKey:
-    value = op.value if op.weights is None else op.weights.data
-    assert value is not None
-    return value, number_of(op.tensor_type)
+    weights, value = op.weights, op.value
+    assert weights is not None or value is not None
+    return value if weights is None else weights.data, number_of(op.type)
 
 
 def _numbered(stem: str) -> Iterator[str]:
@@ -122,23 +125,25 @@ class Storage:
     @cached_property
     def by_name(self) -> dict[str, StorageOp]:
         """Name → storage; most passes have nothing to do, and never ask."""
-        return {op.sym_name.data: op for op in self._ops()}
+        return {cast("StringAttr", op.properties["sym_name"]).data: op for op in self._ops(StorageOp)}
 
-    def _ops(self) -> Iterator[StorageOp]:
-        """The storage, in order."""
+    def _ops(self, kind: type[StorageT]) -> list[StorageT]:
+        """The storage of a kind, in order."""
+        found: list[StorageT] = []
+        is_wanted = subclasses_of(kind)
         op = self.module.body.block.first_op
         while op is not None:
-            if is_kind(type(op), StorageOp):
-                yield cast("StorageOp", op)
-            op = op.next_op
+            if is_wanted[type(op)]:
+                found.append(cast("StorageT", op))
+            op = next_of(op)
+        return found
 
     @cached_property
     def _by_value(self) -> dict[ValueKey, ConstantOp]:
         """The first constant of each value and type; most passes add none, and never ask."""
         found: dict[ValueKey, ConstantOp] = {}
-        for op in self._ops():
-            if isinstance(op, ConstantOp):
-                found.setdefault(_value_key(op), op)
+        for op in self._ops(ConstantOp):
+            found.setdefault(_value_key(op), op)
         return found
 
     def unique_name(self, wish: str) -> str:
@@ -168,8 +173,9 @@ class Storage:
         block = self.module.body.block
         last = self._last if self._last is not None and self._last.parent is block else None
         following = block.first_op if last is None else last.next_op
-        while isinstance(following, StorageOp):
-            following = following.next_op
+        is_storage = subclasses_of(StorageOp)
+        while following is not None and is_storage[type(following)]:
+            following = next_of(following)
         if following is None:
             block.add_op(op)
         else:

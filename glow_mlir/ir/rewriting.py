@@ -15,8 +15,9 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead
 from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.memory import ViewOp
-from glow_mlir.ir.traversal import Scope, next_of, operations_backward
-from glow_mlir.support.identity import is_kind
+from glow_mlir.dialects.lean_operation import next_of
+from glow_mlir.ir.traversal import Scope, operations_backward
+from glow_mlir.support.identity import subclasses_of
 
 Op = TypeVar("Op", bound=Operation)
 
@@ -39,30 +40,13 @@ def low_functions(module: ModuleOp) -> list[LowFuncOp]:
 def _of_kind(module: ModuleOp, kind: type[Op]) -> list[Op]:
     """The operations of a kind right inside a module, where each pass looks for its functions among much storage."""
     found: list[Op] = []
-    is_wanted = _subclasses(kind)
+    is_wanted = subclasses_of(kind)
     op = module.body.block.first_op
     while op is not None:
         if is_wanted[type(op)]:
             found.append(cast("Op", op))
         op = next_of(op)
     return found
-
-
-class _Subclasses(dict[type, bool]):
-    """Class → whether it inherits from another one."""
-
-    def __init__(self, base: type) -> None:
-        super().__init__()
-        self._base = base
-
-    def __missing__(self, kind: type) -> bool:
-        self[kind] = is_kind(kind, self._base)
-        return self[kind]
-
-
-@cache
-def _subclasses(base: type) -> _Subclasses:
-    return _Subclasses(base)
 
 
 def replace(op: Operation, values: Sequence[SSAValue]) -> None:

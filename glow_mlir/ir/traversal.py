@@ -8,8 +8,7 @@ it is at may be erased or moved, and others inserted around it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from operator import attrgetter
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from xdsl.ir import Block, Operation
@@ -17,12 +16,8 @@ from xdsl.ir import Block, Operation
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.lean_operation import next_of, previous_of
 from glow_mlir.support.identity import is_kind
-
-next_of: Callable[[Operation], Operation | None] = attrgetter("_next_op")
-"""The operation behind another one in its block, which xDSL's property tells in twice the time."""
-previous_of: Callable[[Operation], Operation | None] = attrgetter("_prev_op")
-"""The operation in front of another one in its block."""
 
 Scope = FunctionOp | Block
 """A function, or one block of it."""

@@ -54,3 +54,21 @@ def is_kind(kind: type, wanted: type | tuple[type, ...]) -> bool:
     """
     bases = kind.__mro__
     return any(one in bases for one in wanted) if isinstance(wanted, tuple) else wanted in bases
+
+
+class Subclasses(dict[type, bool]):
+    """Class → whether it inherits from another one."""
+
+    def __init__(self, base: type) -> None:
+        super().__init__()
+        self._base = base
+
+    def __missing__(self, kind: type) -> bool:
+        self[kind] = is_kind(kind, self._base)
+        return self[kind]
+
+
+@cache
+def subclasses_of(base: type) -> Subclasses:
+    """Which classes inherit from one, for those who ask of many objects in a row."""
+    return Subclasses(base)

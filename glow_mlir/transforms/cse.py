@@ -15,9 +15,8 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, MemoryEffectKind, is_si
 from xdsl.transforms.common_subexpression_elimination import has_other_side_effecting_op_in_between
 
 from glow_mlir.dialects.glow_high.storage import StorageOp
-from glow_mlir.dialects.lean_operation import operands_of
+from glow_mlir.dialects.lean_operation import next_of, operands_of
 from glow_mlir.ir.rewriting import is_dead, is_pure
-from glow_mlir.ir.traversal import next_of
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.identity import is_kind
 
