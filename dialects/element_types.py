@@ -177,6 +177,7 @@ def is_bool(element: Attribute) -> bool:
     return element == i1
 
 
+@kept_by_identity
 def is_integer(element: Attribute) -> bool:
     """Whether `element` is an integer of 8 bits or more, which operators compute with."""
     integer = _integer_type(element)

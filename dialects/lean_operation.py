@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
-from xdsl.ir import Attribute, Block, Operation, OpOperands, OpResult, Region, SSAValue, SSAValues, Use
+from xdsl.ir import Attribute, Block, Operation, OpOperands, OpResult, OpTrait, Region, SSAValue, SSAValues, Use
 from xdsl.irdl import BeforeVariadicSingleAccessor, IRDLOperation, OptionalDef, UniqueVariadicAccessor, VarIRConstruct
 
 operands_of: Callable[[Operation], SSAValues] = attrgetter("_operands")
@@ -128,6 +128,10 @@ class LeanOperation(IRDLOperation, metaclass=OperationKind):
     def __post_init__(self) -> None:
         _complete(self)
 
+    @classmethod
+    def has_trait(cls, trait: type[OpTrait] | OpTrait, *, value_if_unregistered: bool = True) -> bool:
+        return _has_trait(cls, trait)
+
     def set_results(self, types: Sequence[Attribute]) -> None:
         """Give the operation results of these types, in place of those that it has, which nothing uses."""
         self.results = Values([OpResult(type_, self, index) for index, type_ in enumerate(types)])
@@ -187,6 +191,11 @@ def _defaults(kind: type[IRDLOperation]) -> tuple[Defaults, Defaults]:
         for declarations in (definition.properties, definition.attributes)
     )
     return properties, attributes
+
+
+@cache
+def _has_trait(kind: type[IRDLOperation], trait: type[OpTrait] | OpTrait) -> bool:
+    return kind.get_trait(trait) is not None
 
 
 def _give_operands(op: Operation, operands: SSAValues) -> None:

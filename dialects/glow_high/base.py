@@ -334,8 +334,8 @@ def operand_spans(op: IRDLOperation) -> tuple[OperandSpan, ...]:
 
 def segments_of(op: IRDLOperation) -> bytes | None:
     """How many operands each definition of `op` has, as the attribute keeps it; `None` where it has none."""
-    segments = op.properties.get("operandSegmentSizes")
-    return cast("DenseArrayBase[Any]", segments).data.data if type(segments) is DenseArrayBase else None
+    segments: Any = op.properties.get("operandSegmentSizes")
+    return segments.data.data if type(segments) is DenseArrayBase else None
 
 
 @cache

@@ -54,7 +54,7 @@ from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier, par
 from glow_mlir.dialects.glow_low.body import Body, elements, verify_body, verify_targets
 from glow_mlir.dialects.glow_low.memory import buffer_type
 from glow_mlir.dialects.glow_low.packing import verify_form
-from glow_mlir.dialects.lean_operation import cloned_region
+from glow_mlir.dialects.lean_operation import cloned_region, operands_of
 from glow_mlir.dialects.properties import integer, ints
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, sizes_of
 from glow_mlir.support.op_definition import op_definition
@@ -147,7 +147,7 @@ class DerivedInstruction(Instruction, Workload):
         return self._named(self.OPERATOR_RESULTS)
 
     def _named(self, names: frozenset[str]) -> tuple[SSAValue, ...]:
-        operands = tuple(self.operands)
+        operands = operands_of(self)
         return tuple([operands[place] for place in _places(type(self), len(operands), segments_of(self), names)])
 
     @property

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 from xdsl.dialects.builtin import (
     DenseArrayBase,
@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
-from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
+from xdsl.ir import Attribute, Operation, SSAValue, Use
 from xdsl.irdl import (
     base,
     operand_def,
@@ -62,8 +62,7 @@ from glow_mlir.dialects.shapes import (
     verify_storable,
 )
 from glow_mlir.dialects.sizes import SizesAttr, largest, shape_at, smallest
-from glow_mlir.support.identity import kept_by_identity
-from glow_mlir.support.op_definition import op_definition
+from glow_mlir.support.identity import kept_by_identity, subclasses_of
 from glow_mlir.support.symbols import Size, Sizes
 
 Buffer = MemRefType[Attribute]
@@ -495,15 +494,15 @@ class ViewOp(AddressOp, HasCanonicalizationPatternsInterface):
 
 def root_of(value: SSAValue) -> SSAValue:
     """The allocation or weight behind a buffer, through all views and windows."""
-    while _is_address(type(value.owner)):
-        value = cast("AddressOp", value.owner).source
-    return value
+    while True:
+        owner: Any = value.owner
+        if not _IS_ADDRESS[type(owner)]:
+            return value
+        value = owner.source
 
 
-@cache
-def _is_address(kind: type[Operation | Block]) -> bool:
-    """Whether operations of a kind give other addresses of memory; an `isinstance` takes several times as long."""
-    return issubclass(kind, AddressOp)
+_IS_ADDRESS = subclasses_of(AddressOp)
+"""Whether operations of a kind give other addresses of memory."""
 
 
 @with_operand_accessors

@@ -26,6 +26,7 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.loop import are_alike
 from glow_mlir.dialects.glow_low.memory import AddressOp, AllocOp, DeallocOp, WeightOp, root_of
 from glow_mlir.dialects.glow_low.stack import StackOp
+from glow_mlir.dialects.lean_operation import operands_of
 from glow_mlir.dialects.shapes import rank_of
 from glow_mlir.ir.traversal import own_operations, subtree
 from glow_mlir.support.dataclass import dataclass
@@ -45,7 +46,7 @@ class Access:
     @property
     def value(self) -> SSAValue:
         """The buffer that is used."""
-        return self.op.operands[self.index]
+        return operands_of(self.op)[self.index]
 
     @cached_property
     def region(self) -> Region:
@@ -66,7 +67,7 @@ def accesses_of(op: Operation, position: int = 0) -> list[Access]:
             for index, (qualifier, _) in enumerate(cast("QualifiedOp", inner).uses()):
                 found.append(Access(inner, index, position, qualifier.reads, qualifier.writes))
         elif states is not None:
-            for index, value in enumerate(inner.operands):
+            for index, value in enumerate(operands_of(inner)):
                 if isinstance(value.type, MemRefType):
                     found.append(Access(inner, index, position, reads=True, writes=True))
     return found

@@ -19,6 +19,7 @@ from glow_mlir.dialects.glow_high.blockwise import BlockwiseDequantizeOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, SplatOp
+from glow_mlir.dialects.lean_operation import operands_of
 from glow_mlir.dialects.properties import ints
 from glow_mlir.dialects.shapes import bytes_of, element_of, has_one_element
 from glow_mlir.errors import ExecutionError
@@ -91,7 +92,8 @@ class FoldConstantOperands(Pattern):
 
     @rooted
     def match_and_rewrite(self, op: HighOp, rewriter: Rewriter, /) -> None:
-        sources = [untyped(value) for value in op.operands] if self.codes else op.operands
+        given = operands_of(op)
+        sources = [untyped(value) for value in given] if self.codes else given
         if not sources or not all(map(rewriter.storage.is_constant, sources)):  # Of most operators.
             return
         if isinstance(op, SplatOp) or has_run_time_sizes(op) or is_typing(op) or (not self.codes and is_expansion(op)):

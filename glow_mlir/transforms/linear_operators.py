@@ -68,7 +68,9 @@ def _cut(factor: np.ndarray, axis: int, begin: int, end: int) -> np.ndarray:
 
 def linear_operator(op: Operation) -> Linear | None:
     """How `op` is linear in its first operand, if it is, and on floats."""
-    if not isinstance(op, HighOp) or not isinstance(element_of(op.results[0]), AnyFloat):
+    if not isinstance(op, HighOp) or type(op).linear_form is HighOp.linear_form:  # As most are.
+        return None
+    if not isinstance(element_of(op.results[0]), AnyFloat):
         return None
     form = op.linear_form()
     return None if form is None else Linear(op, form)

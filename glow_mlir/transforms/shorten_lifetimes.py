@@ -8,6 +8,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.glow_low.memory import AllocOp, DeallocOp, FuncOp, ViewOp, root_of
+from glow_mlir.dialects.lean_operation import operands_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import blocks, operations_backward, own_operations, subtree
@@ -33,7 +34,7 @@ class ShortenLifetimesPass(ModulePass):
 def erase_dead_views(function: FuncOp) -> None:
     """Erase views that nothing uses, and those that only they use."""
     for op in operations_backward(function):
-        if isinstance(op, ViewOp) and not op.result.uses:
+        if isinstance(op, ViewOp) and op.result.first_use is None:
             op.detach()
             op.erase()
 
@@ -47,8 +48,8 @@ def shorten(block: Block) -> None:
         if isinstance(op, DeallocOp):
             frees[op.buffer] = op
             continue
-        for inner in subtree(op):
-            for value in inner.operands:
+        for inner in subtree(op) if op.regions else (op,):
+            for value in operands_of(inner):
                 root = root_of(value)
                 first.setdefault(root, op)
                 last[root] = op

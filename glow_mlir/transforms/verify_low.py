@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from functools import cached_property, reduce
 from itertools import combinations
@@ -90,7 +91,7 @@ class FunctionCheck:
             self._check_instruction(op, moved)
         elif isinstance(op, RegionOp):
             for use in op.named_uses():
-                self._check_use(op, use, moved)
+                self._check_use(op, use, root_of(use[2]), moved)
             if isinstance(op, LoopOp):
                 self._check_loop(op, moved)
             else:
@@ -176,25 +177,26 @@ class FunctionCheck:
         require_at(weight, whole, f"some elements of output @{name} are never written")
 
     def _check_instruction(self, op: Instruction, moved: Writes) -> None:
-        for use in op.named_uses():
-            self._check_use(op, use, moved)
-        _check_overlaps(op)
+        uses = op.named_uses()
+        roots = [root_of(value) for _, _, value in uses]
+        for use, root in zip(uses, roots, strict=True):
+            self._check_use(op, use, root, moved)
+        if len(set(roots)) < len(roots):
+            _check_overlaps(op, uses, roots)
         if isinstance(op, DeallocOp):
             self.dead.add(op.buffer)
             return
-        for qualifier, value in op.uses():
+        for (_, qualifier, value), root in zip(uses, roots, strict=True):
             # What scratch is left with means nothing.
             if qualifier in (Qualifier.OUT, Qualifier.INOUT):
-                root = root_of(value)
                 self._check_target(op, root)
                 self.written.add(root, region_of(value.type))
                 if isinstance(value.owner, WindowOp):
                     moved.append((root, value))
 
-    def _check_use(self, op: Operation, use: _Operand, moved: Writes) -> None:
+    def _check_use(self, op: Operation, use: _Operand, root: SSAValue, moved: Writes) -> None:
         name, qualifier, value = use
-        root, fault = root_of(value), ""
-        owner = root.owner
+        owner, fault = root.owner, ""
         if root in self.dead:
             fault = "uses {} after its dealloc"
         elif qualifier.writes and isinstance(owner, WeightOp) and owner.mutable is None:
@@ -248,11 +250,11 @@ _Use = tuple[int, _Operand]
 """The number of an operand, and what it is."""
 
 
-def _check_overlaps(op: Instruction) -> None:
+def _check_overlaps(op: Instruction, operands: Sequence[_Operand], roots: Sequence[SSAValue]) -> None:
     """Check that what `op` writes is apart from its other operands, or the same buffer where that is allowed."""
     by_root: dict[SSAValue, list[_Use]] = {}
-    for index, use in enumerate(op.named_uses()):
-        by_root.setdefault(root_of(use[2]), []).append((index, use))
+    for index, (use, root) in enumerate(zip(operands, roots, strict=True)):
+        by_root.setdefault(root, []).append((index, use))
     for uses in by_root.values():
         if any(qualifier.writes for _, (_, qualifier, _) in uses):
             for one, other in combinations(uses, 2):

@@ -11,6 +11,7 @@ from glow_mlir.analysis.accesses import is_written
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.memory import WeightOp, root_of
+from glow_mlir.dialects.lean_operation import operands_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.identity import number_of
@@ -29,7 +30,7 @@ def form_of(op: Operation, storage: Storage | None = None) -> Form:
     """
     found: list[Hashable] = [type(op)]
     roots: dict[SSAValue, int] = {}
-    for value in op.operands:
+    for value in operands_of(op):
         root = root_of(value)
         found.append(roots.setdefault(root, len(roots)))
         if isinstance(root.owner, WeightOp):
@@ -69,7 +70,8 @@ class Latest(Generic[Answer]):
 
     def of(self, op: Operation, find: Callable[[], Answer]) -> Answer:
         """What `find` says of an operation, or said when it was asked last, of the same one in the same state."""
-        state = op, tuple(op.operands), tuple(op.operand_types), op.regions, dict(op.properties)
+        operands = operands_of(op)
+        state = op, operands, tuple([value.type for value in operands]), op.regions, dict(op.properties)
         if self._found is None or self._found[0] != state:
             self._found = state, find()
         return self._found[1]
@@ -83,10 +85,11 @@ def _content(root: SSAValue, weight: WeightOp, storage: Storage) -> Hashable:
 
 def _append(op: Operation, values: dict[SSAValue, int], found: list[Hashable]) -> None:
     """Append to what is `found` of an operation what it says itself; `values` are numbered as they are met."""
-    found += (len(op.operands), len(op.regions))
+    operands = operands_of(op)
+    found += (len(operands), len(op.regions))
     for name, attribute in op.properties.items():
         found += (name, number_of(attribute))
-    for value in op.operands:
+    for value in operands:
         found += (values.setdefault(value, len(values)), number_of(value.type))
     _append_values(op.results, values, found)
     for region in op.regions:
