@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import Float32Type, FloatAttr, IntegerAttr, IntegerTy
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.dialects.structure import blocks_of, structure_of
+from glow_mlir.support.identity import kept_by_identity, number_of
 
 PARAMETER = "glow_low.parameter"
 """The attribute of a constant that is a scalar parameter: its number among those of the instruction."""
@@ -77,6 +78,16 @@ def may_be_parameter(op: ConstantOp) -> bool:
     """Whether a constant may be a scalar parameter: code for clips depends on their bounds."""
     bounds = any(isinstance(use.operation, MaximumfOp | MinimumfOp) for use in op.result.uses)
     return kind_of(op.value) is not None and not bounds
+
+
+def number_of_constant(op: ConstantOp) -> int:
+    """A number that constants have in common on which code, and the choice of it, depends alike."""
+    return _number_of_kind(op.value) if may_be_parameter(op) else number_of(op.value)
+
+
+@kept_by_identity
+def _number_of_kind(value: Attribute) -> int:
+    return number_of(kind_of(value))
 
 
 def shared_structure(blocks: Iterable[Block]) -> Hashable:

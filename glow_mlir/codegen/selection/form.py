@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
+from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from glow_mlir.analysis.accesses import is_written
@@ -12,6 +13,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.dialects.glow_low.memory import WeightOp, root_of
 from glow_mlir.dialects.lean_operation import operands_of
+from glow_mlir.dialects.scalar_parameters import number_of_constant
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.identity import number_of
@@ -26,7 +28,8 @@ def form_of(op: Operation, storage: Storage | None = None) -> Form:
     """
     The kind of an operation, its properties, the types of operands and results, bodies, and which operands are the same
     value or lie in the same memory; with `storage`, also which are constants, or state that the function leaves as it
-    is. Where it lies, what it is called and what constants contain is no part of it.
+    is. Where it lies, what it is called and what constants contain is no part of it; of scalars in bodies that may be
+    parameters of code, it has only what code depends on.
     """
     found: list[Hashable] = [type(op)]
     roots: dict[SSAValue, int] = {}
@@ -102,7 +105,11 @@ def _append_region(region: Region, values: dict[SSAValue, int], found: list[Hash
         _append_values(block.args, values, found)
         for op in own_operations(block):
             found.append(type(op))
-            _append(op, values, found)
+            if isinstance(op, ConstantOp):  # Layers of a quantized network differ in these alone.
+                found.append(number_of_constant(op))
+                _append_values(op.results, values, found)
+            else:
+                _append(op, values, found)
     found.append(Region)
 
 
