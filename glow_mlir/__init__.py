@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from glow_mlir.support import onnx_loader as _onnx_loader
-from glow_mlir.support import xdsl_loader as _xdsl_loader
-
 if TYPE_CHECKING:
     from glow_mlir import backend as backend
     from glow_mlir import errors as _errors
@@ -60,8 +57,6 @@ if TYPE_CHECKING:
     InvalidArgument = _errors.InputError
     InvalidGraph = InvalidProtobuf = NoSuchFile = _errors.ModelError
     RuntimeException = _errors.ExecutionError
-_onnx_loader.install()
-_xdsl_loader.install()
 
 _HOMES = {
     "ExecutionMode": "glow_mlir.api.onnxruntime.session_options",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from checkout import run_python
 
+INSTALL = "from glow_mlir.support import xdsl_loader; xdsl_loader.install()"
+
 MODULES = (
     "xdsl.dialects.builtin xdsl.dialects.llvm xdsl.dialects.arith xdsl.dialects.math xdsl.printer xdsl.builder "
     "xdsl.irdl.declarative_assembly_format_parser"
@@ -49,7 +51,7 @@ print(sum(not isinstance(each, classmethod) for each in definitions), len(defini
 
 
 def test_definitions_and_data_classes_are_those_of_xdsl() -> None:
-    ours = run_python(f"import glow_mlir\n{MADE}{CLASSES}{DESCRIPTION}")
+    ours = run_python(f"{INSTALL}\n{MADE}{CLASSES}{DESCRIPTION}")
     theirs = run_python(f"{MADE}{CLASSES}{DESCRIPTION}")
     assert theirs.count("  definition") > 150
     assert theirs.count("  signature") > 100
@@ -57,16 +59,18 @@ def test_definitions_and_data_classes_are_those_of_xdsl() -> None:
 
 
 def test_definitions_are_made_when_they_are_needed() -> None:
-    later, all_of_them = map(int, run_python(f"import glow_mlir\n{CLASSES}{COUNT}").split())
+    later, all_of_them = map(int, run_python(f"{INSTALL}\n{CLASSES}{COUNT}").split())
     assert later > 0.8 * (all_of_them - 60)  # Attributes are defined at once.
     assert run_python(f"{CLASSES}{COUNT}").split()[0] == "0"
 
 
 def test_what_was_imported_before_is_left_alone() -> None:
-    code = "import sys, xdsl.dialects.llvm as before, glow_mlir, xdsl.dialects.llvm as after, xdsl.dialects.scf\n"
+    code = (
+        f"import sys, xdsl.dialects.llvm as before\n{INSTALL}\nimport xdsl.dialects.llvm as after, xdsl.dialects.scf\n"
+    )
     assert run_python(f"{code}print(before is after, before.AddOp.get_irdl_definition().name)") == "True llvm.add\n"
 
 
 def test_a_module_that_fails_says_why() -> None:
-    code = "import glow_mlir\ntry:\n    import xdsl.nowhere\nexcept ModuleNotFoundError as error:\n    print(error)"
+    code = f"{INSTALL}\ntry:\n    import xdsl.nowhere\nexcept ModuleNotFoundError as error:\n    print(error)"
     assert run_python(code) == "No module named 'xdsl.nowhere'\n"

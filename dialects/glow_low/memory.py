@@ -63,6 +63,7 @@ from glow_mlir.dialects.shapes import (
 )
 from glow_mlir.dialects.sizes import SizesAttr, largest, shape_at, smallest
 from glow_mlir.support.identity import kept_by_identity, subclasses_of
+from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, Sizes
 
 Buffer = MemRefType[Attribute]

@@ -14,6 +14,7 @@ from typing import IO
 from glow_mlir.api.compiler_process import Made, Request
 from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.errors import GlowError
+from glow_mlir.support import onnx_loader, xdsl_loader
 from glow_mlir.support.activity import relaying, watching
 from glow_mlir.support.child_process import read_parts, write_parts
 
@@ -23,6 +24,8 @@ IDLE = 5.0
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer requests until none has come for a while; where there will be no more, end at once."""
+    xdsl_loader.install()
+    onnx_loader.install()
     waiting = SimpleQueue[bytes]()
     threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
     send = partial(_send, answers, threading.Lock())
