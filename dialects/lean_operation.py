@@ -14,8 +14,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
-from xdsl.ir import Attribute, Block, Operation, OpOperands, OpResult, OpTrait, Region, SSAValue, SSAValues, Use
-from xdsl.irdl import BeforeVariadicSingleAccessor, IRDLOperation, OptionalDef, UniqueVariadicAccessor, VarIRConstruct
+from xdsl.ir import Attribute, Block, Operation, OpOperands, OpResult, OpTrait, Region, SSAValue, SSAValues
+from xdsl.irdl import BeforeVariadicSingleAccessor, IRDLOperation, UniqueVariadicAccessor, VarIRConstruct
+
+from glow_mlir.support.op_creation import created, give_operands, set_defaults
 
 operands_of: Callable[[Operation], SSAValues] = attrgetter("_operands")
 """The operands of an operation as they are now: not the view through which xDSL changes them."""
@@ -113,7 +115,7 @@ class LeanOperation(IRDLOperation, metaclass=OperationKind):
         regions: Sequence[Region] = (),
     ) -> Self:
         op = cls.__new__(cls)
-        _give_operands(op, Values(operands))
+        give_operands(op, Values(operands))
         op.set_results(result_types)
         op.properties = dict(properties)
         op.attributes = dict(attributes)
@@ -122,11 +124,11 @@ class LeanOperation(IRDLOperation, metaclass=OperationKind):
             op.successors = successors
         for region in regions:
             op.add_region(region)
-        _complete(op)
+        set_defaults(op)
         return op
 
     def __post_init__(self) -> None:
-        _complete(self)
+        set_defaults(self)
 
     @classmethod
     def has_trait(cls, trait: type[OpTrait] | OpTrait, *, value_if_unregistered: bool = True) -> bool:
@@ -140,7 +142,7 @@ class LeanOperation(IRDLOperation, metaclass=OperationKind):
         """Give the operation other operands."""
         for operand, use in zip(self._operands, self._operand_uses, strict=False):  # An erased one has no uses.
             operand.remove_use(use)
-        _give_operands(self, Values(values))
+        give_operands(self, Values(values))
 
     def exchange_operand(self, index: int, operand: SSAValue) -> None:
         """Give the operation another operand at a place."""
@@ -175,66 +177,9 @@ class _Operands(OpOperands):
         cast("LeanOperation", self._op).exchange_operand(idx, operand)
 
 
-Defaults = tuple[tuple[str, Attribute], ...]
-
-
-@cache
-def _defaults(kind: type[IRDLOperation]) -> tuple[Defaults, Defaults]:
-    """The properties and the attributes that operations of a kind have where they are not given."""
-    definition = kind.get_irdl_definition()
-    properties, attributes = (
-        tuple(
-            (name, declared.default_value)
-            for name, declared in declarations.items()
-            if not isinstance(declared, OptionalDef) and declared.default_value is not None
-        )
-        for declarations in (definition.properties, definition.attributes)
-    )
-    return properties, attributes
-
-
 @cache
 def _has_trait(kind: type[IRDLOperation], trait: type[OpTrait] | OpTrait) -> bool:
     return kind.get_trait(trait) is not None
-
-
-def _give_operands(op: Operation, operands: SSAValues) -> None:
-    """Give an operation that has none its operands; uses come in the order in which xDSL adds them."""
-    uses = tuple([Use(op, index) for index in range(len(operands))])
-    op._operands, op._operand_uses = operands, uses  # pyright: ignore[reportPrivateUsage]
-    for operand, use in zip(operands, uses, strict=True):
-        operand.add_use(use)
-
-
-def _complete(op: IRDLOperation) -> None:
-    """Give an operation the properties and attributes that have defaults, and were not given."""
-    properties, attributes = _defaults(type(op))
-    for name, value in properties:
-        op.properties.setdefault(name, value)
-    for name, value in attributes:
-        op.attributes.setdefault(name, value)
-
-
-OperationT = TypeVar("OperationT", bound=IRDLOperation)
-
-
-def made_operation(
-    kind: type[OperationT],
-    operands: Sequence[SSAValue],
-    result_types: Sequence[Attribute],
-    properties: Mapping[str, Attribute] | None = None,
-    attributes: Mapping[str, Attribute] | None = None,
-    location: LocationAttr = UNKNOWN_LOC,
-) -> OperationT:
-    """An operation of any dialect without regions and successors, as `create` makes it in twice the time."""
-    op = kind.__new__(kind)
-    _give_operands(op, SSAValues(operands))
-    op.results = SSAValues([OpResult(type_, op, index) for index, type_ in enumerate(result_types)])
-    op.properties = {} if properties is None else dict(properties)
-    op.attributes = {} if attributes is None else dict(attributes)
-    op.location = location
-    _complete(op)
-    return op
 
 
 def cloned_region(region: Region, values: dict[SSAValue, SSAValue] | None = None) -> Region:
@@ -268,7 +213,7 @@ def cloned_operation(op: Operation, copies: dict[SSAValue, SSAValue] | None = No
         return op.clone(values)
     operands = [values.get(operand, operand) for operand in operands_of(op)]
     types = [result.type for result in op.results]
-    new = made_operation(type(op), operands, types, op.properties, op.attributes, op.location)
+    new = created(type(op), operands, types, op.properties, op.attributes, op.location)
     for region in op.regions:
         new.add_region(cloned_region(region, values))
     for old_result, new_result in zip(op.results, new.results, strict=True):

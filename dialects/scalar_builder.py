@@ -28,8 +28,8 @@ from glow_mlir.dialects.element_types import (
     signless,
     ui8,
 )
-from glow_mlir.dialects.lean_operation import made_operation
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.op_creation import created
 
 Number = int | float
 
@@ -187,7 +187,7 @@ class ScalarBuilder:
         return Scalar(op.results[0], element, self)
 
     def _build(self, kind: type[IRDLOperation], operands: list[Scalar], element: Attribute) -> Scalar:
-        op = made_operation(kind, [operand.value for operand in operands], [signless(element)])
+        op = created(kind, [operand.value for operand in operands], [signless(element)])
         return self._result(op, element)
 
     def constant(self, value: Number | bool, element: Attribute) -> Scalar:
@@ -197,7 +197,7 @@ class ScalarBuilder:
             attribute: Attribute = float_attribute(float(value), type_)
         else:
             attribute = integer_attribute(_wrapped(int(value), type_), type_)
-        return self._result(made_operation(arith.ConstantOp, (), [type_], {"value": attribute}), element)
+        return self._result(created(arith.ConstantOp, (), [type_], {"value": attribute}), element)
 
     def lift(self, value: Scalar | Number, like: Scalar) -> Scalar:
         """`value` itself, or the constant of `like`'s type."""

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
 from xdsl.irdl import IRDLOperation, OptionalDef
 
 Created = TypeVar("Created", bound=Operation)
@@ -25,7 +25,7 @@ def created(
 ) -> Created:
     """The operation that `kind.create` of xDSL makes."""
     op = kind.__new__(kind)
-    op.operands = operands
+    give_operands(op, SSAValues(operands))
     op.results = SSAValues([OpResult(type_, op, index) for index, type_ in enumerate(result_types)])
     op.properties = {**properties} if properties else {}
     op.attributes = {**attributes} if attributes else {}
@@ -34,25 +34,43 @@ def created(
         op.successors = successors
     for region in regions:
         op.add_region(region)
-    defaults = _defaults(kind)
-    if defaults is None:
-        op.__post_init__()
+    if isinstance(op, IRDLOperation) and kind.__post_init__ is IRDLOperation.__post_init__:
+        set_defaults(op)
     else:
-        for name, value in defaults:
-            op.properties.setdefault(name, value)
+        op.__post_init__()
     return op
 
 
+def give_operands(op: Operation, operands: SSAValues) -> None:
+    """Give an operation that has none its operands; uses come in the order in which xDSL adds them."""
+    uses = tuple([Use(op, index) for index in range(len(operands))])
+    op._operands, op._operand_uses = operands, uses  # pyright: ignore[reportPrivateUsage]
+    for operand, use in zip(operands, uses, strict=True):
+        operand.add_use(use)
+
+
+def set_defaults(op: IRDLOperation) -> None:
+    """Give an operation the properties and attributes that it has where they are not given."""
+    properties, attributes = _defaults(type(op))
+    for name, value in properties:
+        op.properties.setdefault(name, value)
+    for name, value in attributes:
+        op.attributes.setdefault(name, value)
+
+
+_Defaults = tuple[tuple[str, Attribute], ...]
+
+
 @cache
-def _defaults(kind: type[Operation]) -> Sequence[tuple[str, Attribute]] | None:
-    """The properties that operations of a kind have where none are given; `None` for one that does more besides."""
-    if not issubclass(kind, IRDLOperation) or kind.__post_init__ is not IRDLOperation.__post_init__:
-        return None
+def _defaults(kind: type[IRDLOperation]) -> tuple[_Defaults, _Defaults]:
+    """The properties and the attributes that operations of a kind have where they are not given."""
     definition = kind.get_irdl_definition()
-    if any(declared.default_value is not None for declared in definition.attributes.values()):
-        return None
-    return tuple(
-        (name, declared.default_value)
-        for name, declared in definition.properties.items()
-        if not isinstance(declared, OptionalDef) and declared.default_value is not None
+    properties, attributes = (
+        tuple(
+            (name, declared.default_value)
+            for name, declared in declarations.items()
+            if not isinstance(declared, OptionalDef) and declared.default_value is not None
+        )
+        for declarations in (definition.properties, definition.attributes)
     )
+    return properties, attributes

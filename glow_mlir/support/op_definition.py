@@ -3,7 +3,7 @@ Definitions of operations that are made when they are needed.
 
 `irdl_op_definition` of xDSL reads the fields of a class of operations and its format, and gives it accessors, a quarter
 of a millisecond a class. A compilation imports four hundred of them, and most models have few. Operations of classes
-that are defined here are created by `op_creation.created`.
+that are defined here are created by `op_creation.created`, where they have no way of their own.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ class _Definition:
 
     def make(self) -> None:
         """Give the class what xDSL gives it, member by member: other threads find either what was there, or that."""
+        from xdsl.ir import Operation
         from xdsl.irdl import irdl_op_definition
 
         from glow_mlir.support.op_creation import created
@@ -99,7 +100,8 @@ class _Definition:
                     setattr(self._cls, name, made[name])
                 else:
                     delattr(self._cls, name)
-            setattr(self._cls, "create", classmethod(created))
+            if getattr(self._cls.create, "__func__") is getattr(Operation.create, "__func__"):
+                setattr(self._cls, "create", classmethod(created))
             self._names = ()
 
 
