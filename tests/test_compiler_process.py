@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -47,14 +49,20 @@ THREAD = "threading.Thread(target=time.sleep, args=(99,), daemon=True).start()\n
 
 
 def process(
-    tmp_path: Path, body: str, model: bytes | None = None, environment: dict[str, str] | None = None
+    tmp_path: Path,
+    body: str,
+    model: bytes | None = None,
+    environment: dict[str, str] | None = None,
+    flags: Sequence[str] = (),
 ) -> subprocess.CompletedProcess[str]:
     """A process that begins with `BEGIN`, with a cache of its own."""
     path = tmp_path / "model.onnx"
     path.write_bytes(adding() if model is None else model)
     code = textwrap.dedent(BEGIN.format(support=str(ROOT / "tests" / "support"))) + textwrap.dedent(body)
     known = {**os.environ, "GLOW_CACHE_DIR": str(tmp_path / "cache"), **(environment or {})}
-    command = [sys.executable, "-c", code, str(path)]
+    # OpenBLAS has threads where there are cores for them, and what has threads is not forked.
+    known["OPENBLAS_NUM_THREADS"] = "1"
+    command = [sys.executable, *flags, "-c", code, str(path)]
     return subprocess.run(command, capture_output=True, text=True, timeout=100, env=known, cwd=ROOT)
 
 
@@ -127,13 +135,13 @@ def test_sizes_of_calls_are_compiled_there(tmp_path: Path, begin: str, cache: bo
 def test_one_process_serves_several_sessions_and_ends_when_nobody_asks(tmp_path: Path) -> None:
     body = """
         from glow_mlir.api import compiler_server
-        compiler_server.IDLE = 1.0
+        compiler_server.REST = 3.0
         run(InferenceSession(path, cache=False))
         first = children()
         run(InferenceSession(path, cache=False))
         assert children() == first and len(first) == 1
         end = time.monotonic() + 30
-        while compiler_process._CALLED.found[0].lives and time.monotonic() < end:
+        while compiler_process._CALLED.idle[0].lives and time.monotonic() < end:
             time.sleep(0.05)
         assert not children()
         run(InferenceSession(path, cache=False))
@@ -160,7 +168,7 @@ def test_mistakes_are_those_of_the_user_and_one_line(tmp_path: Path, begin: str)
     lines = passes(tmp_path, begin + textwrap.dedent(body), free()).splitlines()
     assert len(lines) == 4
     assert "1 operator is not supported by the importer: Rely" in lines[1]
-    assert "model.onnx: the compilation took longer than its limit of 0.001 seconds" in lines[2]
+    assert "the compilation took longer than its limit of 0.001 seconds" in lines[2]
     assert lines[3].startswith("missing.onnx: cannot be read: No such file or directory")
 
 
@@ -238,11 +246,11 @@ def test_a_process_that_ends_in_the_middle_takes_the_other_along(tmp_path: Path,
             while not os.path.exists({str(tmp_path / "pid")!r}):
                 time.sleep(0.01)
             os.kill(os.getpid(), {int(number)})
-        session = InferenceSession(Path(path).read_bytes().replace(b"sum", b"sum"), cache=False)
+        InferenceSession(path, cache=False)
         Path({str(tmp_path / "pid")!r}).unlink()
         os.environ["SLOW"] = "60"
         threading.Thread(target=end, daemon=True).start()
-        InferenceSession(path)
+        InferenceSession(path, cache=False)
     """
     done = process(tmp_path, textwrap.dedent(SLOW.format(first=first)) + textwrap.dedent(body))
     assert done.returncode == -number
@@ -250,14 +258,15 @@ def test_a_process_that_ends_in_the_middle_takes_the_other_along(tmp_path: Path,
     for _ in range(500):
         if not Path("/proc", str(child)).exists():
             break
-        signal.sigtimedwait([], 0.01)
+        time.sleep(0.01)
     assert not Path("/proc", str(child)).exists()
 
 
 def test_ctrl_c_ends_the_compilation_alone(tmp_path: Path) -> None:
     body = """
         os.environ["SLOW"] = "60"
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+        signal.setitimer(signal.ITIMER_REAL, 1)
         begin = time.monotonic()
         try:
             InferenceSession(path)
@@ -270,9 +279,138 @@ def test_ctrl_c_ends_the_compilation_alone(tmp_path: Path) -> None:
     passes(tmp_path, textwrap.dedent(SLOW.format(first="pass")) + textwrap.dedent(body))
 
 
-def test_where_nothing_can_be_stored_the_process_compiles_itself(tmp_path: Path) -> None:
+def test_where_nothing_can_be_stored_artifacts_are_handed_over(tmp_path: Path) -> None:
+    """Those of ranges of sizes as well."""
     (tmp_path / "cache").write_text("a file where the folder should be")
-    passes(tmp_path, "run(InferenceSession(path))\nassert has_compiler()")
+    body = """
+        from beside_calls import settle
+        session = InferenceSession(path)
+        run(session)
+        settle()
+        session.run(None, {"x": np.ones((9, 4), np.float32)})
+        assert session.specializations[-1].is_range and not has_compiler()
+    """
+    passes(tmp_path, body, free())
+
+
+def test_a_request_that_is_cancelled_leaves_what_was_imported(tmp_path: Path) -> None:
+    """A limit that is shorter than the start of a compiler holds, and the next call has a compiler."""
+    body = """
+        from glow_mlir.errors import TimeLimitError
+        session = InferenceSession(path, cache=False, time_limit=0.05)
+        failed = 0
+        for _ in range(200):
+            try:
+                run(session)
+                break
+            except TimeLimitError:
+                failed += 1
+        assert 0 < failed < 199 and len(children()) <= 2, failed
+    """
+    passes(tmp_path, body, free())
+
+
+def test_models_at_once_wait_for_none_of_the_others(tmp_path: Path) -> None:
+    body = """
+        os.environ["SLOW"] = "60"
+        threading.Thread(target=InferenceSession, args=(Path(path).read_bytes(),), daemon=True).start()
+        while not compiler_process._CALLED._all:
+            time.sleep(0.01)
+        time.sleep(0.5)
+        os.environ["SLOW"] = "0"
+        run(InferenceSession(path, cache=False))
+    """
+    passes(tmp_path, textwrap.dedent(SLOW.format(first="pass")) + textwrap.dedent(body))
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (0, 1), (0, 1, 2)])
+@pytest.mark.parametrize("begin", ["", THREAD], ids=["forked", "started"])
+def test_standard_streams_may_be_closed(tmp_path: Path, closed: Sequence[int], begin: str) -> None:
+    """Sockets then have their descriptors."""
+    body = f"""
+        for number in {closed}:
+            os.close(number)
+        run(InferenceSession(path, cache=False))
+        os._exit(has_compiler())
+    """
+    passes(tmp_path, begin + textwrap.dedent(body))
+
+
+def test_python_that_says_something_as_it_starts_answers_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('welcome')")
+    environment = {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    done = process(tmp_path, THREAD + "run(InferenceSession(path))\nassert not has_compiler()", None, environment)
+    assert (done.returncode, done.stdout) == (0, "welcome\n")
+
+
+def test_who_takes_the_ends_of_children_loses_nothing(tmp_path: Path) -> None:
+    body = """
+        from glow_mlir.errors import CompilerBugError
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        try:
+            InferenceSession(path)
+        except CompilerBugError:
+            print("told")
+    """
+    slow = SLOW.format(first="os.kill(os.getpid(), signal.SIGSEGV)")
+    assert passes(tmp_path, textwrap.dedent(slow) + textwrap.dedent(body)) == "told\n"
+
+
+def test_an_isolated_process_has_isolated_ones(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('this is not the library')")
+    body = "assert not has_compiler()\nInferenceSession(path)\nassert not has_compiler()"
+    root = f"sys.path.insert(0, {str(ROOT)!r})\n"
+    environment = {"PYTHONPATH": str(tmp_path)}
+    code = textwrap.dedent(BEGIN.format(support=str(ROOT / "tests" / "support"))).replace(
+        "from glow", f"{root}from glow", 1
+    )
+    (tmp_path / "model.onnx").write_bytes(adding())
+    command = [sys.executable, "-I", "-c", code + THREAD + body, str(tmp_path / "model.onnx")]
+    known = {**os.environ, **environment, "GLOW_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=known)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_model_that_only_this_process_can_open_is_compiled_here(tmp_path: Path) -> None:
+    body = """
+        file = os.memfd_create("model")
+        os.write(file, Path(path).read_bytes())
+        run(InferenceSession(f"/proc/self/fd/{file}"))
+        assert has_compiler()
+    """
+    passes(tmp_path, body)
+
+
+def test_options_that_only_this_process_knows_are_compiled_here(tmp_path: Path) -> None:
+    body = """
+        class Precision(str): pass
+        run(InferenceSession(path, precision=Precision("f32")))
+        class Local: pass
+        def local():
+            class Precision(str): pass
+            return Precision("f32")
+        run(InferenceSession(path, precision=local(), cache=False))
+    """
+    passes(tmp_path, THREAD + textwrap.dedent(body))
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_model_that_is_replaced_meanwhile_is_taken_whole(tmp_path: Path, cache: bool) -> None:
+    """What was compiled of one file is not run as another one."""
+    (tmp_path / "other.onnx").write_bytes(free(("N", 4096)))
+    body = f"""
+        made, other = compiler_process.made, {str(tmp_path / "other.onnx")!r}
+        def replaced(*given, **others):
+            found = made(*given, **others)
+            if os.path.exists(other):
+                os.replace(other, path)
+            return found
+        from glow_mlir.api import model_compiler
+        model_compiler.made = replaced
+        session = InferenceSession(path, cache={cache})
+        assert session.run(None, {{"x": np.full((3, 4096), -1, np.float32)}})[0].shape == (3, 4096)
+    """
+    passes(tmp_path, body, free())
 
 
 @pytest.mark.parametrize("cache", [True, False])
@@ -320,7 +458,7 @@ def test_a_session_where_the_compiler_is_compiles_itself() -> None:
     import xdsl.ir
 
     assert xdsl.ir
-    before = list(compiler_process._CALLED.found)  # pyright: ignore[reportPrivateUsage]
+    before = list(compiler_process._CALLED.idle)  # pyright: ignore[reportPrivateUsage]
     session = InferenceSession(adding(), cache=False)
     session.run(None, {item.name: np.ones(item.shape, np.float32) for item in session.get_inputs()})
-    assert compiler_process._CALLED.found == before  # pyright: ignore[reportPrivateUsage]
+    assert compiler_process._CALLED.idle == before  # pyright: ignore[reportPrivateUsage]

@@ -2,30 +2,42 @@
 Compilation in a process of its own, for one that only runs models.
 
 What a compilation imports and builds is gone with that process, which takes its memory along, and a fatal error of LLVM
-ends no other. It puts artifacts into the cache, or into a folder that it is told, and says under which key.
+ends no other. It puts artifacts into the cache, and says under which key; those that nobody stores it hands over, with
+their constants in a file in memory.
 """
 
 from __future__ import annotations
 
+import itertools
+import mmap
 import os
 import pickle
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from glow_mlir.api.compile_options import CompileOptions
-from glow_mlir.errors import CompilerBugError, OutOfMemoryError
+from glow_mlir.errors import CancelledError, CompilerBugError, OutOfMemoryError
+from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.assumptions import Assumptions
+from glow_mlir.runtime.cache import bytes_of
 from glow_mlir.runtime.loader import llvm_of_host
 from glow_mlir.support.activity import caution, say, warn
-from glow_mlir.support.child_process import ChildProcess, NoProcessError, One, can_fork
+from glow_mlir.support.child_process import ChildProcess, Children, NoProcessError, can_fork
 from glow_mlir.support.dataclass import dataclass
 
 SERVER = "glow_mlir.api.compiler_server:serve"
+
+COMPILE, CANCEL = b"compile", b"cancel"
+"""What is asked for."""
+
+MADE, RAISED, UNABLE, IDLE = "made", "raised", "unable", "idle"
+"""Kinds of answers, beside those that tell something meanwhile."""
 
 _LARGEST = 1 << 28
 """Bytes of a model in memory from which on it is compiled where it is: it would be there twice."""
@@ -35,6 +47,9 @@ _NICENESS = 19
 
 _KILLED = "signal 9"
 """How a process ends that Linux ends because there is too little memory."""
+
+_OF_PROCESS = ("/proc", "/dev")
+"""Folders whose files are other ones for another process."""
 
 
 @dataclass(frozen=True)
@@ -46,90 +61,140 @@ class Request:
     assumptions: Assumptions | None
     time_limit: float
     """Seconds that one compilation may take; 0 for any time."""
-    folder: Path | None
-    """Where the artifact goes; `None` for the cache."""
+    is_kept: bool
+    """Whether the artifact goes into the cache."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """What was compiled: an artifact, by its key, or (in `template`) what is to be known of a model before a call."""
+    """
+    What was compiled for a model: an artifact, in the cache or (in `artifact`) handed over, or a `template`, where it
+    takes a call to know what is to be compiled.
+    """
 
     key: str = ""
-    """Empty where the artifact could not be stored."""
+    """That of the cache, by which the model is known as well; empty where files changed while it was compiled."""
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
     digests: Mapping[str, str] | None = None
+    artifact: Artifact | None = None
     template: dict[str, Any] | None = None
+    external: tuple[str, ...] | None = None
+    """The files beside an ONNX model that hold its weights."""
 
 
-_CALLED = One(partial(ChildProcess, SERVER, may_fork=True))
+_CALLED = Children(partial(ChildProcess, SERVER, may_fork=True))
 """What calls and sessions wait for."""
 
-_BESIDE = One(partial(ChildProcess, SERVER, niceness=_NICENESS))
-"""What is compiled beside calls."""
+_BESIDE = Children(partial(ChildProcess, SERVER, niceness=_NICENESS))
+"""What compiles beside calls."""
+
+_NUMBERS = itertools.count()
+"""Numbers of requests."""
 
 
 def is_elsewhere(model: object, options: CompileOptions, is_beside: bool) -> bool:
     """
     Whether a model is compiled in another process.
 
-    That is so beside calls, and where this one has no compiler, if nobody here watches.
+    That is so beside calls, and where this one has no compiler, if nobody here watches, and the other finds the model.
     """
     is_here = options.pipeline or options.observers or options.pass_observers
     if is_here or not isinstance(model, Path | bytes) or (not is_beside and "xdsl" in sys.modules):
         return False
-    return is_beside or isinstance(model, Path) or len(model) < _LARGEST
+    if isinstance(model, bytes):
+        return is_beside or len(model) < _LARGEST
+    return not any(path.startswith(_OF_PROCESS) for path in (os.path.abspath(model), os.path.realpath(model)))
 
 
 def made(request: Request, is_beside: bool = False) -> Made | None:
     """
-    What the other process makes; `None` where there can be none.
+    What the other process makes; `None` where there can be none, or it finds not what it needs.
 
     Raises what the compilation raises, `OutOfMemoryError` or `CompilerBugError` where the process ends before that is
     done, and `CancelledError`.
     """
     try:
         said = pickle.dumps((request, os.getcwd(), dict(os.environ)), pickle.HIGHEST_PROTOCOL)
-    except FileNotFoundError:  # The folder that relative paths begin at is gone.
+    except Exception:  # What users give may be of classes that only this process knows, and the folder may be gone.
         return None
-    try:
-        if not is_beside and can_fork():
-            llvm_of_host()  # The child has what this process needs as well.
-        while True:
-            with (_BESIDE if is_beside else _CALLED).asked() as child, suppress(_IdleEndError):
-                return _answered(child, said)
-    except NoProcessError:
-        return None
+    if not is_beside and can_fork():
+        llvm_of_host()  # A fork has what this process needs as well.
+    answer: Made | Exception | str = IDLE
+    while answer == IDLE:
+        try:
+            with (_BESIDE if is_beside else _CALLED).asked() as child:
+                answer = _Dialogue(child, next(_NUMBERS)).answer(said)
+        except NoProcessError:
+            return None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer if isinstance(answer, Made) else None
 
 
-class _IdleEndError(Exception):
-    """The process had ended before the request came: it does where nobody asks for a while."""
+@dataclass(frozen=True)
+class _Dialogue:
+    """One request to a process, and its answer."""
 
+    child: ChildProcess
+    number: int
 
-def _answered(child: ChildProcess, request: bytes) -> Made:
-    """What a process answers, which tells meanwhile what it is at; raises as `made`."""
-    try:
-        child.send(request)
-        llvm_of_host()  # Which takes a while.
-        while answer := child.receive(1):
-            kind, content = pickle.loads(answer[0])
-            if kind == "made":
-                return content
-            if kind == "raised":
-                raise content
-            _TELL[kind](content)
-    except BrokenPipeError:
-        pass
-    except BaseException:
-        if child.lives:
-            child.close()  # Nobody will read the rest of the answer.
-        raise
-    end = child.close(patience=1.0)
-    if end == "the code 0":
-        raise _IdleEndError
-    if end == _KILLED:
-        reason = "the process that compiles was killed"
-        raise OutOfMemoryError(reason, hint="there may be too little memory for it")
-    raise CompilerBugError(f"the process that compiles ended with {end}")
+    def answer(self, request: bytes) -> Made | Exception | str:
+        """
+        What the process has made, or raised, or that it is `UNABLE`, or `IDLE`: it ends where nobody asks for a while.
+
+        Where the request is cancelled, the process ends the compilation, and can be asked again.
+        """
+        try:
+            self.child.send(COMPILE, str(self.number).encode(), request)
+            llvm_of_host()  # Which takes a while.
+            return self._heard()
+        except CancelledError:
+            if self.child.lives:
+                self.child.send(CANCEL, str(self.number).encode(), b"")
+            raise
+        except (BrokenPipeError, ConnectionResetError):
+            return self._ended()
+        except BaseException:
+            self.child.close()  # Nobody knows how much of an answer is read.
+            raise
+
+    def _heard(self) -> Made | Exception | str:
+        """The last of what the process says, which tells meanwhile what it is at."""
+        while parts := self.child.receive(1):
+            number, kind, content = pickle.loads(parts[0])
+            if kind == MADE:
+                answer = self._complete(content)
+                if number == self.number:
+                    return answer
+            elif number == self.number or kind == IDLE:
+                if kind not in _TELL:
+                    return content if kind == RAISED else kind
+                _TELL[kind](content)
+        return self._ended()
+
+    def _complete(self, content: tuple[Made, tuple[bytes, ...] | None, Any, int]) -> Made:
+        """What was made, with an artifact that is handed over: code, manifest, and bytes of constants."""
+        answer, code, manifest, size = content
+        if code is None:
+            return answer
+        constants = np.empty(0, np.uint8)
+        if size:
+            descriptor = self.child.receive_file()
+            try:
+                constants = bytes_of(mmap.mmap(descriptor, size))
+            finally:
+                os.close(descriptor)
+        return replace(answer, artifact=Artifact(code, constants, manifest))
+
+    def _ended(self) -> Exception:
+        """What it means that there is no answer."""
+        if not self.child.lives and self.child.is_closed:
+            return CancelledError("the process ends")
+        end = self.child.close(patience=1.0)
+        if end == _KILLED:
+            reason = "the process that compiles was killed"
+            return OutOfMemoryError(reason, hint="there may be too little memory for it")
+        return CompilerBugError(f"the process that compiles ended with {end}")
 
 
 _TELL = {"say": say, "warn": warn, "caution": caution}

@@ -1,78 +1,128 @@
-"""The process that compiles for others: requests come, artifacts go into the cache."""
+"""The process that compiles for others: requests come, artifacts go into the cache, or to who asks."""
 
 from __future__ import annotations
 
 import os
 import pickle
+import socket
 import threading
 import traceback
-from functools import partial
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import IO
 
-from glow_mlir.api.compiler_process import Made, Request
+from glow_mlir.api.compiler_process import COMPILE, IDLE, MADE, RAISED, UNABLE, Request
 from glow_mlir.api.model_compiler import ModelCompiler
-from glow_mlir.errors import GlowError
+from glow_mlir.errors import CancelledError, GlowError
+from glow_mlir.runtime.memory_file import MemoryFile
 from glow_mlir.support import onnx_loader, xdsl_loader
 from glow_mlir.support.activity import relaying, watching
+from glow_mlir.support.cancellation import Cancellation, cancelled_by
 from glow_mlir.support.child_process import read_parts, write_parts
 
-IDLE = 5.0
-"""Seconds without a request after which it ends, and gives its memory back."""
+REST = 5.0
+"""Seconds without a request after which the process ends, and gives its memory back."""
 
 
-def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+def serve(channel: socket.socket) -> None:
     """Answer requests until none has come for a while; where there will be no more, end at once."""
     xdsl_loader.install()
     onnx_loader.install()
-    waiting = SimpleQueue[bytes]()
-    threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
-    send = partial(_send, answers, threading.Lock())
-    while True:
-        try:
-            request = waiting.get(timeout=IDLE)
-        except Empty:
-            return
-        with watching(partial(send, "say")), relaying(partial(send, "warn"), partial(send, "caution")):
+    server = _Server(channel)
+    threading.Thread(target=server.receive, daemon=True).start()
+    server.run()
+
+
+Teller = Callable[[object], None]
+
+
+class _Server:
+    """Answers one request after the other, each of which may be cancelled."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._speaking = threading.Lock()
+        self._waiting = SimpleQueue[tuple[int, bytes, Cancellation]]()
+        self._begun: dict[int, Cancellation] = {}
+        """Number of a request that is not answered yet → what ends it."""
+
+    def receive(self) -> None:
+        """Take requests; where who asks is gone, nobody waits for what is being compiled."""
+        while len(parts := read_parts(self._channel, 3)) == 3:
+            kind, number, request = parts[0], int(parts[1]), parts[2]
+            if kind == COMPILE:
+                cancellation = self._begun[number] = Cancellation()
+                self._waiting.put((number, request, cancellation))
+            elif (begun := self._begun.get(number)) is not None:
+                begun.cancel(CancelledError("nobody waits for the compilation any more"))
+        os._exit(0)
+
+    def run(self) -> None:
+        """Answer what was taken."""
+        while True:
             try:
-                send("made", _made(request))
-            except BrokenPipeError:
+                number, request, cancellation = self._waiting.get(timeout=REST)
+            except Empty:
+                self._say(-1, IDLE, None)
                 return
+            with cancelled_by(cancellation):
+                self._answer(number, request)
+            del self._begun[number]
+
+    def _answer(self, number: int, request: bytes) -> None:
+        def told(kind: str) -> Teller:
+            return lambda content: self._say(number, kind, content)
+
+        try:
+            asked = _understood(request)
+        except Exception:
+            self._say(number, UNABLE, None)
+            return
+        with watching(told("say")), relaying(told("warn"), told("caution")), MemoryFile() as constants:
+            try:
+                self._hand_over(number, asked, constants)
+            except (BrokenPipeError, ConnectionResetError):
+                raise
             except Exception as error:
-                send("raised", _told(error))
+                self._say(number, RAISED, _portable(error))
+
+    def _hand_over(self, number: int, asked: Request, constants: MemoryFile) -> None:
+        """Compile, and say what was made, with its constants where nobody stores them."""
+        compiler = ModelCompiler(asked.model, asked.options, asked.is_kept, asked.time_limit, asks=False)
+        answer, artifact = compiler.make(asked.assumptions, constants)
+        if artifact is None:
+            self._say(number, MADE, (answer, None, None, 0))
+            return
+        descriptor = constants.holding(artifact.constants)
+        with self._speaking:
+            content = (answer, artifact.code, artifact.manifest, artifact.constants.nbytes)
+            write_parts(self._channel, pickle.dumps((number, MADE, content), pickle.HIGHEST_PROTOCOL))
+            if artifact.constants.nbytes:
+                socket.send_fds(self._channel, [b"f"], [descriptor])
+
+    def _say(self, number: int, kind: str, content: object) -> None:
+        """Say one thing; threads of a compilation do so one after the other."""
+        with self._speaking:
+            write_parts(self._channel, pickle.dumps((number, kind, content), pickle.HIGHEST_PROTOCOL))
 
 
-def _receive(requests: IO[bytes], waiting: SimpleQueue[bytes]) -> None:
-    """Take requests; where who asks is gone, nobody waits for what is being compiled."""
-    while request := read_parts(requests, 1):
-        waiting.put(request[0])
-    os._exit(0)
-
-
-def _send(answers: IO[bytes], lock: threading.Lock, kind: str, content: object) -> None:
-    """Tell one thing; threads of a compilation do so one after the other."""
-    with lock:
-        write_parts(answers, pickle.dumps((kind, content), pickle.HIGHEST_PROTOCOL))
-
-
-def _made(request: bytes) -> Made:
-    """What one request asks for, where who asks is, and with its environment."""
+def _understood(request: bytes) -> Request:
+    """A request, where who asks is, and with its environment; raises where that cannot be."""
     asked, folder, environment = pickle.loads(request)
     assert isinstance(asked, Request)
     os.chdir(Path(folder))
     os.environ.clear()
     os.environ.update(environment)
-    compiler = ModelCompiler(asked.model, asked.options, asked.folder is None, asked.time_limit)
-    return compiler.make(asked.assumptions, asked.folder)
+    return asked
 
 
-def _told(error: Exception) -> Exception:
-    """An error as who asks gets it; one that is nobody's mistake with the calls that led to it."""
-    if not isinstance(error, GlowError):
-        error.add_note("".join(traceback.format_exception(error)))
-    try:
+def _portable(error: Exception) -> Exception:
+    """An error as who asks gets it, with what led to it as a note: its own calls, where it is nobody's mistake."""
+    reason = error if not isinstance(error, GlowError) else error.__cause__
+    if reason is not None:
+        error.add_note("".join(traceback.format_exception(reason)))
+    with suppress(Exception):
         pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError("".join(traceback.format_exception(error)))
-    return error
+        return error
+    return RuntimeError("".join(traceback.format_exception(error)))

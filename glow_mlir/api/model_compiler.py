@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.compiler_process import Made, Request, is_elsewhere, made
-from glow_mlir.api.model_identity import is_ir, model_identity
+from glow_mlir.api.model_identity import is_identified, is_ir, model_identity
 from glow_mlir.api.models import import_any
 from glow_mlir.dialects.packages import installed_packages, loader_of
 from glow_mlir.errors import InputError, InputValuesError, ModelError, UnsupportedError
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.assumptions import Assumptions
-from glow_mlir.runtime.cache import ArtifactCache, cache_key, shared_memory
+from glow_mlir.runtime.cache import ArtifactCache, Draft, cache_key, shared_memory
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.identity import Snapshot
 from glow_mlir.runtime.json_cache import JsonCache
+from glow_mlir.runtime.memory_file import MemoryFile
 from glow_mlir.runtime.pool_layout import MOST_THREADS
 from glow_mlir.runtime.signature import Signature
 from glow_mlir.runtime.sources import source_stamp
@@ -46,9 +47,6 @@ MOST_ATTEMPTS = 3
 """How many times to try to compile a model whose files change during compilation."""
 
 NOTHING = Assumptions()
-
-_ONLY = "0" * 64
-"""The key of an artifact in a folder of its own."""
 
 
 def compiler_versions() -> str:
@@ -107,8 +105,13 @@ class ModelCompiler:
     A stored artifact is loaded without the compiler, and a stored template is known without opening the model.
     """
 
-    def __init__(self, model: Any, options: CompileOptions, use_cache: bool, time_limit: float = 0.0) -> None:
-        """`time_limit` says how many seconds one compilation may take; 0 for any time."""
+    def __init__(
+        self, model: Any, options: CompileOptions, use_cache: bool, time_limit: float = 0.0, asks: bool = True
+    ) -> None:
+        """
+        `time_limit` says how many seconds one compilation may take; 0 for any time. With `asks`, another process may be
+        asked to compile.
+        """
         self._model = model
         self._options = options
         self._time_limit = time_limit
@@ -121,25 +124,41 @@ class ModelCompiler:
         """The model as it was when it was opened; known of a template."""
         self._template: Template | None = None
         """What is known of a model that is compiled when it is called."""
-        self._may_ask = True
-        """Whether another process may compile: this is none itself."""
-        self._first: Made | None = None
-        """What another process has made when it opened the model."""
+        self._asks = asks
+        self._external: tuple[str, ...] | None = None
+        """The files beside an ONNX model that hold its weights, if somebody has told."""
 
-    @without_collector()  # The compiler is imported, of which all lives on.
     def open(self) -> Loaded | Template:
         """The model, compiled, or what is to be known of it before it is called."""
-        if self._loader is not None:
-            return self._steadily(self._stored_or_new)
-        if (found := self._elsewhere(None)) is not None:
-            return found if isinstance(found, Loaded) else self._steadily(lambda source: self._begun(source, found))
+        if self._loader is None and not self._is_elsewhere(self._model):
+            return self._opened_here()
+        return self._steadily(self._found_or_made)
+
+    @without_collector()  # The compiler is imported, of which all lives on.
+    def _opened_here(self) -> Loaded | Template:
+        """The model, compiled in this process, or its template, without the cache."""
         model, names = self._opened(self._model), ()
         if not self._has_free_dimensions(model):
             try:
                 return self._loaded(model, NOTHING)
             except InputValuesError as error:
                 names = error.inputs
-        return self._steadily(lambda source: self._new_template(source, source.model, names))
+        return self._steadily(lambda: self._new_template(self._look(), model, names))
+
+    def _found_or_made(self) -> Loaded | Template | None:
+        """What is stored of the model, or new; `None` where files changed meanwhile."""
+        source = self._look_unopened()
+        if source is not None and self._loader is not None and (found := self._stored_or_known(source)) is not None:
+            return found
+        answer = self._asked(source, None)
+        if answer is None:
+            return self._opened_here() if self._loader is None else self._new(source or self._look())
+        self._external = answer.external
+        now = self._look_unopened()
+        if answer.key and now is not None and answer.key == self._key(now, NOTHING):
+            return self._accepted(answer, now, NOTHING)
+        self._asks = False  # Whatever the reason is, the next attempt is made here.
+        return None
 
     def executable(
         self, found: Loaded | Template, limits: SpecializationLimits, only_special: bool = False
@@ -191,9 +210,9 @@ class ModelCompiler:
         now = self._unchanged()
         found = None if self._loader is None else self._known(now, assumptions)
         with warning_to(lambda _: None):
-            found = found or self._elsewhere(assumptions, now, is_beside=True)
-        if not isinstance(found, Loaded):
-            raise UnsupportedError("no process can be started that compiles beside the calls")
+            found = found or self._made_elsewhere(now, assumptions, is_beside=True)
+        if found is None:
+            raise UnsupportedError("no other process compiles beside the calls")
         if now.files.changed():
             raise self._restless()
         return found
@@ -206,9 +225,7 @@ class ModelCompiler:
         """
         now = self._unchanged()
         found = None if self._loader is None else self._known(now, assumptions)
-        found = found or self._elsewhere(assumptions, now)
-        if not isinstance(found, Loaded):
-            found = self._specialized_here(now, assumptions)
+        found = found or self._made_elsewhere(now, assumptions) or self._specialized_here(now, assumptions)
         if found is None or now.files.changed():
             raise self._restless()
         return found
@@ -228,62 +245,80 @@ class ModelCompiler:
             raise ModelError("its files have changed since the session began", file=str(self._model), hint=hint)
         return now
 
-    def _elsewhere(
-        self, assumptions: Assumptions | None, source: _Source | None = None, is_beside: bool = False
-    ) -> Loaded | Template | None:
-        """
-        What another process compiles, for what a call wants or as far as options tell; raises what that raises.
+    def _is_elsewhere(self, model: object, is_beside: bool = False) -> bool:
+        """Whether another process may be asked to compile."""
+        return self._asks and self._keeping is not None and is_elsewhere(model, self._options, is_beside)
 
-        `None` where this process is to compile itself: it can, or the other one cannot, or could not store what it has.
-        `source` is the model as it is, where that is known.
+    def _asked(self, source: _Source | None, assumptions: Assumptions | None, is_beside: bool = False) -> Made | None:
         """
-        model: Any = source.identity if source and isinstance(source.identity, bytes) else self._model
-        with ExitStack() as stack:
-            folder = None if self._loader else Path(stack.enter_context(TemporaryDirectory(prefix="glow-")))
-            answer = self._first if assumptions is None else None
-            answer = answer or self._asked(model, assumptions, folder, is_beside)
-            self._first = None if assumptions is None else self._first
-            if answer is None:
-                return None
-            if answer.template is not None:
-                return Template.from_data(answer.template)
-            wanted = assumptions or NOTHING
-            if folder is None and source is not None:
-                return self._known(source, wanted, answer)
-            artifact = ArtifactCache(folder).load(answer.key, answer.digests)
-        return None if artifact is None else self._stored(artifact, wanted, dict(answer.seconds))
+        What another process makes of the model, for what a call wants or as far as options tell; raises as that does.
 
-    def _asked(self, model: Any, assumptions: Assumptions | None, folder: Path | None, is_beside: bool) -> Made | None:
-        """What another process says that it has made; `None` where it is not to be asked, or there is none."""
-        if not self._may_ask or self._keeping is None or not is_elsewhere(model, self._options, is_beside):
+        `None` where it is not to be asked, or cannot. `source` is the model as it is, if that is known.
+        """
+        model: Any = source.identity if source is not None and isinstance(source.identity, bytes) else self._model
+        if not self._is_elsewhere(model, is_beside):
             return None
-        return made(Request(model, self._options, assumptions, self._time_limit, folder), is_beside)
+        request = Request(model, self._options, assumptions, self._time_limit, is_kept=self._loader is not None)
+        return made(request, is_beside)
 
-    def _ask_first(self) -> None:
-        """Have a model compiled that nobody has opened yet, which then says what its files are."""
-        if self._first is None and self._source is None and self._loader is not None:
-            self._first = self._asked(self._model, None, None, False)
+    def _made_elsewhere(self, now: _Source, assumptions: Assumptions, is_beside: bool = False) -> Loaded | None:
+        """What another process compiles of a template for what a call wants; `None` as `_asked`."""
+        answer = self._asked(now, assumptions, is_beside)
+        if answer is None or answer.key != self._key(now, assumptions):
+            return None
+        found = self._accepted(answer, now, assumptions)
+        return found if isinstance(found, Loaded) else None
 
-    def make(self, assumptions: Assumptions | None, folder: Path | None) -> Made:
-        """What `_elsewhere` asks for, stored in the cache or in a folder that nobody else uses; raises as that."""
-        self._may_ask = False
-        source = self._look() if folder is None else None
-        model, names = self._opened(self._model if source is None else source.model), ()
-        wanted = assumptions or NOTHING
+    def _accepted(self, answer: Made, source: _Source, assumptions: Assumptions) -> Loaded | Template | None:
+        """What another process has made of a model as it is; `None` where it is gone, or files changed meanwhile."""
+        if answer.template is not None:
+            template = Template.from_data(answer.template)
+            return None if template is None else self._begun(source, template)
+        is_stored = answer.artifact is None
+        artifact = self._cache.load(answer.key, answer.digests) if is_stored else answer.artifact
+        if artifact is None:
+            self._asks = False
+            return None
+        return self._stored(artifact, assumptions, dict(answer.seconds), in_file=is_stored)
+
+    def make(self, assumptions: Assumptions | None, constants: MemoryFile) -> tuple[Made, Artifact | None]:
+        """
+        What another process asks for, stored in the cache; or the artifact that could not be stored, or is not to be,
+        with its constants in a file in memory where that was made for them. Raises as the compilation does.
+        """
+        source, wanted = self._look(), assumptions or NOTHING
+        model, names = self._opened(source.model), ()
+        answer = Made(self._key(source, wanted), external=self._external_files(model))
         if assumptions is not None or not self._has_free_dimensions(model):
-            key = _ONLY if source is None else self._key(source, wanted)
             try:
-                with ArtifactCache(folder).draft() as draft:
-                    artifact, seconds = self._compiled(model, wanted, draft.room)
-                    if source is not None and source.files.changed():
-                        return Made()
-                    return Made(key, seconds, ArtifactCache(folder).store(key, artifact, draft))
+                return self._made(answer, source, model, wanted, constants)
             except InputValuesError as error:
                 if assumptions is not None:
                     raise
                 names = error.inputs
-        self._look()  # Who asks looks, too, and need not open the model for it.
-        return Made(template=self._template_of(model, names).data())
+        return replace(answer, template=self._template_of(model, names).data()), None
+
+    def _external_files(self, model: Any) -> tuple[str, ...] | None:
+        """The files beside an opened model that hold its weights, where it is an ONNX file."""
+        if not isinstance(self._model, Path) or is_ir(self._model):
+            return None
+        from glow_mlir.frontends.onnx.external import external_files
+
+        return tuple(external_files(model))
+
+    def _made(
+        self, answer: Made, source: _Source, model: Any, assumptions: Assumptions, constants: MemoryFile
+    ) -> tuple[Made, Artifact | None]:
+        """What `make` gives where there is an artifact."""
+        with self._cache.draft() if self._loader is not None else nullcontext(Draft()) as draft:
+            artifact, seconds = self._compiled(model, assumptions, partial(draft.room, otherwise=constants.room))
+            assert isinstance(artifact, Artifact)
+            if source.files.changed():
+                return Made(), None
+            digests = None if self._loader is None else self._cache.store(answer.key, artifact, draft)
+            if digests is None:
+                constants.holding(artifact.constants)
+        return replace(answer, seconds=seconds, digests=digests), artifact if digests is None else None
 
     def _keep_template(self, template: Template) -> None:
         """Keep what is known of a template."""
@@ -291,11 +326,10 @@ class ModelCompiler:
         if self._loader is not None and self._source is not None:
             self._templates.store(self._key(self._source, NOTHING), template.data())
 
-    def _steadily(self, work: Callable[[_Source], Found | None]) -> Found:
+    def _steadily(self, work: Callable[[], Found | None]) -> Found:
         """What `work` makes of the model between changes of its files; raises `ModelError` where they never rest."""
         for _ in range(MOST_ATTEMPTS):
-            found = work(self._look())
-            if found is not None:
+            if (found := work()) is not None:
                 return found
         raise self._restless()
 
@@ -306,8 +340,15 @@ class ModelCompiler:
     def _look(self) -> _Source:
         """The model as it is."""
         files = Snapshot(self._cache.contents)
-        identity, model = model_identity(self._model, files, self._ask_first)
+        identity, model = model_identity(self._model, files, self._external)
         return _Source(identity, model, files, self._profile_identity(files))
+
+    def _look_unopened(self) -> _Source | None:
+        """The model as it is; `None` where this process would have to open it to know."""
+        files = Snapshot(self._cache.contents)
+        if self._external is None and not is_identified(self._model, files):
+            return None
+        return self._look()
 
     def _profile_identity(self, files: Snapshot) -> str:
         """The digest of the profile; raises `InputError` where it cannot be read."""
@@ -319,15 +360,18 @@ class ModelCompiler:
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
 
-    def _stored_or_new(self, source: _Source) -> Loaded | Template | None:
-        """The artifact or template that is stored, or a new one; `None` where files changed meanwhile."""
-        if (found := self._known(source, NOTHING, self._first)) is not None:
+    def _stored_or_known(self, source: _Source) -> Loaded | Template | None:
+        """The artifact or template that is stored."""
+        if (found := self._known(source, NOTHING)) is not None:
             return found
-        if (template := Template.from_data(self._templates.load(self._key(source, NOTHING)))) is not None:
+        template = Template.from_data(self._templates.load(self._key(source, NOTHING)))
+        if template is not None:
             self._remember(source)
-            return template
-        if (found := self._elsewhere(None, source)) is not None:
-            return found if isinstance(found, Loaded) else self._begun(source, found)
+        return template
+
+    @without_collector()  # The compiler is imported, of which all lives on.
+    def _new(self, source: _Source) -> Loaded | Template | None:
+        """An artifact or template that is made here; `None` where files changed meanwhile."""
         model, names = self._opened(source.model), ()
         if not self._has_free_dimensions(model):
             try:
@@ -394,19 +438,21 @@ class ModelCompiler:
             source_stamp(),
         )
 
-    def _known(self, source: _Source, assumptions: Assumptions, answer: Made | None = None) -> Loaded | None:
-        """What is stored, loaded without the compiler; another process may just have made it."""
-        assert self._loader is not None
-        key = self._key(source, assumptions)
-        answer = answer if answer and answer.key == key else Made()
-        artifact = self._cache.load(key, answer.digests)
-        return None if artifact is None else self._stored(artifact, assumptions, dict(answer.seconds))
+    def _known(self, source: _Source, assumptions: Assumptions) -> Loaded | None:
+        """What is stored, loaded without the compiler."""
+        artifact = self._cache.load(self._key(source, assumptions))
+        return None if artifact is None else self._stored(artifact, assumptions, {})
 
-    def _stored(self, artifact: Artifact, assumptions: Assumptions, seconds: dict[str, float]) -> Loaded:
-        """An artifact of the cache, ready to be called; specializations have what is the same in memory once."""
+    def _stored(
+        self, artifact: Artifact, assumptions: Assumptions, seconds: dict[str, float], in_file: bool = True
+    ) -> Loaded:
+        """
+        An artifact, ready to be called; specializations have what is the same in memory once. `in_file` says whether
+        its constants are in a file of the cache.
+        """
         assert self._keeping is not None
         if assumptions != NOTHING:
-            artifact = artifact.with_shared_constants(in_file=True)
+            artifact = artifact.with_shared_constants(in_file=in_file)
         return Loaded(self._keeping.load(artifact, self._most_threads), seconds)
 
     def _kept(self, source: _Source, model: Any, assumptions: Assumptions) -> Loaded | None:

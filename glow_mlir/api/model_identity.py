@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -53,21 +53,19 @@ def model_backend(model: Any) -> str:
     return backend_said(read_module(model, new_context()) if isinstance(model, Path) else model)
 
 
-def model_identity(
-    model: Any, files: Snapshot, elsewhere: Callable[[], object] = lambda: None
-) -> tuple[bytes | str, Any]:
+def model_identity(model: Any, files: Snapshot, external: Sequence[str] | None = None) -> tuple[bytes | str, Any]:
     """
     What identifies a model, its bytes or the digests of its files, and the model, opened where that took to know it.
 
     The text of a module in memory has the digests of its weights, so it identifies them too; beside a file with a
-    module, anything may lie under the name of its weights. A model that nobody has opened before may be opened
-    `elsewhere`. Raises `ModelError` where a file cannot be read.
+    module, anything may lie under the name of its weights. `external` are the files beside
+    it, if they are known. Raises `ModelError` where a file cannot be read.
     """
     if isinstance(model, bytes):
         return model, model
     if isinstance(model, Path):
         try:
-            return (_of_module(model, files), model) if is_ir(model) else _of_onnx(model, files, elsewhere)
+            return (_of_module(model, files), model) if is_ir(model) else _of_onnx(model, files, external)
         except OSError as error:
             hint = "a model is given by the path of an .onnx or .mlir file, and its weights lie beside it"
             if model.is_dir():
@@ -79,6 +77,17 @@ def model_identity(
 
         return module_text(model, locations=True), model
     return model.SerializeToString(deterministic=True), model
+
+
+def is_identified(model: Any, files: Snapshot) -> bool:
+    """Whether `model_identity` need not open a model: it is no file of ONNX, or one that was opened before."""
+    if not isinstance(model, Path) or is_ir(model):
+        return True
+    try:
+        digest = files.digest(model)
+    except OSError:
+        return True  # Whoever identifies it says so.
+    return _names_in(JsonCache("external").load(cache_key(digest, source_stamp()))) is not None
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
@@ -102,15 +111,12 @@ def _of_module(path: Path, files: Snapshot) -> str:
     return f"{files.digest(path)} {files.digest(weights) if weights.exists() else ''}"
 
 
-def _of_onnx(path: Path, files: Snapshot, elsewhere: Callable[[], object]) -> tuple[str, Path | Model]:
+def _of_onnx(path: Path, files: Snapshot, external: Sequence[str] | None) -> tuple[str, Path | Model]:
     """The digests of an `.onnx` file and of the files that it refers to, and the model, opened if need be."""
     digest = files.digest(path)
     # What is in the file says which others there are: a model that was seen before need not be opened for that.
     answers, key = JsonCache("external"), cache_key(digest, source_stamp())
-    names, model = _names_in(answers.load(key)), path
-    if names is None:
-        elsewhere()
-        names = _names_in(answers.load(key))
+    names, model = external if external is not None else _names_in(answers.load(key)), path
     if names is None:
         from glow_mlir.frontends.onnx.external import external_files
         from glow_mlir.frontends.onnx.importer import open_model

@@ -8,7 +8,7 @@ import mmap
 import os
 import stat
 import zlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,20 +41,24 @@ class Draft:
     The folder of an artifact that is being made, in its place among the others; `None` where there is no place for one.
     """
 
-    def __init__(self, place: OwnFolder | None, folder: OwnFolder | None) -> None:
+    def __init__(self, place: OwnFolder | None = None, folder: OwnFolder | None = None) -> None:
         self._place = place
         self.folder = folder
         self._constants: np.ndarray | None = None
 
-    def room(self, size: int) -> np.ndarray:
-        """That many zero bytes for the constants: mapped from their file, so that they need not be written to it."""
+    def room(self, size: int, otherwise: Callable[[int], np.ndarray] | None = None) -> np.ndarray:
+        """
+        That many zero bytes for the constants: mapped from their file, so that they need not be written to it.
+
+        Where there is no place for one, they are what `otherwise` gives, or memory.
+        """
         if self.folder is not None and size:
             try:
                 self._constants = _new_constants(self.folder, size)
                 return self._constants
             except OSError:  # The disk may be full.
                 self.folder.remove(_CONSTANTS)
-        return shared_memory(size)
+        return (otherwise or shared_memory)(size)
 
     def keep(self, key: str, artifact: Artifact) -> Mapping[str, str]:
         """
@@ -80,10 +84,10 @@ class Draft:
 
 def shared_memory(size: int) -> np.ndarray:
     """That many zero bytes, which can be mapped again."""
-    return _bytes_of(mmap.mmap(-1, size)) if size else np.empty(0, np.uint8)
+    return bytes_of(mmap.mmap(-1, size)) if size else np.empty(0, np.uint8)
 
 
-def _bytes_of(mapping: mmap.mmap) -> np.ndarray:
+def bytes_of(mapping: mmap.mmap) -> np.ndarray:
     """
     The bytes of a mapping, in huge pages where the system has them for its kind of memory.
 
@@ -107,7 +111,7 @@ def _new_constants(folder: OwnFolder, size: int) -> np.ndarray:
         if not hasattr(os, "posix_fallocate"):
             raise OSError("no room can be promised")
         os.posix_fallocate(file.fileno(), 0, size)
-        return _bytes_of(mmap.mmap(file.fileno(), size))
+        return bytes_of(mmap.mmap(file.fileno(), size))
 
 
 class ArtifactCache:
@@ -265,4 +269,4 @@ def _mapped(folder: OwnFolder, size: int) -> np.ndarray:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     if len(data) != size:
         raise ValueError(f"{folder.path / _CONSTANTS} has {len(data)} bytes instead of {size}")
-    return _bytes_of(data)
+    return bytes_of(data)

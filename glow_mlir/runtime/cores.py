@@ -28,13 +28,13 @@ def usable_cores(system: Path = SYSTEM) -> int:
 
 def _quotas(system: Path) -> Iterator[float]:
     """How many cores' time the control groups allow that this process is in, as far as they say."""
-    with suppress(OSError):
+    with suppress(OSError, ValueError):
         for line in (system / "proc/self/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
             if not controllers:
                 yield from _in_groups(system / "sys/fs/cgroup", path, _of_second_version)
             elif "cpu" in controllers.split(","):
-                yield from _in_groups(system / "sys/fs/cgroup" / controllers, path, _of_first_version)
+                yield from _in_groups(system / "sys/fs/cgroup/cpu", path, _of_first_version)
 
 
 def _in_groups(root: Path, path: str, quota: Quota) -> Iterator[float]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ from glow_mlir.codegen.llvm.machines import native_architecture
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
 from glow_mlir.codegen.llvm.text import EmissionError
 from glow_mlir.support import child_process
-from glow_mlir.support.child_process import read_parts, write_parts
+from glow_mlir.support.child_process import read_parts
 
 FATAL = """
 define <4 x i32> @f(<4 x i1> %mask, <4 x i32> %x) {
@@ -76,18 +76,20 @@ sys.exit("f:" not in assembly_text("define i32 @f(i32 %x) {\\n  ret i32 %x\\n}\\
 
 
 def test_a_part_of_an_answer_is_none() -> None:
-    whole = io.BytesIO()
-    write_parts(whole, b"failure", b"data")
-    for length in range(len(whole.getvalue())):
-        read = read_parts(io.BytesIO(whole.getvalue()[:length]), 2)
-        assert len(read) == (length >= 15)
+    whole = b"".join(len(part).to_bytes(8, "little") + part for part in (b"failure", b"data"))
+    for length in range(len(whole)):
+        one, other = socket.socketpair()
+        with other:
+            with one:
+                one.sendall(whole[:length])
+            assert len(read_parts(other, 2)) == (length >= 15)
 
 
 def test_a_forked_process_does_not_speak_to_the_child_of_another() -> None:
     assert assembly_text(RIGHT, PRESETS["cortex-m4"])
     forked = os.fork()
     if not forked:
-        os._exit(len(foreign._CHILD.found))  # pyright: ignore[reportPrivateUsage]
+        os._exit(len(foreign._CHILDREN.idle))  # pyright: ignore[reportPrivateUsage]
     _, status = os.waitpid(forked, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert "again:" in assembly_text(RIGHT.replace("NAME", "again"), PRESETS["cortex-m4"])

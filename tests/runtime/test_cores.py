@@ -10,7 +10,7 @@ import pytest
 
 from glow_mlir.runtime.cores import usable_cores
 
-SECOND, FIRST = "sys/fs/cgroup", "sys/fs/cgroup/cpu,cpuacct"
+SECOND, FIRST = "sys/fs/cgroup", "sys/fs/cgroup/cpu"
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def eight(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"proc/self/cgroup": "0::/a\n", f"{SECOND}/a/cpu.max": "nonsense\n"}, 8),
         (
             {
-                "proc/self/cgroup": "9:memory:/a\n4:cpu,cpuacct:/a\n0::/\n",
+                "proc/self/cgroup": "9:memory:/a\n4:cpuacct,cpu:/a\n0::/\n",
                 f"{FIRST}/a/cpu.cfs_quota_us": "-1\n",
                 f"{FIRST}/a/cpu.cfs_period_us": "100000\n",
                 f"{FIRST}/cpu.cfs_quota_us": "150000\n",

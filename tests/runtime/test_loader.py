@@ -92,8 +92,13 @@ kept += [mmap.mmap(-1, few >> 1) for _ in range(400)]
 hole.close()
 far = mmap.mmap(-1, 5 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
 place = (ctypes.c_int32 * 1)()
-at = Library(code).function("at", (ctypes.c_int64, ctypes.c_void_p), ctypes.c_int32)
+before = set(open("/proc/self/maps"))
+library = Library(code)
+at = library.function("at", (ctypes.c_int64, ctypes.c_void_p), ctypes.c_int32)
 assert at(2, ctypes.addressof(place)) == 33
+new = [line.split() for line in set(open("/proc/self/maps")) - before]
+ends = [int(end, 16) for words in new if words[1] in ("r-xp", "r--p") for end in words[0].split("-")]
+assert max(ends) - min(ends) < 1 << 20, new
 """
 
 

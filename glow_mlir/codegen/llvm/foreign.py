@@ -2,18 +2,19 @@
 Emission for other architectures, in a process of its own.
 
 What LLVM cannot compile for a machine may end the process that asks (a fatal error or an assertion of a backend): the
-compiler, and whoever uses it, must outlive that. One child serves all modules, as its start takes 0.2 seconds.
+compiler, and whoever uses it, must outlive that. A child serves many modules, as its start takes 0.2 seconds.
 """
 
 from __future__ import annotations
 
 import json
+import socket
 import tempfile
 from dataclasses import asdict
-from typing import IO, Any
+from typing import Any
 
 from glow_mlir.codegen.llvm.machines import Form, Machine
-from glow_mlir.support.child_process import ChildProcess, One, read_parts, write_parts
+from glow_mlir.support.child_process import ChildProcess, Children, NoProcessError, read_parts, write_parts
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -39,7 +40,7 @@ def emitted(machine: Machine, text: str, form: Form) -> Emission:
 
     Raises `ForeignEmissionError` with the reason where there is none.
     """
-    with _CHILD.asked() as child:
+    with _CHILDREN.asked() as child:
         return Emission(child.ask(machine, text, form), child.said())
 
 
@@ -47,13 +48,26 @@ class _Child:
     """A process that emits."""
 
     def __init__(self) -> None:
+        """Raises `ForeignEmissionError` where there can be no process."""
         self._said = tempfile.TemporaryFile()
-        self._process = ChildProcess(f"{__name__}:serve", said=self._said)
+        try:
+            self._process = ChildProcess(f"{__name__}:serve", said=self._said)
+        except NoProcessError as error:
+            raise ForeignEmissionError(f"no process can be started for it: {error}", "") from error
 
     @property
     def lives(self) -> bool:
         """Whether it can be asked."""
         return self._process.lives
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it has said nothing that nobody has read."""
+        return self._process.is_silent
+
+    def forget(self) -> None:
+        """Leave it alone."""
+        self._process.forget()
 
     def ask(self, machine: Machine, text: str, form: Form) -> bytes:
         """Send a request and wait for the answer, or for the end of the compilation that it is part of."""
@@ -63,7 +77,7 @@ class _Child:
         try:
             self._process.send(head, text.encode())
             answer = self._process.receive(2)
-        except BrokenPipeError:
+        except (BrokenPipeError, ConnectionResetError):
             answer = []
         except BaseException:
             # The answer that nobody has read would be taken for that to the next request.
@@ -93,16 +107,16 @@ class _Child:
         self._said.close()
 
 
-_CHILD = One(_Child)
+_CHILDREN = Children(_Child)
 
 
-def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+def serve(channel: socket.socket) -> None:
     """Answer requests until there are no more."""
-    while len(request := read_parts(requests, 2)) == 2:
+    while len(request := read_parts(channel, 2)) == 2:
         asked: dict[str, Any] = json.loads(request[0])
         try:
             made = Machine(**asked["machine"]).emitted(request[1].decode(), asked["form"])
         except RuntimeError as error:
-            write_parts(answers, " ".join(str(error).split()).encode(), b"")
+            write_parts(channel, " ".join(str(error).split()).encode(), b"")
         else:
-            write_parts(answers, b"", made)
+            write_parts(channel, b"", made)
