@@ -55,7 +55,8 @@ class _Forks:
 
     def _begin(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: not self._is_forking)
+            # A fork that Ctrl-C interrupts may not say that it is over.
+            self._changed.wait_for(lambda: not self._is_forking, _LONGEST)
             self._working += 1
 
     def _end(self) -> None:
