@@ -55,6 +55,8 @@ class TileLinesPass(ModulePass):
     which must cost less than what is saved. The results are the same bits: each instruction says of how many lines its
     images are (`image_lines`).
 
+    Where several threads compute, this is left: a block has few lines for each, and what one of them makes, another reads.
+
     A function whose target has `ram_bytes` is cut by another aim alone: chains of any results, in blocks so small that
     what lives at once is within that limit, or nearer to it.
     """
@@ -76,7 +78,7 @@ def chains_of(function: FuncOp, storage: Storage) -> Iterator[Chain]:
     backend = get_backend(target.backend)
     if target.limits.ram_bytes:
         yield from ChainSearch(function.block, backend, storage, target, least=0, must_be_best=False).fitting(function)
-    elif target.l2_bytes:
+    elif target.l2_bytes and target.policy.threads == 1:
         for block in blocks(function):
             yield from ChainSearch(block, backend, storage, target, target.l2_bytes).chains()
 

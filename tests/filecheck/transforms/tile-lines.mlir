@@ -5,6 +5,7 @@
 // RUN: glow-opt %s -p 'assign-target{target=avx2 l2_bytes=6000},tile-lines' --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
 // RUN: glow-opt %s -p 'assign-target{target=avx2 l2_bytes=0 ram_bytes=12232},tile-lines,verify-low' --split-input-file | filecheck %s --check-prefix=LIMIT
 // RUN: glow-opt %s -p 'assign-target{target=avx2 l2_bytes=6000 ram_bytes=100000},tile-lines' --split-input-file | filecheck %s --check-prefix=HELD
+// RUN: glow-opt %s -p 'assign-target{target=avx2 l2_bytes=6000 threads=2},tile-lines' --split-input-file | filecheck %s --check-prefix=HELD
 
 // A limit of memory is met by the largest blocks for which there is room beside the 7,232 bytes of arguments, whatever
 // the cache holds.
@@ -13,7 +14,7 @@
 // LIMIT:         glow_low.alloc : memref<1x13x6x16xf32>
 // LIMIT:         glow_low.conv @out %{{.*}}, @in %{{.*}}, @in %f {image_lines = 20}
 
-// What the cache or the limit holds stays as it is.
+// What the cache or the limit holds stays as it is, and so does what several threads compute.
 
 // HELD-NOT: glow_low.loop
 
