@@ -5,8 +5,8 @@ Models with free dimensions that nobody bounds: what the first call, a second si
     python benchmarks/any_size.py --rounds 5 --only decoder
 
 The first answer is that of a session, beside one whose calls wait for code for their sizes (`warm="specialised"`), in
-seconds of CPU of the thread that calls, in turns, the median. Then the model is compiled for a range of sizes; what
-that takes counts all threads and processes. The second size is one that nothing is compiled for, in milliseconds of CPU
+seconds, in turns, the median: another process compiles. Then the model is compiled for a range of sizes, and as many
+seconds behind the first answer there is code for it. The second size is one that nothing is compiled for, in milliseconds of CPU
 of the caller: the first call, and the median of those that follow. Speed is the time of code for the size over that of
 code for the range; and *after*, that of code for the size over that of what has taken over.
 """
@@ -14,7 +14,6 @@ code for the range; and *after*, that of code for the size over that of what has
 from __future__ import annotations
 
 import argparse
-import resource
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -96,11 +95,6 @@ def thread_seconds(work: Callable[[], object]) -> float:
     return time.thread_time() - begin
 
 
-def all_seconds() -> float:
-    """The CPU that all threads and ended children have taken."""
-    return time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
-
-
 def first_answer(content: bytes, inputs: Arrays, warm: str | None) -> tuple[InferenceSession, float]:
     """A session, and what it takes until its first answer."""
     found: list[InferenceSession] = []
@@ -110,8 +104,9 @@ def first_answer(content: bytes, inputs: Arrays, warm: str | None) -> tuple[Infe
         found.append(InferenceSession(content, cache=False, threads=1, warm=warm, limits=limits))
         found[0].run(None, inputs)
 
-    seconds = thread_seconds(begin)
-    return found[0], seconds
+    start = time.perf_counter()
+    begin()
+    return found[0], time.perf_counter() - start
 
 
 def in_turns(sessions: Mapping[str, InferenceSession], inputs: Arrays) -> dict[str, float]:
@@ -134,10 +129,10 @@ def row(name: str, case: Case, rounds: int) -> str:
         for warm, taken in firsts.items():
             session, spent = first_answer(content, case.first, warm)
             taken.append(spent)
-            begin = all_seconds()
+            begin = time.perf_counter()
             settle(600)
             if warm is None:
-                behind.append(all_seconds() - begin)
+                behind.append(time.perf_counter() - begin)
                 kept = session
                 seconds.append(thread_seconds(lambda session=session: session.run(None, case.second)))
     special, _ = first_answer(content, case.second, "specialised")
