@@ -6,9 +6,9 @@ Models with free dimensions that nobody bounds: what the first call, a second si
 
 The first answer is that of a session, beside one whose calls wait for code for their sizes (`warm="specialised"`), in
 seconds, in turns, the median: another process compiles. Then the model is compiled for a range of sizes, and as many
-seconds behind the first answer there is code for it. The second size is one that nothing is compiled for, in milliseconds of CPU
-of the caller: the first call, and the median of those that follow. Speed is the time of code for the size over that of
-code for the range; and *after*, that of code for the size over that of what has taken over.
+seconds behind the first answer there is code for it. The second size is one that nothing is compiled for, in
+milliseconds of CPU of the caller: the first call, and the median of those that follow. Speed is the time of code for
+the size over that of code for the range; and *after*, that of code for the size over that of what has taken over.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class TileLinesPass(ModulePass):
     which must cost less than what is saved. The results are the same bits: each instruction says of how many lines its
     images are (`image_lines`).
 
-    Where several threads compute, this is left: a block has few lines for each, and what one of them makes, another reads.
+    Where several threads compute, this is left: a block has few lines for each, and what one makes, another reads.
 
     A function whose target has `ram_bytes` is cut by another aim alone: chains of any results, in blocks so small that
     what lives at once is within that limit, or nearer to it.
