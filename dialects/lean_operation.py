@@ -8,16 +8,15 @@ lies, which properties have defaults. A compilation asks some hundred thousand t
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpOperands, OpResult, OpTrait, Region, SSAValue, SSAValues
 from xdsl.irdl import BeforeVariadicSingleAccessor, IRDLOperation, UniqueVariadicAccessor, VarIRConstruct
 
-from glow_mlir.support.op_creation import created, give_operands, set_defaults
+from glow_mlir.support.op_creation import Values, created, give_operands, set_defaults
 
 operands_of: Callable[[Operation], SSAValues] = attrgetter("_operands")
 """The operands of an operation as they are now: not the view through which xDSL changes them."""
@@ -27,15 +26,6 @@ next_of: Callable[[Operation], Operation | None] = attrgetter("_next_op")
 """The operation behind another one in its block, which xDSL's property tells in twice the time."""
 previous_of: Callable[[Operation], Operation | None] = attrgetter("_prev_op")
 """The operation in front of another one in its block."""
-
-ValueT = TypeVar("ValueT", bound=SSAValue)
-
-
-class Values(SSAValues[ValueT]):
-    """Operands or results; to take one is no call of Python. Several are a plain tuple."""
-
-    if not TYPE_CHECKING:
-        __getitem__ = tuple.__getitem__
 
 
 class OperationKind(ABCMeta):
@@ -102,30 +92,7 @@ class LeanOperation(IRDLOperation, metaclass=OperationKind):
             op._view = _Operands(op)
             return op
 
-    @classmethod
-    def create(
-        cls,
-        *,
-        operands: Sequence[SSAValue] = (),
-        result_types: Sequence[Attribute] = (),
-        properties: Mapping[str, Attribute] = {},
-        attributes: Mapping[str, Attribute] = {},
-        location: LocationAttr | None = None,
-        successors: Sequence[Block] = (),
-        regions: Sequence[Region] = (),
-    ) -> Self:
-        op = cls.__new__(cls)
-        give_operands(op, Values(operands))
-        op.set_results(result_types)
-        op.properties = dict(properties)
-        op.attributes = dict(attributes)
-        op.location = UNKNOWN_LOC if location is None else location
-        if successors:
-            op.successors = successors
-        for region in regions:
-            op.add_region(region)
-        set_defaults(op)
-        return op
+        create = classmethod(created)
 
     def __post_init__(self) -> None:
         set_defaults(self)

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.compiler_process import Made, Request, is_elsewhere, made
-from glow_mlir.api.model_identity import is_identified, is_ir, model_identity
+from glow_mlir.api.model_identity import UnopenedError, is_ir, model_identity
 from glow_mlir.api.models import import_any
 from glow_mlir.dialects.packages import installed_packages, loader_of
 from glow_mlir.errors import InputError, InputValuesError, ModelError, UnsupportedError
@@ -316,8 +316,6 @@ class ModelCompiler:
             if source.files.changed():
                 return Made(), None
             digests = None if self._loader is None else self._cache.store(answer.key, artifact, draft)
-            if digests is None:
-                constants.holding(artifact.constants)
         return replace(answer, seconds=seconds, digests=digests), artifact if digests is None else None
 
     def _keep_template(self, template: Template) -> None:
@@ -337,18 +335,18 @@ class ModelCompiler:
         hint = "wait until whoever writes it is done"
         return ModelError("its files change while it is compiled", file=str(self._model), hint=hint)
 
-    def _look(self) -> _Source:
-        """The model as it is."""
+    def _look(self, opens: bool = True) -> _Source:
+        """The model as it is; without `opens`, raises `UnopenedError` where it would have to be opened to know."""
         files = Snapshot(self._cache.contents)
-        identity, model = model_identity(self._model, files, self._external)
+        identity, model = model_identity(self._model, files, self._external, opens)
         return _Source(identity, model, files, self._profile_identity(files))
 
     def _look_unopened(self) -> _Source | None:
         """The model as it is; `None` where this process would have to open it to know."""
-        files = Snapshot(self._cache.contents)
-        if self._external is None and not is_identified(self._model, files):
+        try:
+            return self._look(opens=False)
+        except UnopenedError:
             return None
-        return self._look()
 
     def _profile_identity(self, files: Snapshot) -> str:
         """The digest of the profile; raises `InputError` where it cannot be read."""
@@ -434,9 +432,13 @@ class ModelCompiler:
             *self._options.key_parts(),
             "" if assumptions == NOTHING else repr(assumptions),
             host_name(),
-            compiler_versions(),
+            self._versions,
             source_stamp(),
         )
+
+    @cached_property
+    def _versions(self) -> str:
+        return compiler_versions()
 
     def _known(self, source: _Source, assumptions: Assumptions) -> Loaded | None:
         """What is stored, loaded without the compiler."""

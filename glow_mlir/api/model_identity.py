@@ -53,19 +53,25 @@ def model_backend(model: Any) -> str:
     return backend_said(read_module(model, new_context()) if isinstance(model, Path) else model)
 
 
-def model_identity(model: Any, files: Snapshot, external: Sequence[str] | None = None) -> tuple[bytes | str, Any]:
+class UnopenedError(Exception):
+    """A model has to be opened to know which files hold its weights."""
+
+
+def model_identity(
+    model: Any, files: Snapshot, external: Sequence[str] | None = None, opens: bool = True
+) -> tuple[bytes | str, Any]:
     """
     What identifies a model, its bytes or the digests of its files, and the model, opened where that took to know it.
 
     The text of a module in memory has the digests of its weights, so it identifies them too; beside a file with a
     module, anything may lie under the name of its weights. `external` are the files beside
-    it, if they are known. Raises `ModelError` where a file cannot be read.
+    it, if they are known. Raises `ModelError` where a file cannot be read, and without `opens` `UnopenedError`.
     """
     if isinstance(model, bytes):
         return model, model
     if isinstance(model, Path):
         try:
-            return (_of_module(model, files), model) if is_ir(model) else _of_onnx(model, files, external)
+            return (_of_module(model, files), model) if is_ir(model) else _of_onnx(model, files, external, opens)
         except OSError as error:
             hint = "a model is given by the path of an .onnx or .mlir file, and its weights lie beside it"
             if model.is_dir():
@@ -77,17 +83,6 @@ def model_identity(model: Any, files: Snapshot, external: Sequence[str] | None =
 
         return module_text(model, locations=True), model
     return model.SerializeToString(deterministic=True), model
-
-
-def is_identified(model: Any, files: Snapshot) -> bool:
-    """Whether `model_identity` need not open a model: it is no file of ONNX, or one that was opened before."""
-    if not isinstance(model, Path) or is_ir(model):
-        return True
-    try:
-        digest = files.digest(model)
-    except OSError:
-        return True  # Whoever identifies it says so.
-    return _names_in(JsonCache("external").load(cache_key(digest, source_stamp()))) is not None
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
@@ -111,13 +106,15 @@ def _of_module(path: Path, files: Snapshot) -> str:
     return f"{files.digest(path)} {files.digest(weights) if weights.exists() else ''}"
 
 
-def _of_onnx(path: Path, files: Snapshot, external: Sequence[str] | None) -> tuple[str, Path | Model]:
+def _of_onnx(path: Path, files: Snapshot, external: Sequence[str] | None, opens: bool) -> tuple[str, Path | Model]:
     """The digests of an `.onnx` file and of the files that it refers to, and the model, opened if need be."""
     digest = files.digest(path)
     # What is in the file says which others there are: a model that was seen before need not be opened for that.
     answers, key = JsonCache("external"), cache_key(digest, source_stamp())
     names, model = external if external is not None else _names_in(answers.load(key)), path
     if names is None:
+        if not opens:
+            raise UnopenedError
         from glow_mlir.frontends.onnx.external import external_files
         from glow_mlir.frontends.onnx.importer import open_model
 

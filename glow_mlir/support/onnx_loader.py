@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
+from glow_mlir.support import finder
+
 _WAITING = frozenset(
     f"onnx.{name}" for name in "compose gen_proto parser printer serialization utils version_converter".split()
 )
@@ -19,8 +21,7 @@ _WAITING = frozenset(
 
 def install() -> None:
     """Load ONNX's package in this way from now on."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    finder.install(_Finder())
 
 
 class _Finder:

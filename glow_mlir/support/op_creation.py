@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
 from xdsl.irdl import IRDLOperation, OptionalDef
 
 Created = TypeVar("Created", bound=Operation)
+ValueT = TypeVar("ValueT", bound=SSAValue)
+
+
+class Values(SSAValues[ValueT]):
+    """Operands or results; to take one is no call of Python. Several are a plain tuple."""
+
+    if not TYPE_CHECKING:
+        __getitem__ = tuple.__getitem__
 
 
 def created(
@@ -25,8 +33,8 @@ def created(
 ) -> Created:
     """The operation that `kind.create` of xDSL makes."""
     op = kind.__new__(kind)
-    give_operands(op, SSAValues(operands))
-    op.results = SSAValues([OpResult(type_, op, index) for index, type_ in enumerate(result_types)])
+    give_operands(op, Values(operands))
+    op.results = Values([OpResult(type_, op, index) for index, type_ in enumerate(result_types)])
     op.properties = {**properties} if properties else {}
     op.attributes = {**attributes} if attributes else {}
     op.location = location or UNKNOWN_LOC

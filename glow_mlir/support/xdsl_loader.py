@@ -7,11 +7,12 @@ modules mean stays as it is, and those that somebody has imported before are lef
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any
+
+from glow_mlir.support import finder
 
 _PACKAGE = "xdsl."
 _DIALECTS = "xdsl.dialects."
@@ -19,8 +20,7 @@ _DIALECTS = "xdsl.dialects."
 
 def install() -> None:
     """Load modules of xDSL in this way from now on."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    finder.install(_Finder())
 
 
 class _Finder:
