@@ -36,6 +36,9 @@ class OperationKind(ABCMeta):
     that no search has to find are read without one.
     """
 
+    value_list = Values
+    """What holds the operands and the results of such operations."""
+
     if not TYPE_CHECKING:
         __instancecheck__ = type.__instancecheck__
         __subclasscheck__ = type.__subclasscheck__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
@@ -15,7 +15,11 @@ ValueT = TypeVar("ValueT", bound=SSAValue)
 
 
 class Values(SSAValues[ValueT]):
-    """Operands or results; to take one is no call of Python. Several are a plain tuple."""
+    """
+    Operands or results of an operation whose class says so by `value_list`; to take one is no call of Python.
+
+    Several are a plain tuple, which what xDSL derives from a declaration cannot read.
+    """
 
     if not TYPE_CHECKING:
         __getitem__ = tuple.__getitem__
@@ -33,8 +37,9 @@ def created(
 ) -> Created:
     """The operation that `kind.create` of xDSL makes."""
     op = kind.__new__(kind)
-    give_operands(op, Values(operands))
-    op.results = Values([OpResult(type_, op, index) for index, type_ in enumerate(result_types)])
+    value_list: type[SSAValues[Any]] = getattr(kind, "value_list", SSAValues)
+    give_operands(op, value_list(operands))
+    op.results = value_list([OpResult(type_, op, index) for index, type_ in enumerate(result_types)])
     op.properties = {**properties} if properties else {}
     op.attributes = {**attributes} if attributes else {}
     op.location = location or UNKNOWN_LOC
