@@ -51,6 +51,8 @@ class OperatorPackage:
     """Modules with functions registered by `@onnx_export`."""
     lowerings: tuple[str, ...] = ()
     """Modules with functions registered by `@lowering`."""
+    gradients: tuple[str, ...] = ()
+    """Modules with functions registered by `@gradient`."""
     kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Name of a backend → modules with kernels for it, registered by `@kernel`."""
     packed_forms: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -74,7 +76,7 @@ BUILTIN = OperatorPackage(
         "glow_mlir.dialects.glow_high",
         "storage control_flow loop elementwise_math activations elementwise_binary convolution linear attention "
         "linear_attention einsum pooling normalization data_movement indexing resize sampling fourier ngrams "
-        "embedding selection reductions recurrence recurrent quantization blockwise sizes generic",
+        "embedding selection reductions recurrence recurrent quantization blockwise sizes generic gradient",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
@@ -96,6 +98,7 @@ BUILTIN = OperatorPackage(
         "linear attention einsum normalization resize sampling fourier transposed_convolution reductions recurrent "
         "padding blockwise",
     ),
+    gradients=_modules("glow_mlir.differentiation", "elementwise expressed linear"),
     kernels={
         "cpu": _modules(
             "glow_mlir.codegen.kernels",

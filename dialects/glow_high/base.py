@@ -90,6 +90,9 @@ class HighOp(LeanOperation, Workload):
     ON_CODES: ClassVar[OnCodes | None] = None
     """What it is where numbers are quantized; `None` for an operator that stays in floats."""
 
+    HAS_INSTRUCTION: ClassVar[bool] = True
+    """Whether an instruction is derived from it; otherwise a pass replaces it before there are any."""
+
     FAILURE: ClassVar[str] = ""
     """What is wrong with operands on which it fails when it is executed; empty where it never does."""
 

@@ -120,6 +120,22 @@ class LogOp(_FloatFunction):
 
 
 @op_definition
+class Expm1Op(_FloatFunction):
+    """exp(x) - 1, without cancellation for small x."""
+
+    name = "glow_high.expm1"
+    FUNCTION: ClassVar[str] = "expm1"
+
+
+@op_definition
+class Log1pOp(_FloatFunction):
+    """log(1 + x), without cancellation for small x."""
+
+    name = "glow_high.log1p"
+    FUNCTION: ClassVar[str] = "log1p"
+
+
+@op_definition
 class ErfOp(_FloatFunction):
     """Gauss's error function (ONNX Erf)."""
 

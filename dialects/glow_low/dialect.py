@@ -10,7 +10,10 @@ from glow_mlir.dialects.glow_low.instructions import OWN, instruction_of
 
 GLOW_LOW = Dialect(
     "glow_low",
-    [*OWN, *(instruction_of(operator) for operator in operators() if issubclass(operator, HighOp))],
+    [
+        *OWN,
+        *(instruction_of(kind) for kind in operators() if issubclass(kind, HighOp) and kind.HAS_INSTRUCTION),
+    ],
     [],
 )
 """The paper's low-level IR: instructions on addresses."""

@@ -304,6 +304,12 @@ def parse_pipeline(spec: str) -> PassPipeline:
 IMPORTED = Stage.of("imported")
 """The graph as the frontend made it."""
 
+DIFFERENTIATED = Stage.of(
+    "differentiated",
+    "differentiate",  # Before optimization: what folds and lowers for inference loses what training needs.
+)
+"""The graph in which gradients are operators like others."""
+
 OPTIMIZED = Stage.of(
     "optimized",
     ASSIGN,  # All others ask what they compile for.
@@ -426,7 +432,7 @@ def llvm(profile: bool) -> Stage:
 # ---- the pipelines ---------------------------------------------------------------------------------------------
 
 
-OPTIMIZE = Pipeline("optimize", (IMPORTED, OPTIMIZED))
+OPTIMIZE = Pipeline("optimize", (IMPORTED, DIFFERENTIATED, OPTIMIZED))
 """Optimization of a graph for any backend."""
 
 

@@ -1,6 +1,6 @@
 """
-The one registry: semantics, importers, exporters and lowerings by operator, backends by name, kernels and packed forms
-by backend.
+The one registry: semantics, importers, exporters, lowerings and gradients by operator, backends by name, kernels and
+packed forms by backend.
 
 Each entry is a function or class that a decorator registers. The modules with them are named by
 `glow_mlir.dialects.packages` and imported when the first entry of their part is asked for.
@@ -74,6 +74,8 @@ EXPORTERS: Part[Callable[..., Any]] = Part("exporters")
 """Operator class → function `(writer, op)` that writes ONNX nodes and returns the name of the result, or of each."""
 LOWERINGS: Part[Callable[..., Any]] = Part("lowerings")
 """Operator class → function `(op, emit)` that emits simpler operators and returns the replacing values."""
+GRADIENTS: Part[Callable[..., Any]] = Part("gradients")
+"""Operator class → function `(op, cotangent, emit)` that says how to emit the cotangents of the operands."""
 BACKENDS: Part[Callable[..., Any]] = Part("backends")
 """Name of a backend → function without arguments that makes it."""
 
@@ -112,6 +114,15 @@ def onnx_export(operator: type[Operation]) -> Callable[[Entry], Entry]:
 def lowering(operator: type[Operation]) -> Callable[[Entry], Entry]:
     """Register how `operator` is replaced by simpler ones: `(op, emit) -> value or values`, see `Emitter`."""
     return lambda function: LOWERINGS.add(operator, function)  # pyright: ignore[reportReturnType]
+
+
+def gradient(operator: type[Operation]) -> Callable[[Entry], Entry]:
+    """
+    Register the gradient of `operator`: `(op, cotangent, emit) -> {operand: function}`, see `Contributions`.
+
+    An operator with several results is given a cotangent for each, `None` where nothing depends on it.
+    """
+    return lambda function: GRADIENTS.add(operator, function)  # pyright: ignore[reportReturnType]
 
 
 def kernel(name: str, *, backend: str) -> Callable[[Entry], Entry]:

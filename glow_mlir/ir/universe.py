@@ -32,6 +32,7 @@ _ROOMS: dict[str, str] = {
         "sink-from-loops sink-reshapes sink-transposes stack tile-lines unroll-loops verify-allocated verify-low "
         "verify-lowered verify-selected"
     ),
+    "differentiation": "differentiate",
     "conversion": "glow-high-to-glow-low",
     "codegen": "glow-low-to-llvm",
 }

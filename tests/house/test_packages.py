@@ -14,13 +14,17 @@ MARKS = {
     "importers": r"\bonnx_operator\(",
     "exporters": r"\bonnx_export\(",
     "lowerings": r"@lowering\(",
+    "gradients": r"@gradient\(",
     "kernels": r"@kernel\(",
     "packed_forms": r"@packed_form\(",
     "backends": r"@backend\(",
 }
 """Part of a package → how a module says that it has entries of it."""
 
-ROOMS = tuple(f"glow_mlir/{room}/" for room in ("backends", "codegen", "frontends", "interpreter", "transforms"))
+ROOMS = tuple(
+    f"glow_mlir/{room}/"
+    for room in ("backends", "codegen", "differentiation", "frontends", "interpreter", "transforms")
+)
 
 
 def registering(mark: str) -> set[str]:

@@ -1,0 +1,47 @@
+"""Gradients, as a graph asks for them before the pass `differentiate` has put operators in their place."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.irdl import operand_def, opt_operand_def, var_operand_def, var_result_def
+
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
+from glow_mlir.dialects.operand_types import FLOATS, TENSOR
+from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
+from glow_mlir.support.op_definition import op_definition
+
+
+@op_definition
+class GradientOp(HighOp):
+    """
+    The derivatives of the sum of all elements of `target` with regard to each of `sources` (ONNX Gradient).
+
+    Where there is a `cotangent`, of the type of `target`, they are those of the sum of its products with `target`: the
+    vector-Jacobian product. What operators compute `target` from `sources` decides, not the values of operands; with
+    regard to a source on which `target` does not depend, they are 0. The pass `differentiate` replaces it.
+
+    ```mlir
+    %dx, %dw = glow_high.gradient %loss, none, %x, %w : tensor<8x4xf32>, tensor<4x2xf32>
+    ```
+    """
+
+    name = "glow_high.gradient"
+    HAS_INSTRUCTION: ClassVar[bool] = False
+
+    target = operand_def(FLOATS)
+    cotangent = opt_operand_def(FLOATS)
+    sources = var_operand_def(TENSOR)
+    results_ = var_result_def(TENSOR)
+
+    irdl_options = SEGMENTS
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        if self.cotangent is not None:
+            require(self.cotangent.type == self.target.type, "the cotangent has another type than the target")
+        for source in self.sources:
+            require(is_float(element_of(source)), "{} has no derivatives", element_of(source))
+        return tuple(tensor(sizes_of(source), element_of(source)) for source in self.sources)

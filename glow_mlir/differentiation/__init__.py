@@ -1,0 +1,1 @@
+"""Differentiation: gradients as operators of `glow_high`, in reverse mode."""

@@ -1,0 +1,140 @@
+"""Reverse mode on expressions: what each part of one contributes to a cotangent of its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from glow_mlir.dialects import expressions as ex
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.expressions import Tensor
+from glow_mlir.dialects.staging import postorder
+from glow_mlir.differentiation.derivative_values import Choice, Value, choice, plus, tensor_of, times
+from glow_mlir.differentiation.derivatives import PARTIALS
+from glow_mlir.errors import UnsupportedError
+
+
+def derivative(root: Tensor, operand: Tensor, names: Mapping[Tensor, Tensor]) -> Value:
+    """
+    The derivative of an expression without folds with regard to an operand, element by element (forward mode).
+
+    What `select` does not choose has no influence on it. `names` has a shorter form of parts that are known otherwise.
+    """
+    made: dict[Tensor, Value] = {}
+    for part in postorder(root):
+        made[part] = 1 if part is operand else _tangent(part, made, names)
+    return made[root]
+
+
+def _tangent(part: Tensor, made: Mapping[Tensor, Value], names: Mapping[Tensor, Tensor]) -> Value:
+    """The derivative of a part, from those of its arguments."""
+    tangents = [made[item] if isinstance(item, Tensor) else 0 for item in part.arguments]
+    if part.word == "select":
+        condition = part.arguments[0]
+        assert isinstance(condition, Tensor)
+        return choice(condition, tangents[1], tangents[2])
+    if not is_float(part.element) or all(_is_zero(tangent) for tangent in tangents):
+        return 0
+    if part.word == "convert":
+        return _converted(tangents[0], part)
+    total: Value = 0
+    for tangent, partial in zip(tangents, partials(part, names), strict=True):
+        total = plus(total, times(tangent, partial))
+    return total
+
+
+def _is_zero(value: Value) -> bool:
+    return not isinstance(value, Tensor | Choice) and value == 0
+
+
+def _converted(value: Value, like: Tensor) -> Value:
+    """A derivative as one of another element type."""
+    if not isinstance(value, Tensor):
+        return value
+    return Tensor(like.element, value.dimensions, "convert", (value,))
+
+
+def partials(part: Tensor, names: Mapping[Tensor, Tensor]) -> tuple[Value, ...]:
+    """The derivatives of an operation by its arguments; raises `UnsupportedError` where there are none."""
+    rule = PARTIALS.get(part.word)
+    if rule is None:
+        raise UnsupportedError(f"'{part.word}' has no derivative")
+    arguments = [names.get(item, item) if isinstance(item, Tensor) else item for item in part.arguments]
+    return rule(names.get(part, part), *arguments)
+
+
+def adjoints(root: Tensor, cotangent: Tensor, names: Mapping[Tensor, Tensor]) -> dict[Tensor, Value]:
+    """
+    What a cotangent of an expression is for each of its operands (reverse mode).
+
+    A value that lacks a dimension of its operand is the same along it. `names` has a shorter form of parts that are
+    known otherwise.
+    """
+    totals: dict[Tensor, Value] = {root: cotangent}
+    found: dict[Tensor, Value] = {}
+    for part in reversed(list(postorder(root))):
+        total = totals.get(part, 0)
+        if _is_zero(total) or not is_float(part.element):
+            continue
+        if part.operand is not None:
+            found[part] = total
+            continue
+        for argument, share in zip(part.arguments, _shares(part, total, names), strict=True):
+            if isinstance(argument, Tensor) and is_float(argument.element):
+                gathered = _gathered(share, part, argument)
+                totals[argument] = plus(totals.get(argument, 0), gathered)
+    return found
+
+
+def _shares(part: Tensor, total: Value, names: Mapping[Tensor, Tensor]) -> tuple[Value, ...]:
+    """The cotangent of each argument of a part, in the dimensions of the part, or of the argument of a fold."""
+    if part.along:
+        return (_of_fold(part, total, names),)
+    if part.word == "convert":
+        (argument,) = part.parts
+        return (_converted(total, argument),)
+    if part.word == "select":
+        condition = part.arguments[0]
+        assert isinstance(condition, Tensor)
+        return 0, choice(condition, total, 0), choice(condition, 0, total)
+    if part.word == "size":
+        return ()
+    return tuple(times(total, partial) for partial in partials(part, names))
+
+
+def _of_fold(part: Tensor, total: Value, names: Mapping[Tensor, Tensor]) -> Value:
+    """
+    The cotangent of what is folded: a sum hands on its own, the largest elements share theirs alike.
+
+    A product hands on the product of the other factors, also where one or two of these are 0.
+    """
+    (x,) = (names.get(item, item) for item in part.parts)
+    result = names.get(part, part)
+    if part.word == "add":
+        return total
+    if part.word == "mul":
+        is_zero = ex.equal(x, 0)
+        zeros = ex.reduce_sum(_truth(is_zero, part), sorted(part.along))
+        others = ex.reduce_prod(ex.where(is_zero, 1.0, x), sorted(part.along))
+        alone = choice(is_zero & ex.equal(zeros, 1), others, 0)
+        return times(total, choice(ex.equal(zeros, 0), result / x, alone))
+    is_chosen = ex.equal(x, result)
+    count = ex.reduce_sum(_truth(is_chosen, part), sorted(part.along))
+    shared = tensor_of(total, part)
+    return choice(is_chosen, shared / count, 0)
+
+
+def _truth(condition: Tensor, like: Tensor) -> Tensor:
+    """1 where a condition holds, else 0."""
+    return Tensor(like.element, condition.dimensions, "convert", (condition,))
+
+
+def _gathered(share: Value, part: Tensor, argument: Tensor) -> Value:
+    """A cotangent of an argument, summed along the dimensions of the part that the argument does not have."""
+    extra = (part.dimensions | part.along) - argument.dimensions
+    if not extra or _is_zero(share):
+        return share
+    value = tensor_of(share, argument)
+    present = extra & value.dimensions if isinstance(value, Tensor) else frozenset[str]()
+    summed = ex.reduce_sum(value, sorted(present)) if isinstance(value, Tensor) else value
+    missing = extra - present
+    return times(Tensor(argument.element, frozenset(), "size", counted=missing), summed) if missing else summed

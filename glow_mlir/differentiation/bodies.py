@@ -1,0 +1,193 @@
+"""Bodies of operators as expressions, from which derivatives follow: scalar ops, and the stages of `generic`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i1
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from glow_mlir.dialects.arith import RemFOp
+from glow_mlir.dialects.element_types import is_integer, number_width
+from glow_mlir.dialects.expressions import Number, Tensor
+from glow_mlir.dialects.generic_form import GenericForm
+from glow_mlir.dialects.index_notation import Access
+from glow_mlir.dialects.scalar_builder import UNARY_MATH
+from glow_mlir.dialects.stages import StageOp, YieldOp, element_at
+from glow_mlir.dialects.staging import COMPARISONS, postorder
+from glow_mlir.errors import UnsupportedError
+
+Part = Tensor | Number
+
+_WORDS: dict[type[Operation], str] = {
+    arith.AddfOp: "add",
+    arith.AddiOp: "add",
+    arith.SubfOp: "sub",
+    arith.SubiOp: "sub",
+    arith.MulfOp: "mul",
+    arith.MuliOp: "mul",
+    arith.DivfOp: "div",
+    arith.DivSIOp: "div",
+    arith.DivUIOp: "div",
+    RemFOp: "rem",
+    arith.RemSIOp: "rem",
+    arith.RemUIOp: "rem",
+    arith.MaximumfOp: "max",
+    arith.MaxSIOp: "max",
+    arith.MaxUIOp: "max",
+    arith.MinimumfOp: "min",
+    arith.MinSIOp: "min",
+    arith.MinUIOp: "min",
+    arith.AndIOp: "and",
+    arith.OrIOp: "or",
+    arith.XOrIOp: "xor",
+    arith.ShLIOp: "shift_left",
+    arith.ShRSIOp: "shift_right",
+    arith.ShRUIOp: "shift_right",
+    arith.NegfOp: "negate",
+    arith.SelectOp: "select",
+    math.PowFOp: "power",
+    math.IPowIOp: "power",
+    math.FmaOp: "fma",
+    **{kind: word for word, kind in UNARY_MATH.items()},
+}
+"""Op → the word that expressions have for it."""
+
+_CONVERSIONS = (
+    arith.ExtFOp,
+    arith.TruncFOp,
+    arith.ExtSIOp,
+    arith.ExtUIOp,
+    arith.TruncIOp,
+    arith.FPToSIOp,
+    arith.FPToUIOp,
+    arith.SIToFPOp,
+    arith.UIToFPOp,
+)
+
+
+def expression_of_scalar(op: Operation, arguments: Sequence[Part]) -> Part:
+    """
+    The expression of an op on scalars; a constant is a number.
+
+    Raises `UnsupportedError` for one that expressions have no word for.
+    """
+    if isinstance(op, arith.ConstantOp):
+        assert isinstance(op.value, FloatAttr | IntegerAttr)
+        return op.value.value.data
+    dimensions = frozenset(name for part in arguments if isinstance(part, Tensor) for name in part.dimensions)
+    if isinstance(op, arith.CmpfOp | arith.CmpiOp):
+        return Tensor(i1, dimensions, _comparison(op), tuple(arguments))
+    if isinstance(op, _CONVERSIONS):
+        return Tensor(op.results[0].type, dimensions, "convert", tuple(arguments))
+    if (word := _WORDS.get(type(op))) is None:
+        raise UnsupportedError(f"{op.name} has no derivative")
+    return Tensor(_element(op, arguments), dimensions, word, tuple(arguments))
+
+
+def _comparison(op: arith.CmpfOp | arith.CmpiOp) -> str:
+    """The word of a comparison, whose predicate says besides how NaN or signs are taken."""
+    names = arith.CMPF_COMPARISON_OPERATIONS if isinstance(op, arith.CmpfOp) else arith.CMPI_COMPARISON_OPERATIONS
+    predicate = names[op.predicate.value.data]
+    word = predicate if predicate in COMPARISONS else predicate[1:]
+    if word not in COMPARISONS:
+        raise UnsupportedError(f"the comparison '{predicate}' has no derivative")
+    return word
+
+
+def _element(op: Operation, arguments: Sequence[Part]) -> Attribute:
+    """The element type of a result, unsigned as the operands are: ops tell widths alone."""
+    computed = op.results[0].type
+    if not is_integer(computed):
+        return computed
+    given = (part.element for part in arguments if isinstance(part, Tensor))
+    fits = (element for element in given if is_integer(element) and number_width(element) == number_width(computed))
+    return next(fits, computed)
+
+
+def expressions_of_block(block: Block, known: Mapping[SSAValue, Part]) -> dict[SSAValue, Part]:
+    """The expression of each value of a block of scalar ops, from those of what it reads."""
+    found = dict(known)
+    for op in block.ops:
+        if not isinstance(op, YieldOp):
+            found[op.results[0]] = expression_of_scalar(op, [found[operand] for operand in op.operands])
+    return found
+
+
+def operand_of(element: Attribute, access: Access, number: int) -> Tensor:
+    """An operand of an expression."""
+    names = frozenset(axis for axis in access.axes if axis != "1")
+    return Tensor(element, names, access.name, operand=number)
+
+
+def accesses_of(form: GenericForm) -> list[Access]:
+    """How each operand of a form is read, and then what the result is, by names of dimensions."""
+    return [Access(f"x{number}", _axes(affine)) for number, affine in enumerate(form.maps)]
+
+
+def _axes(affine: AffineMap) -> tuple[str, ...]:
+    return tuple(dimension_name(e.position) if isinstance(e, AffineDimExpr) else "1" for e in affine.results)
+
+
+def dimension_name(number: int) -> str:
+    """The name of a dimension of an index space."""
+    return f"d{number}"
+
+
+def expression_of_form(form: GenericForm, operands: Sequence[Tensor]) -> Tensor:
+    """What a form computes of its operands, as an expression."""
+    found: dict[SSAValue, Part] = dict(zip(form.block.args, operands, strict=True))
+    for op in form.block.ops:
+        if isinstance(op, StageOp):
+            found |= _expressions_of_stage(op, found)
+        elif not isinstance(op, YieldOp):
+            found[op.results[0]] = expression_of_scalar(op, [found[operand] for operand in op.operands])
+    last = form.block.last_op
+    assert last is not None
+    root = found[last.operands[0]]
+    if isinstance(root, Tensor) and root.element == form.element:
+        return root
+    assert isinstance(root, Tensor), "the result of a form depends on its operands"
+    return Tensor(form.element, root.dimensions, "convert", (root,))
+
+
+def _expressions_of_stage(stage: StageOp, known: Mapping[SSAValue, Part]) -> dict[SSAValue, Part]:
+    """The expressions of the results of a stage: folds, and rows that are kept."""
+    block = stage.body.block
+    inside = expressions_of_block(block, {**known, **dict(zip(block.args, map(known.__getitem__, stage.inputs)))})
+    along = frozenset(map(dimension_name, stage.folded))
+    found: dict[SSAValue, Part] = {}
+    for place, (value, result) in enumerate(zip(stage.yielded, stage.results, strict=True)):
+        part = inside[value]
+        if place >= len(stage.words):
+            found[result] = part
+            continue
+        found[result] = _folded(part, stage.words[place], along, element_at(result.type))
+    return found
+
+
+def _folded(part: Part, word: str, along: frozenset[str], element: Attribute) -> Part:
+    """A value folded along dimensions, of which it may lack some: a sum then is a product with their sizes."""
+    own = part.dimensions if isinstance(part, Tensor) else frozenset[str]()
+    if missing := along - own:
+        if word == "mul":
+            raise UnsupportedError("a product of equal factors has no derivative")
+        if word == "add":
+            count = Tensor(element, frozenset(), "size", counted=missing)
+            part = Tensor(element, own, "mul", (count, part))
+    if not along & own:
+        return part
+    return Tensor(element, own - along, word, (part,), along=along & own)
+
+
+def substituted(root: Tensor, instead: Mapping[Tensor, Tensor]) -> Tensor:
+    """An expression with other parts in the places of some."""
+    made: dict[Tensor, Tensor] = dict(instead)
+    for part in postorder(root, made):
+        arguments = tuple(made[item] if isinstance(item, Tensor) else item for item in part.arguments)
+        same = all(new is old for new, old in zip(arguments, part.arguments, strict=True))
+        made[part] = part if same else replace(part, arguments=arguments)
+    return made[root]

@@ -1,0 +1,44 @@
+"""What gradient functions give, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
+from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
+from glow_mlir.dialects.shapes import rank_of, sizes_of
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.support.symbols import Sizes
+
+Contribution = Callable[[], SSAValue | None]
+"""Emits the cotangent that an operator hands on to an operand; `None` where that is 0."""
+
+Contributions = Mapping[str, Contribution | Sequence[Contribution]]
+"""
+Operand of an operator, by name, to its contribution, that of each value for a variadic one.
+
+What is not wanted is not emitted. Operands without an entry have no influence on floats that could be told.
+"""
+
+
+def reduced_to(value: SSAValue, like: SSAValue, emit: Emitter) -> SSAValue:
+    """A cotangent summed along the axes to which an operand was broadcast, in the shape of the operand."""
+    wanted = sizes_of(like)
+    own = sizes_of(value)
+    if own == wanted:
+        return value
+    behind = len(own) - len(wanted)
+    axes = [axis for axis, size in enumerate(own) if axis < behind or (wanted[axis - behind] == 1 and size != 1)]
+    total = emit(ReduceSumOp, value, axes=axes) if axes else value
+    return total if sizes_of(total) == wanted else emit(ReshapeOp, total, shape=wanted)
+
+
+def expanded_to(value: SSAValue, sizes: Sizes, emit: Emitter) -> SSAValue:
+    """A value that broadcasts, in the sizes to which it does."""
+    if sizes_of(value) == sizes:
+        return value
+    if rank_of(value) < len(sizes):
+        value = emit(ReshapeOp, value, shape=(*(1,) * (len(sizes) - rank_of(value)), *sizes_of(value)))
+    return value if sizes_of(value) == sizes else emit(ExpandOp, value, shape=sizes)

@@ -1,0 +1,56 @@
+"""`differentiate`: put operators in the places of gradients."""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.gradient import GradientOp
+from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.differentiation.differentiator import Differentiator
+from glow_mlir.ir import statistics
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.traversal import all_operations
+from glow_mlir.support.dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class DifferentiatePass(ModulePass):
+    """
+    Replace each `gradient` by operators that compute it, in reverse mode (paper §3.4).
+
+    What the graph computes on the way is used as it is, so that liveness sees it. Gradients of gradients are
+    derivatives of higher order: the first one is replaced first. The bodies of elementwise operators and of
+    `generic` are differentiated symbolically; other operators have a function registered by `@gradient`.
+    """
+
+    name = "differentiate"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        storage = Storage(op)
+        for function in high_functions(op):
+            found = [inner for inner in all_operations(function) if isinstance(inner, GradientOp)]
+            for gradient in found:
+                _expand(gradient, storage)
+                statistics.count("gradients expanded")
+            if found:
+                erase_dead(function)
+
+
+def _expand(op: GradientOp, storage: Storage) -> None:
+    """Compute a gradient by operators in front of it."""
+    emit = Emitter(op, storage)
+    seed = op.cotangent or emit.splat(1, op.target, sizes_of(op.target))
+    found = Differentiator(op, storage, op.sources).run(op.target, seed)
+    replace(
+        op, [_zeros(source, emit) if value is None else value for source, value in zip(op.sources, found, strict=True)]
+    )
+
+
+def _zeros(like: SSAValue, emit: Emitter) -> SSAValue:
+    """Zeros in the sizes of a source that has no influence."""
+    return emit.splat(0, like, sizes_of(like))

@@ -1,0 +1,106 @@
+"""Expressions without folds as operators on tensors, one for each operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.expressions import Number, Tensor
+from glow_mlir.dialects.glow_high import elementwise_binary as binary
+from glow_mlir.dialects.glow_high import elementwise_math as unary
+from glow_mlir.dialects.glow_high.activations import TanhOp
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.staging import COMPARISONS, postorder
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.ir.emitter import Emitter
+
+_BINARY: dict[str, type[HighOp]] = {
+    "add": binary.AddOp,
+    "sub": binary.SubOp,
+    "mul": binary.MulOp,
+    "div": binary.DivOp,
+    "max": binary.MaxOp,
+    "min": binary.MinOp,
+    "power": binary.PowOp,
+    "eq": binary.EqualOp,
+    "lt": binary.LessOp,
+    "le": binary.LessOrEqualOp,
+    "gt": binary.GreaterOp,
+    "ge": binary.GreaterOrEqualOp,
+}
+
+_UNARY: dict[str, type[HighOp]] = {
+    "abs": unary.AbsOp,
+    "acos": unary.AcosOp,
+    "acosh": unary.AcoshOp,
+    "asin": unary.AsinOp,
+    "asinh": unary.AsinhOp,
+    "atan": unary.AtanOp,
+    "atanh": unary.AtanhOp,
+    "ceil": unary.CeilOp,
+    "cos": unary.CosOp,
+    "cosh": unary.CoshOp,
+    "erf": unary.ErfOp,
+    "exp": unary.ExpOp,
+    "expm1": unary.Expm1Op,
+    "floor": unary.FloorOp,
+    "log": unary.LogOp,
+    "log1p": unary.Log1pOp,
+    "negate": unary.NegOp,
+    "round_even": unary.RoundOp,
+    "sin": unary.SinOp,
+    "sinh": unary.SinhOp,
+    "sqrt": unary.SqrtOp,
+    "tan": unary.TanOp,
+    "tanh": TanhOp,
+}
+
+_BITS: dict[str, tuple[type[HighOp], type[HighOp]]] = {
+    "and": (binary.AndOp, binary.BitwiseAndOp),
+    "or": (binary.OrOp, binary.BitwiseOrOp),
+    "xor": (binary.XorOp, binary.BitwiseXorOp),
+}
+"""Word → the operator on truth values, and that on integers."""
+
+
+def emitted(root: Tensor, known: Mapping[Tensor, SSAValue], emit: Emitter) -> SSAValue:
+    """Emit an expression, whose parts that are known are these values; scalars broadcast."""
+    values = dict(known)
+    for part in postorder(root, values):
+        values[part] = _operator(part, values, emit)
+    return values[root]
+
+
+def _operator(part: Tensor, values: Mapping[Tensor, SSAValue], emit: Emitter) -> SSAValue:
+    """Emit one operation."""
+    like = part.parts[0 if part.word != "select" else -1].element
+    operands = [_value(item, values, like, emit) for item in part.arguments]
+    word = part.word
+    if word == "select":
+        return emit(binary.WhereOp, *operands)
+    if word == "convert":
+        return emit(unary.CastOp, *operands, to=part.element)
+    if word == "fma":
+        return emit(binary.AddOp, emit(binary.MulOp, *operands[:2]), operands[2])
+    if word == "ne":
+        return emit(unary.NotOp, emit(binary.EqualOp, *operands))
+    if word == "rem":
+        return emit(binary.ModOp, *operands, fmod=True)
+    if word == "trunc":
+        is_below = emit(binary.LessOp, *operands, emit.splat(0, operands[0]))
+        return emit(binary.WhereOp, is_below, emit(unary.CeilOp, *operands), emit(unary.FloorOp, *operands))
+    if word in _BITS:
+        return emit(_BITS[word][0 if is_bool(part.element) else 1], *operands)
+    operator = _BINARY.get(word) or _UNARY.get(word)
+    if operator is None:
+        raise UnsupportedError(f"there is no operator for '{word}'")
+    return emit(operator, *operands)
+
+
+def _value(item: Tensor | Number, values: Mapping[Tensor, SSAValue], like: Attribute, emit: Emitter) -> SSAValue:
+    return values[item] if isinstance(item, Tensor) else emit.splat(item, like)
+
+
+assert not COMPARISONS - {*_BINARY, "ne"}

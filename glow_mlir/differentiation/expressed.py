@@ -1,0 +1,116 @@
+"""Gradients of what expressions define: `generic`, and operators that are forms of it with a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects import expressions as ex
+from glow_mlir.dialects.expressions import Tensor
+from glow_mlir.dialects.generic_form import generic_form, is_half, rounded
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.expressed import Expressed
+from glow_mlir.dialects.glow_high.generic import GenericOp
+from glow_mlir.dialects.glow_high.normalization import AlongAxis, LogSoftmaxOp, SoftmaxOp
+from glow_mlir.dialects.index_notation import Access, Signature
+from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.dialects.staging import postorder
+from glow_mlir.differentiation.adjoints import adjoints
+from glow_mlir.differentiation.bodies import accesses_of, expression_of_form, operand_of, substituted
+from glow_mlir.differentiation.contributions import Contribution, Contributions, expanded_to
+from glow_mlir.differentiation.derivative_values import tensor_of
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import gradient
+
+Formula = Callable[[Tensor, Tensor, Sequence[str]], Tensor]
+"""A contribution from a result and its cotangent, along dimensions."""
+
+Known = Mapping[Tensor, tuple[SSAValue, Access]]
+"""Operands of an expression → the values that they are, and which dimensions their axes are."""
+
+
+def expressed(op: Expressed | GenericOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """By reverse mode on the expression: each contribution is a `generic` of operands, result and cotangent."""
+    form = op.generic_form()
+    *reads, written = accesses_of(form)
+    sources = op.inputs()
+    operands = [
+        operand_of(element_of(value), access, place)
+        for place, (value, access) in enumerate(zip(sources, reads, strict=True))
+    ]
+    root = expression_of_form(form, operands)
+    result = operand_of(root.element, replace(written, name="result"), len(operands))
+    given = operand_of(root.element, replace(written, name="cotangent"), len(operands) + 1)
+    values = (*sources, op.results[0], cotangent)
+    known: Known = dict(zip((*operands, result, given), zip(values, (*reads, written, written)), strict=True))
+    found = adjoints(root, given, {root: result})
+
+    def contribution(place: int) -> SSAValue | None:
+        value = tensor_of(found.get(operands[place], 0), operands[place])
+        return computed(value, known, operands[place], emit) if isinstance(value, Tensor) else None
+
+    return _by_name(op, [partial(contribution, place) for place in range(len(operands))])
+
+
+def _by_name(op: Expressed | GenericOp, contributions: Sequence[Contribution]) -> Contributions:
+    """Contributions in the order of operands, by the names of these."""
+    if isinstance(op, GenericOp):
+        return {"sources": contributions}
+    names = [name for name, group in op.operand_groups() if group != [None]]
+    return dict(zip(names, contributions, strict=True))
+
+
+def computed(value: Tensor, known: Known, like: Tensor, emit: Emitter) -> SSAValue:
+    """
+    Emit an expression as `generic`, in the sizes of an operand.
+
+    Along dimensions that it lacks, it is the same; it has no others than the operand.
+    """
+    root = rounded(value, like.element) if value.element != like.element else value
+    used = [part for part in postorder(root) if part.operand is not None]
+    numbered = {part: replace(part, operand=place) for place, part in enumerate(used)}
+    root = substituted(root, numbered)
+    origin, access = known[like]
+    axes = tuple(axis for axis in access.axes if axis in root.dimensions)
+    sources = [known[part][0] for part in used]
+    signature = Signature(tuple(known[part][1] for part in used), Access("gradient", axes))
+    elements, shapes = [element_of(source) for source in sources], [sizes_of(source) for source in sources]
+    made = GenericOp.of(sources, generic_form(signature, root, elements, shapes), emit.location)
+    narrow = emit.insert(made).results[0]
+    sizes = sizes_of(origin)
+    kept = tuple(size if axis in root.dimensions else 1 for axis, size in zip(access.axes, sizes, strict=True))
+    shaped = narrow if sizes_of(narrow) == kept else emit(ReshapeOp, narrow, shape=kept)
+    return expanded_to(shaped, sizes, emit)
+
+
+def _widened(part: Tensor) -> Tensor:
+    """An operand of half floats as f32, which expressions compute in."""
+    return Tensor(f32, part.dimensions, "convert", (part,))
+
+
+def _along_axis(op: AlongAxis, cotangent: SSAValue, emit: Emitter, formula: Formula) -> Contributions:
+    """The contribution that a formula gives from the result, the cotangent, and the dimension of the axis."""
+    access = op.notation().result
+    y, g = (operand_of(element_of(op.results[0]), replace(access, name=name), place) for place, name in enumerate("yg"))
+    values = {y: (op.results[0], access), g: (cotangent, access)}
+    return {"input": lambda: computed(formula(_wide(y), _wide(g), op.folded()), values, y, emit)}
+
+
+def _wide(part: Tensor) -> Tensor:
+    return _widened(part) if is_half(part.element) else part
+
+
+@gradient(SoftmaxOp)
+def softmax(op: SoftmaxOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """y·(g - Σ g·y): what is subtracted from the operand so that no exponential overflows has no influence."""
+    return _along_axis(op, cotangent, emit, lambda y, g, axis: y * (g - ex.reduce_sum(g * y, axis)))
+
+
+@gradient(LogSoftmaxOp)
+def log_softmax(op: LogSoftmaxOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """g - exp(y)·Σ g."""
+    return _along_axis(op, cotangent, emit, lambda y, g, axis: g - ex.exp(y) * ex.reduce_sum(g, axis))

@@ -1,0 +1,91 @@
+"""Gradients of single operators and of graphs, beside central differences in f64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from glow_mlir.api.model_session import ModelSession
+from glow_mlir.dialects.element_types import element_type
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.gradient import GradientOp
+from glow_mlir.dialects.shapes import tensor
+from glow_mlir.differentiation.differentiate import DifferentiatePass
+from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
+from glow_mlir.interpreter.machine import run_function
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import verify_module
+
+Arrays = Mapping[str, np.ndarray]
+Emit = Callable[..., SSAValue]
+Graph = Callable[[Emit, dict[str, SSAValue]], SSAValue]
+"""Emits operators on inputs, by name, and gives the value that is differentiated."""
+
+STEP = 1e-5
+
+
+def gradient_module(graph: Graph, inputs: Arrays, sources: Sequence[str]) -> ModuleOp:
+    """A module with the outputs `y`, and for each source its gradient, in a function that is given a cotangent `g`."""
+    builder = ModuleBuilder()
+    types = {name: tensor(value.shape, element_type(value.dtype)) for name, value in inputs.items()}
+    values = builder.add_inputs(types, {})
+
+    def emit(kind: type[HighOp], *operands: object, **properties: object) -> SSAValue:
+        op = kind.make(*operands, location=named_location(kind.name), **properties)  # pyright: ignore
+        return builder.insert(op).results[0]
+
+    result = graph(emit, values)
+    builder.add_output("y", result)
+    chosen = [values[name] for name in sources]
+    op = GradientOp.make(result, None, chosen, location=named_location("gradient"))
+    builder.insert(op)
+    for name, value in zip(sources, op.results, strict=True):
+        builder.add_output(f"d{name}", value)
+    return builder.finish("main")
+
+
+def differentiated(module: ModuleOp) -> ModuleOp:
+    """The module after the pass, which is valid."""
+    DifferentiatePass().apply(new_context(), module)
+    verify_module(module)
+    return module
+
+
+def central_differences(function: Callable[[Arrays], np.ndarray], inputs: Arrays, name: str) -> np.ndarray:
+    """The derivatives of the sum of all elements that a function gives with regard to an input."""
+    found = np.zeros(inputs[name].shape)
+    for place in np.ndindex(found.shape):
+        ends: list[np.ndarray] = []
+        for sign in (1, -1):
+            moved = inputs[name].copy()
+            moved[place] += sign * STEP
+            ends.append(function({**inputs, name: moved}).astype(np.float64))
+        found[place] = (ends[0] - ends[1]).sum() / (2 * STEP)
+    return found
+
+
+def check_gradients(graph: Graph, inputs: Arrays, sources: Sequence[str] | None = None, rtol: float = 1e-5) -> None:
+    """
+    Compare gradients, of the interpreter and of machine code, with central differences of the interpreter.
+
+    Inputs of floats are f64. `sources` are by default all of them.
+    """
+    chosen = sources or [name for name, value in inputs.items() if value.dtype == np.float64]
+    module = differentiated(gradient_module(graph, inputs, chosen))
+    found = [run_function(module, inputs), run_machine_code(module.clone(), inputs)]
+
+    def y(values: Arrays) -> np.ndarray:
+        return run_function(module, values)["y"]
+
+    for name in chosen:
+        expected = central_differences(y, inputs, name)
+        for results in found:
+            np.testing.assert_allclose(results[f"d{name}"], expected, rtol=rtol, atol=rtol, err_msg=f"d{name}")
+
+
+def run_machine_code(module: ModuleOp, inputs: Arrays) -> dict[str, np.ndarray]:
+    """What the machine code of a module gives."""
+    return ModelSession.of(module, cache=False).run(dict(inputs))
