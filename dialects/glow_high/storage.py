@@ -109,6 +109,12 @@ class ContentOp(StorageOp):
     weights = opt_prop_def(StringAttr)
     value = opt_prop_def(base(DenseIntOrFPElementsAttr))
 
+    def give_content(self, content: str | DenseIntOrFPElementsAttr) -> None:
+        """Say the content: the elements, or the digest under which the weight store holds the bytes."""
+        self.properties["weights" if isinstance(content, str) else "value"] = (
+            word(content) if isinstance(content, str) else content
+        )
+
     @property
     def has_content(self) -> bool:
         """Whether the module says the content."""
@@ -145,8 +151,9 @@ class ConstantOp(ContentOp):
         location: LocationAttr | None = None,
     ) -> ConstantOp:
         """The constant `name`: its elements, or the digest under which the weight store holds its bytes."""
-        said = {"weights": word(content)} if isinstance(content, str) else {"value": content}
-        return cls.create(properties={"sym_name": word(name), "type": type_, **said}, location=location)
+        op = cls.create(properties={"sym_name": word(name), "type": type_}, location=location)
+        op.give_content(content)
+        return op
 
     def verify_(self) -> None:
         super().verify_()

@@ -192,6 +192,12 @@ class Stored(Deferred):
     def part(self, axis: int, begin: int, end: int) -> np.ndarray:
         return self._array[(slice(None),) * axis + (slice(begin, end),)]
 
+    def write(self, target: np.ndarray) -> None:
+        if self.shape:
+            super().write(target)
+        else:
+            target[...] = self._array
+
     def separable(self, axis: int) -> bool:
         return True
 

@@ -187,12 +187,7 @@ class Storage:
     def add_constant(self, wish: str, array: np.ndarray | Deferred, location: LocationAttr | None = None) -> ConstantOp:
         """A constant with the value of `array`: one of that value and type that is there, or a new one like `wish`."""
         type_ = tensor(array.shape, element_type(array.dtype))
-        if isinstance(array, Deferred) and not is_large(array):
-            array = array.array()
-        if isinstance(array, np.ndarray) and array.size <= MOST_INLINE and reads_back(array):
-            value = inline_elements(type_, array.reshape(-1).tolist())
-        else:
-            value = add_weights(array)
+        value = content_of(array, type_)
         key = value, number_of(type_)
         known = self._by_value.get(key)
         if known is not None and known.parent is self.module.body.block:
@@ -225,6 +220,15 @@ class Storage:
         owner = value.owner
         op = self.by_name.get(owner.storage_name) if isinstance(owner, GetOp) else None
         return op if isinstance(op, ConstantOp) else None
+
+
+def content_of(array: np.ndarray | Deferred, type_: TensorType[Attribute]) -> str | DenseIntOrFPElementsAttr:
+    """The elements of an array of that type where they are few, or the digest that the weight store has for it."""
+    if isinstance(array, Deferred) and not is_large(array):
+        array = array.array()
+    if isinstance(array, np.ndarray) and array.size <= MOST_INLINE and reads_back(array):
+        return inline_elements(type_, array.reshape(-1).tolist())
+    return add_weights(array)
 
 
 def constant_op(

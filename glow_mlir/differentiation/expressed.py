@@ -71,20 +71,48 @@ def computed(value: Tensor, known: Known, like: Tensor, emit: Emitter) -> SSAVal
     Along dimensions that it lacks, it is the same; it has no others than the operand.
     """
     root = rounded(value, like.element) if value.element != like.element else value
-    used = [part for part in postorder(root) if part.operand is not None]
-    numbered = {part: replace(part, operand=place) for place, part in enumerate(used)}
-    root = substituted(root, numbered)
     origin, access = known[like]
-    axes = tuple(axis for axis in access.axes if axis in root.dimensions)
-    sources = [known[part][0] for part in used]
-    signature = Signature(tuple(known[part][1] for part in used), Access("gradient", axes))
-    elements, shapes = [element_of(source) for source in sources], [sizes_of(source) for source in sources]
-    made = GenericOp.of(sources, generic_form(signature, root, elements, shapes), emit.location)
-    narrow = emit.insert(made).results[0]
+    root, known = _with_statistics(root, known, emit)
+    narrow = _generic(root, known, [axis for axis in access.axes if axis in root.dimensions], emit)
     sizes = sizes_of(origin)
     kept = tuple(size if axis in root.dimensions else 1 for axis, size in zip(access.axes, sizes, strict=True))
     shaped = narrow if sizes_of(narrow) == kept else emit(ReshapeOp, narrow, shape=kept)
     return expanded_to(shaped, sizes, emit)
+
+
+def _generic(root: Tensor, known: Known, axes: Sequence[str], emit: Emitter) -> SSAValue:
+    """Emit an expression as `generic`, whose result has its dimensions in that order."""
+    used = [part for part in postorder(root) if part.operand is not None]
+    numbered = {part: replace(part, operand=place) for place, part in enumerate(used)}
+    sources = [known[part][0] for part in used]
+    signature = Signature(tuple(known[part][1] for part in used), Access("gradient", tuple(axes)))
+    elements, shapes = [element_of(source) for source in sources], [sizes_of(source) for source in sources]
+    form = generic_form(signature, substituted(root, numbered), elements, shapes)
+    return emit.insert(GenericOp.of(sources, form, emit.location)).results[0]
+
+
+def _with_statistics(root: Tensor, known: Known, emit: Emitter) -> tuple[Tensor, Known]:
+    """
+    An expression in which folds over other dimensions than those of the result are operands.
+
+    Of a normalization, those are statistics of rows where the gradient of a vector is summed over all rows: computed
+    in the same `generic`, they would have all rows be one.
+    """
+    with_folds: set[Tensor] = set()
+    found: dict[Tensor, None] = {}
+    for part in postorder(root):
+        if part.along or any(inner in with_folds for inner in part.parts):
+            with_folds.add(part)
+        for inner in part.parts:
+            is_broadcast = inner in with_folds and inner.dimensions < part.dimensions
+            if is_broadcast and not inner.dimensions <= root.dimensions:
+                found[inner] = None
+    values, leaves = dict(known), dict[Tensor, Tensor]()
+    for part in found:
+        axes = tuple(sorted(part.dimensions))
+        leaves[part] = Tensor(part.element, part.dimensions, "statistic", operand=len(values))
+        values[leaves[part]] = _generic(part, known, axes, emit), Access(f"statistic{len(values)}", axes)
+    return substituted(root, leaves), values
 
 
 def _widened(part: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -33,9 +34,11 @@ def gradient_module(graph: Graph, inputs: Arrays, sources: Sequence[str]) -> Mod
     types = {name: tensor(value.shape, element_type(value.dtype)) for name, value in inputs.items()}
     values = builder.add_inputs(types, {})
 
-    def emit(kind: type[HighOp], *operands: object, **properties: object) -> SSAValue:
-        op = kind.make(*operands, location=named_location(kind.name), **properties)  # pyright: ignore
-        return builder.insert(op).results[0]
+    def emit(kind: type[HighOp] | HighOp, *operands: Any, **properties: Any) -> SSAValue:
+        made = (
+            kind if isinstance(kind, HighOp) else kind.make(*operands, location=named_location(kind.name), **properties)
+        )
+        return builder.insert(made).results[0]
 
     result = graph(emit, values)
     builder.add_output("y", result)

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from dataclasses import field
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, NoneAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, NoneAttr, StringAttr, TensorType, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.constants.storage import Storage, constant_op
-from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
+from glow_mlir.constants.deferred import Deferred
+from glow_mlir.constants.storage import Storage, constant_op, content_of
+from glow_mlir.dialects.element_types import ELEMENT_TYPES, element_type, numpy_dtype
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.properties import made_of, word
 from glow_mlir.dialects.shapes import element_of, sizes_of, tensor
@@ -107,14 +108,36 @@ class ModuleBuilder:
         }
 
     def _add_input(self, name: str, type_: TensorType[Attribute]) -> SSAValue:
-        placeholder = PlaceholderOp.bound(name, type_, "input", named_location(name))
-        self.storage.add(placeholder)
+        placeholder = self._shared(name, type_)
+        if placeholder is None:
+            placeholder = PlaceholderOp.bound(name, type_, "input", named_location(name))
+            self.storage.add(placeholder)
         self._bindings.append(name)
         try:
             value = self.insert(GetOp.of(placeholder, named_location(name))).results[0]
         except UnsupportedError as error:
             error.reason = f"input '{name}': {error.reason}"
             raise
+        self.folding.tell(value, None)
+        return value
+
+    def _shared(self, name: str, type_: TensorType[Attribute]) -> PlaceholderOp | None:
+        """The placeholder of that name and type that another function of the module has."""
+        known = self.storage.by_name.get(name)
+        return known if isinstance(known, PlaceholderOp) and known.type == type_ else None
+
+    def add_state(self, name: str, array: np.ndarray | Deferred, is_trainable: bool) -> SSAValue:
+        """State that begins with a value, as it is at the beginning of a call; functions of a module share it."""
+        type_ = tensor(array.shape, element_type(array.dtype))
+        placeholder = self._shared(name, type_)
+        if placeholder is None:
+            placeholder = PlaceholderOp.bound(self.storage.unique_name(name), type_, "state", named_location(name))
+            placeholder.give_content(content_of(array, type_))
+            if is_trainable:
+                placeholder.trainable = UnitAttr()
+            self.storage.add(placeholder)
+        self._bindings.append(placeholder.sym_name.data)
+        value = self.insert(GetOp.of(placeholder, named_location(name))).results[0]
         self.folding.tell(value, None)
         return value
 

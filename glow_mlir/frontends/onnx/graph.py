@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from xdsl.dialects.builtin import ModuleOp
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder
@@ -28,7 +29,8 @@ class GraphImporter:
     Imports one graph into a function.
 
     `tensors` knows what is in the tensors of the model. With a `pool`, large constants have names without meaning.
-    `values` are the inputs that are constants.
+    `values` are the inputs that are constants; initializers that `state` names are state, trainable if it says so. The
+    function is added to `module`, if there is one, whose storage of the same names and types it shares.
     """
 
     graph: onnx.GraphProto
@@ -39,14 +41,19 @@ class GraphImporter:
     values: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     inconsistencies: Inconsistencies = field(default_factory=Inconsistencies)
     """What the model says wrongly, and is imported in spite of."""
+    state: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    module: ModuleOp | None = None
 
     def run(self, name: str) -> ModuleOp:
         """Import the graph as function `name` of a new module."""
         initializers = initializers_of(self.graph)
         inputs = [value for value in self.graph.input if value.name not in initializers]
         outputs = [value.name for value in self.graph.output]
-        builder = ModuleBuilder(frozenset(outputs), self.pool)
-        scope = Scope(ModelImport(builder, self.tensors, self.inconsistencies), self.opsets, initializers=initializers)
+        builder = ModuleBuilder(
+            frozenset(outputs), self.pool, Storage(ModuleOp([]) if self.module is None else self.module)
+        )
+        model = ModelImport(builder, self.tensors, self.state, self.inconsistencies)
+        scope = Scope(model, self.opsets, initializers=initializers)
         scope.values.update(builder.add_inputs(input_types(inputs, self.dimensions), self.values))
         scope.run(self.graph.node)
         scope.lacks(outputs)

@@ -106,6 +106,8 @@ def import_model(
     in_memory: bool = False,
     values: Mapping[str, np.ndarray] | None = None,
     strict: bool = False,
+    state: Mapping[str, bool] | None = None,
+    module: ModuleOp | None = None,
 ) -> ModuleOp:
     """
     Import an ONNX model, of any opset, as function `name` of a new module of `glow_high`.
@@ -116,6 +118,8 @@ def import_model(
     `in_memory`. Unless `by_content`, their digests mean nothing outside this process, and are had without reading them.
     Of what a model says wrongly, and can be imported in spite of, such as outputs of other shapes than its nodes give,
     a warning tells, or a `ModelError` where the import is `strict`.
+    Initializers that `state` names are state, trainable if it says so. The function is added to `module`, if there is
+    one, with whose functions it shares storage.
     Raises `ModelError` for a damaged or contradictory model, and `UnsupportedError` that lists every unsupported node;
     an `InputValuesError` where nothing is missing but values of inputs that fix shapes.
     """
@@ -133,10 +137,18 @@ def import_model(
         pool = None if by_content else ConstantPool()
         known = {input_: np.asarray(value) for input_, value in (values or {}).items()}
         importer = GraphImporter(
-            plain.graph, opsets, dict(dimensions or {}), model.tensors, pool, known, inconsistencies
+            plain.graph,
+            opsets,
+            dict(dimensions or {}),
+            model.tensors,
+            pool,
+            known,
+            inconsistencies,
+            dict(state or {}),
+            module,
         )
         try:
-            module = importer.run(name)
+            made = importer.run(name)
         except GlowError:
             raise
         except Exception:
@@ -145,7 +157,7 @@ def import_model(
         # Afterwards, since what importers say of a model is more to the point.
         check_model(model.proto, plain, model.tensors)
         inconsistencies.settle("" if model.path is None else str(model.path), strict)
-        return module
+        return made
     except GlowError as error:
         error.file = error.file or ("" if model.path is None else str(model.path))
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import cache
 from typing import Any
@@ -26,6 +26,8 @@ class ModelImport:
 
     builder: ModuleBuilder
     tensors: Tensors = field(default_factory=Tensors)
+    state: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """The initializers that are state, and whether each is trainable."""
     inconsistencies: Inconsistencies = field(default_factory=Inconsistencies)
     """What the model says wrongly, and is imported in spite of."""
     importer_of: Callable[[str, str, int], Callable[..., Any] | None] = field(
@@ -34,9 +36,11 @@ class ModelImport:
     """`find_importer`, which looks through all of them, remembered for this model."""
 
     def initializer(self, name: str, proto: Initializer, location: LocationAttr) -> SSAValue:
-        """The constant that an initializer is."""
+        """The constant that an initializer is, or the state."""
         what = f"initializer '{name}'"
         if isinstance(proto, onnx.SparseTensorProto):
             return self.builder.constant(dense_array(proto, self.tensors, what), name, location)
         element_of_onnx(proto.data_type, what)
+        if name in self.state:
+            return self.builder.add_state(name, self.tensors.array(proto, what), self.state[name])
         return self.builder.constant(self.tensors.array(proto, what), proto.name, location)

@@ -1,0 +1,78 @@
+"""ONNX models as they are trained: nodes that compute otherwise then, and initializers that are parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx
+from onnx import helper
+
+from glow_mlir.frontends.onnx.domains import plain_domain
+from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.support.dataclass import dataclass
+
+_FLOATS = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16})
+
+_BY_MODE = 14
+"""The first opset in which `training_mode` says that a batch normalization takes statistics of its batch."""
+
+
+@dataclass(frozen=True)
+class TrainingForm:
+    """A model in training: `kept` has, for each output that the model did not have, the initializer that it becomes."""
+
+    model: onnx.ModelProto
+    kept: dict[str, str]
+
+
+def training_form(model: onnx.ModelProto) -> TrainingForm:
+    """
+    A copy of a model whose normalizations of batches take the statistics of these, and update the running ones.
+
+    Nodes in branches and loops stay as they are.
+    """
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    opset = next((item.version for item in copy.opset_import if not plain_domain(item.domain)), 1)
+    kept: dict[str, str] = {}
+    for node in copy.graph.node:
+        if node.op_type == "BatchNormalization" and not plain_domain(node.domain):
+            kept |= _in_training(node, opset)
+    copy.graph.output.extend(onnx.ValueInfoProto(name=name) for name in kept)
+    return TrainingForm(copy, kept)
+
+
+def _in_training(node: onnx.NodeProto, opset: int) -> dict[str, str]:
+    """Let a normalization take the statistics of its batch; gives what its running statistics become."""
+    if opset >= _BY_MODE:
+        attributes = [item for item in node.attribute if item.name != "training_mode"]
+        del node.attribute[:]
+        node.attribute.extend([*attributes, helper.make_attribute("training_mode", 1)])
+    statistics = list(node.input[3:5])
+    results = list(node.output)
+    names = [f"{name}.next" for name in statistics]
+    while len(results) < 3:
+        results.append(names[len(results) - 1])
+    results = [result or wish for result, wish in zip(results, (results[0], *names), strict=False)]
+    del node.output[:]
+    node.output.extend(results)
+    return dict(zip(results[1:3], statistics, strict=True))
+
+
+def statistics_of(graph: onnx.GraphProto) -> set[str]:
+    """The initializers that normalizations of batches update."""
+    nodes = (node for node in graph.node if node.op_type == "BatchNormalization" and not plain_domain(node.domain))
+    return {name for node in nodes for name in node.input[3:5]} & set(initializers_of(graph))
+
+
+def parameters_of(graph: onnx.GraphProto) -> Sequence[str]:
+    """
+    The initializers that training changes unless it is told others: tensors of floats with an axis or more, but for
+    running statistics of batches.
+    """
+    statistics = statistics_of(graph)
+    return [
+        tensor.name
+        for tensor in graph.initializer
+        if tensor.data_type in _FLOATS and len(tensor.dims) and tensor.name not in statistics
+    ]

@@ -1,0 +1,1 @@
+"""Training: losses, optimizers and whole steps as graphs of `glow_high`."""

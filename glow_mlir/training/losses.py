@@ -1,0 +1,202 @@
+"""Losses as graphs: what of outputs and targets is to become small."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType, i64
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.dialects.expressions import Tensor, equal, exp, log, log1p, maximum, not_equal, where
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.normalization import LogSoftmaxOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp, ReduceSumOp
+from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, size_along, sizes_of, tensor
+from glow_mlir.errors import OptionError
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.training.formulas import Formulas, converted
+
+REDUCTIONS = ("mean", "sum")
+
+
+@dataclass(frozen=True)
+class Loss(ABC):
+    """A scalar of an output of a model and of targets; `reduction` is `mean` or `sum` over all of its elements."""
+
+    reduction: str = "mean"
+
+    def __post_init__(self) -> None:
+        if self.reduction not in REDUCTIONS:
+            raise OptionError(f"a loss has no reduction '{self.reduction}'", hint=f"one of {', '.join(REDUCTIONS)}")
+
+    def targets(self, output: TensorType[Attribute]) -> TensorType[Attribute]:
+        """The type of targets for an output."""
+        return output
+
+    @abstractmethod
+    def emitted(self, output: SSAValue, targets: SSAValue, emit: Emitter) -> SSAValue:
+        """The loss, a scalar of the element type of the output."""
+
+    def reduced(self, value: SSAValue, emit: Emitter) -> SSAValue:
+        """The mean or the sum of all elements."""
+        operator = ReduceMeanOp if self.reduction == "mean" else ReduceSumOp
+        return emit(operator, value, axes=tuple(range(rank_of(value))), keepdims=False)
+
+
+class _Pointwise(Loss):
+    """A loss of each element of an output and its target."""
+
+    @abstractmethod
+    def formula(self, y: Tensor, t: Tensor) -> Tensor:
+        """The loss of an element."""
+
+    def emitted(self, output: SSAValue, targets: SSAValue, emit: Emitter) -> SSAValue:
+        formulas = Formulas(emit)
+        return self.reduced(formulas.value(self.formula(formulas.of(output), formulas.of(targets))), emit)
+
+
+@dataclass(frozen=True)
+class MeanSquaredError(_Pointwise):
+    """(y - t)² (as `torch.nn.MSELoss`)."""
+
+    def formula(self, y: Tensor, t: Tensor) -> Tensor:
+        distance = y - t
+        return distance * distance
+
+
+@dataclass(frozen=True)
+class MeanAbsoluteError(_Pointwise):
+    """|y - t| (as `torch.nn.L1Loss`)."""
+
+    def formula(self, y: Tensor, t: Tensor) -> Tensor:
+        return abs(y - t)
+
+
+@dataclass(frozen=True)
+class HuberLoss(_Pointwise):
+    """(y - t)²/2 up to a distance of `delta`, beyond it as steep as there (as `torch.nn.HuberLoss`)."""
+
+    delta: float = 1.0
+
+    def formula(self, y: Tensor, t: Tensor) -> Tensor:
+        distance = abs(y - t)
+        return where(distance <= self.delta, distance * distance * 0.5, (distance - 0.5 * self.delta) * self.delta)
+
+
+@dataclass(frozen=True)
+class BinaryCrossEntropy(_Pointwise):
+    """-(t·log y + (1 - t)·log(1 - y)) of probabilities; logarithms are not below -100 (as `torch.nn.BCELoss`)."""
+
+    def formula(self, y: Tensor, t: Tensor) -> Tensor:
+        return -(t * maximum(log(y), -100.0) + (1.0 - t) * maximum(log1p(-y), -100.0))
+
+
+@dataclass(frozen=True)
+class BinaryCrossEntropyWithLogits(_Pointwise):
+    """
+    Binary cross-entropy of sigmoid(y), without overflow (as `torch.nn.BCEWithLogitsLoss`; Glow's
+    SigmoidCrossEntropyWithLogits).
+    """
+
+    def formula(self, y: Tensor, t: Tensor) -> Tensor:
+        return maximum(y, 0.0) - y * t + log1p(exp(-abs(y)))
+
+
+@dataclass(frozen=True)
+class KullbackLeiblerDivergence(_Pointwise):
+    """t·(log t - y) of logarithms of probabilities y, 0 where t is 0 (as `torch.nn.KLDivLoss`)."""
+
+    def formula(self, y: Tensor, t: Tensor) -> Tensor:
+        return where(t > 0.0, t * (log(where(t > 0.0, t, 1.0)) - y), 0.0)
+
+
+@dataclass(frozen=True)
+class CrossEntropy(Loss):
+    """
+    -log softmax(y) at the class of each sample (as `torch.nn.CrossEntropyLoss`; ONNX SoftmaxCrossEntropyLoss).
+
+    Classes lie along `axis` of the output. Targets are classes, i64, in the other axes, of which `ignore_index` and
+    others that there are not have no part in the loss, nor in the mean; or with `probabilities`, as the output. With
+    `label_smoothing`, that part of each target is spread over all classes.
+    """
+
+    axis: int = 1
+    probabilities: bool = False
+    ignore_index: int = -100
+    label_smoothing: float = 0.0
+
+    def targets(self, output: TensorType[Attribute]) -> TensorType[Attribute]:
+        if self.probabilities:
+            return output
+        axis = normalize_axis(self.axis, rank_of(output))
+        return tensor([size for place, size in enumerate(sizes_of(output)) if place != axis], i64)
+
+    def emitted(self, output: SSAValue, targets: SSAValue, emit: Emitter) -> SSAValue:
+        axis, formulas = normalize_axis(self.axis, rank_of(output)), Formulas(emit)
+        logarithms = formulas.of(emit(LogSoftmaxOp, output, axis=axis))
+        count = size_along(output, axis)
+        if self.probabilities:
+            wanted, valid = formulas.of(targets), None
+        else:
+            chosen, valid = self._chosen(targets, output, axis, emit, formulas)
+            wanted = converted(chosen, element_of(output))
+        if self.label_smoothing:
+            wanted = wanted * (1.0 - self.label_smoothing) + self.label_smoothing / count
+            wanted = wanted if valid is None else wanted * converted(valid, element_of(output))
+        lost = _total(formulas.value(-(logarithms * wanted)), emit)
+        if self.reduction == "sum":
+            return lost
+        samples = _samples(valid, output, axis, formulas)
+        return formulas.value(formulas.of(lost) / samples)
+
+    def _chosen(
+        self, targets: SSAValue, output: SSAValue, axis: int, emit: Emitter, formulas: Formulas
+    ) -> tuple[Tensor, Tensor]:
+        """Whether each class is that of its sample; and whether a sample counts, with classes an axis of size one."""
+        sizes = list(sizes_of(output))
+        places = np.arange(size_along(output, axis), dtype=np.int64).reshape(-1, *[1] * (len(sizes) - axis - 1))
+        sizes[axis] = 1
+        labels = formulas.of(emit(ReshapeOp, targets, shape=sizes))
+        valid = not_equal(labels, self.ignore_index)
+        chosen = equal(labels, formulas.of(emit.constant(places, "classes")))
+        return chosen & valid if 0 <= self.ignore_index < len(places) else chosen, formulas.kept(valid)
+
+
+def _samples(valid: Tensor | None, output: SSAValue, axis: int, formulas: Formulas) -> Tensor:
+    """How many samples count, at least 1."""
+    element = element_of(output)
+    if valid is None:
+        sizes = tuple(1 if place == axis else size for place, size in enumerate(sizes_of(output)))
+        counted = formulas.emit.splat(1, element, sizes)
+    else:
+        counted = formulas.value(converted(valid, element))
+    return maximum(formulas.of(_total(counted, formulas.emit)), 1.0)
+
+
+def _total(value: SSAValue, emit: Emitter) -> SSAValue:
+    """The sum of all elements."""
+    return emit(ReduceSumOp, value, axes=tuple(range(rank_of(value))), keepdims=False)
+
+
+@dataclass(frozen=True)
+class OutputLoss(Loss):
+    """The output itself, of a model that computes its own loss: its mean or sum, without targets."""
+
+    def emitted(self, output: SSAValue, targets: SSAValue, emit: Emitter) -> SSAValue:
+        return self.reduced(output, emit)
+
+
+LOSSES: dict[str, Callable[[], Loss]] = {
+    "binary_cross_entropy": BinaryCrossEntropy,
+    "binary_cross_entropy_with_logits": BinaryCrossEntropyWithLogits,
+    "cross_entropy": CrossEntropy,
+    "huber": HuberLoss,
+    "kl_divergence": KullbackLeiblerDivergence,
+    "l1": MeanAbsoluteError,
+    "mse": MeanSquaredError,
+    "output": OutputLoss,
+}
+"""The name that tools have for a loss → the loss."""

@@ -1,0 +1,213 @@
+"""Steps of training as functions of a module: forward, loss, gradients, optimizer, and what is kept between steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, f64, i64
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.constants.storage import Storage, content_of
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.expressions import Tensor, maximum, minimum, sqrt
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.gradient import GradientOp
+from glow_mlir.dialects.glow_high.reductions import ReduceSumSquareOp
+from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, ReturnOp, SaveOp
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, tensor
+from glow_mlir.errors import OptionError
+from glow_mlir.frontends.builder.module_builder import named_location
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.training.formulas import Formulas, converted, like
+from glow_mlir.training.losses import Loss, OutputLoss
+from glow_mlir.training.optimizers import Optimizer, Step
+
+LOSS = "loss"
+"""The output that is the loss."""
+RATE = "learning_rate"
+"""The state that is the base learning rate, an f64."""
+NUMBER = "step"
+"""The state that counts steps, an i64."""
+
+_OF_PLACE = named_location("training")
+
+
+@dataclass
+class StepBuilder:
+    """Adds to a function of a graph what its outputs are for in training; operators are appended to the function."""
+
+    module: ModuleOp
+    function: FuncOp
+    storage: Storage = field(init=False)
+    _end: ReturnOp = field(init=False)
+    """What operators are put in front of."""
+    _bindings: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.storage = Storage(self.module)
+        self._bindings = list(self.function.binding_names)
+        self._end = ReturnOp.create(location=_OF_PLACE)
+        self.function.block.add_op(self._end)
+
+    @property
+    def emit(self) -> Emitter:
+        """Emits operators at the end of the function."""
+        return Emitter(self._end, self.storage)
+
+    def finish(self) -> None:
+        """Bind the function to what it uses now."""
+        self._end.detach()
+        self._end.erase()
+        bound = FuncOp.named(self.function.sym_name.data, self._bindings)
+        self.function.properties["bindings"] = bound.bindings
+
+    # Placeholders
+
+    def input(self, name: str, type_: TensorType[Attribute]) -> SSAValue:
+        """An input of the function, which others of the module may share."""
+        known = self.storage.by_name.get(name)
+        if known is not None and (known.type != type_ or not isinstance(known, PlaceholderOp)):
+            raise OptionError(f"the model has something of the name '{name}'", hint="rename it")
+        return self._read(name, known or self.storage.add(PlaceholderOp.bound(name, type_, "input", _OF_PLACE)))
+
+    def state(self, name: str, initial: np.ndarray, type_: TensorType[Attribute]) -> SSAValue:
+        """State that begins with a value, which functions of the module share."""
+        placeholder = self.storage.by_name.get(name)
+        if placeholder is None:
+            placeholder = PlaceholderOp.bound(name, type_, "state", _OF_PLACE)
+            if initial.any():
+                placeholder.give_content(content_of(initial, type_))
+            self.storage.add(placeholder)
+        return self._read(name, placeholder)
+
+    def _read(self, name: str, placeholder: object) -> SSAValue:
+        assert isinstance(placeholder, PlaceholderOp)
+        self._bindings.append(name)
+        return self.emit.insert(GetOp.of(placeholder, _OF_PLACE)).results[0]
+
+    def save(self, value: SSAValue, name: str) -> None:
+        """Overwrite state, or an output that there is."""
+        self.emit.insert(SaveOp.to(value, name, _OF_PLACE))
+
+    def output(self, name: str, value: SSAValue) -> None:
+        """Another output of the function."""
+        symbol = self.storage.unique_name(name)
+        placeholder = PlaceholderOp.bound(symbol, tensor(shape_of(value), element_of(value)), "output", _OF_PLACE)
+        if symbol != name:
+            placeholder.label = StringAttr(name)
+        self.storage.add(placeholder)
+        self._bindings.append(symbol)
+        self.save(value, symbol)
+
+    # What a function has
+
+    def outputs(self) -> dict[str, SaveOp]:
+        """The outputs of the function, by the names of callers, and where they are saved."""
+        found: dict[str, SaveOp] = {}
+        for op in self.function.block.ops:
+            placeholder = self.storage.by_name[op.storage_name] if isinstance(op, SaveOp) else None
+            if isinstance(op, SaveOp) and isinstance(placeholder, PlaceholderOp) and placeholder.role == "output":
+                found[placeholder.public_name] = op
+        return found
+
+    def forget_output(self, save: SaveOp) -> None:
+        """Take an output out of the function; its value stays."""
+        self._bindings.remove(save.storage_name)
+        self.storage.by_name.pop(save.storage_name).detach()
+        save.detach()
+        save.erase()
+
+    def parameters(self) -> dict[str, SSAValue]:
+        """The trainable state that the function reads, by name."""
+        found: dict[str, SSAValue] = {}
+        for op in self.function.block.ops:
+            placeholder = self.storage.by_name[op.storage_name] if isinstance(op, GetOp) else None
+            if isinstance(placeholder, PlaceholderOp) and placeholder.trainable is not None:
+                found[placeholder.sym_name.data] = op.results[0]
+        return found
+
+    # Loss and optimizer
+
+    def loss(self, losses: Mapping[str, Loss]) -> SSAValue:
+        """
+        The sum of the losses of outputs, each with targets that are an input; raises `OptionError` for an unknown one.
+
+        The input is `targets`, or where several outputs have losses, the name of the output and `.targets`.
+        """
+        outputs, total = self.outputs(), None
+        for name, loss in losses.items():
+            if name not in outputs:
+                raise OptionError(f"the model has no output '{name}'", hint=f"it has {', '.join(outputs)}")
+            found = self._loss(outputs[name].input, loss, "targets" if len(losses) == 1 else f"{name}.targets")
+            formulas = Formulas(self.emit)
+            total = found if total is None else formulas.value(formulas.of(total) + formulas.of(found))
+        if total is None:
+            raise OptionError("there is no loss", hint="name one for an output")
+        return total
+
+    def _loss(self, output: SSAValue, loss: Loss, targets: str) -> SSAValue:
+        """The loss of an output, with an input of that name."""
+        if isinstance(loss, OutputLoss):
+            return loss.reduced(output, self.emit)
+        type_ = loss.targets(tensor(shape_of(output), element_of(output)))
+        return loss.emitted(output, self.input(targets, type_), self.emit)
+
+    def optimize(self, loss: SSAValue, optimizer: Optimizer) -> None:
+        """Change the parameters by a step of an optimizer; raises `OptionError` where there are none."""
+        parameters = self.parameters()
+        if not parameters:
+            raise OptionError("nothing of the model is trainable", hint="name initializers that are")
+        gradients = list(self.emit.all(GradientOp, loss, None, list(parameters.values())))
+        formulas = Formulas(self.emit)
+        gradients = _clipped([formulas.of(gradient) for gradient in gradients], optimizer, formulas)
+        step = self._step(optimizer, formulas)
+        for (name, value), gradient in zip(parameters.items(), gradients, strict=True):
+            self._update(name, value, gradient, optimizer, step)
+
+    def _step(self, optimizer: Optimizer, formulas: Formulas) -> Step:
+        """Count the step, and compute its learning rate."""
+        number = self.state(NUMBER, np.zeros((), np.int64), tensor((), i64))
+        base = self.state(RATE, np.array(optimizer.learning_rate), tensor((), f64))
+        counted = formulas.of(number) + 1
+        self.save(formulas.value(counted), NUMBER)
+        wide = formulas.of(self.emit(CastOp, formulas.value(counted), to=f64))
+        rate = formulas.kept(formulas.of(base) * optimizer.schedule.factor(wide - 1.0))
+        return Step(wide, rate, formulas)
+
+    def _update(self, name: str, value: SSAValue, gradient: Tensor, optimizer: Optimizer, step: Step) -> None:
+        """Change a parameter, and what is kept for it."""
+        formulas, shape, element = step.formulas, shape_of(value), element_of(value)
+        kept: dict[str, Tensor] = {}
+        for slot, initial in optimizer.kept().items():
+            begin = np.full(shape, initial, numpy_dtype(element))
+            kept[slot] = formulas.of(self.state(slot_name(name, slot), begin, tensor(shape, element)))
+        parameter, slots = optimizer.updated(formulas.of(value), gradient, kept, step)
+        for slot, formula in slots.items():
+            self.save(formulas.value(formula), slot_name(name, slot))
+        self.save(formulas.value(parameter), name)
+
+
+def slot_name(parameter: str, slot: str) -> str:
+    """The name of the state that an optimizer keeps for a parameter."""
+    return f"{parameter}.{slot}"
+
+
+def _clipped(gradients: Sequence[Tensor], optimizer: Optimizer, formulas: Formulas) -> list[Tensor]:
+    """Gradients with elements and a norm of all together that are not too large (as `torch.nn.utils.clip_grad_…`)."""
+    found = list(gradients)
+    if (limit := optimizer.clip_value) is not None:
+        found = [formulas.kept(minimum(maximum(gradient, -limit), limit)) for gradient in found]
+    if (most := optimizer.clip_norm) is None:
+        return found
+    total: Tensor | None = None
+    for gradient in found:
+        value = formulas.value(gradient)
+        squares = formulas.emit(ReduceSumSquareOp, value, axes=tuple(range(rank_of(value))), keepdims=False)
+        squares_ = converted(formulas.of(squares), f64)
+        total = squares_ if total is None else total + squares_
+    assert total is not None
+    scale = formulas.kept(minimum(most / (sqrt(total) + 1e-6), 1.0))
+    return [gradient * like(scale, gradient) for gradient in found]

@@ -1,0 +1,108 @@
+"""Modules that train: from a model that infers to functions that predict, evaluate and train, on the same state."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from fnmatch import fnmatchcase
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from glow_mlir.dialects.glow_high.storage import FuncOp, PlaceholderOp
+from glow_mlir.errors import OptionError
+from glow_mlir.frontends.onnx.importer import Model, ModelSource, import_model, open_model
+from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.frontends.onnx.training_form import parameters_of, statistics_of, training_form
+from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.support.symbols import Dimension
+from glow_mlir.training.losses import Loss
+from glow_mlir.training.optimizers import Optimizer
+from glow_mlir.training.step import LOSS, StepBuilder
+
+PREDICT, EVALUATE, TRAIN = "predict", "evaluate", "train"
+"""The functions of a module that trains: the model as it is, its loss besides, and a step."""
+
+
+def training_module(
+    source: ModelSource,
+    losses: Mapping[str, Loss],
+    optimizer: Optimizer,
+    trainable: Collection[str] | None = None,
+    dimensions: Mapping[str, Dimension] | None = None,
+) -> ModuleOp:
+    """
+    The functions `predict`, `evaluate` and `train` of an ONNX model that infers.
+
+    `losses` has the loss of each output that has one, by default the first. `trainable` names the initializers that are
+    parameters, also by patterns such as `layer4.*`; by default they are all floats but scalars and running statistics.
+    `train` gives the loss alone, `evaluate` the outputs besides.
+    Raises `OptionError` for an unknown name, and what `import_model` raises.
+    """
+    model = open_model(source)
+    state = dict.fromkeys(statistics_of(model.proto.graph), False)
+    state |= dict.fromkeys(_parameters(model, trainable), True)
+    module = import_model(model, dimensions, PREDICT, state=state)
+    form = training_form(model.proto)
+    import_model(Model(form.model, model.path, model.tensors), dimensions, TRAIN, state=state, module=module)
+    functions = {function.sym_name.data: function for function in high_functions(module)}
+    _add_evaluation(module, functions[PREDICT], losses)
+    _make_step(module, functions[TRAIN], losses, optimizer, form.kept)
+    return module
+
+
+def _parameters(model: Model, trainable: Collection[str] | None) -> list[str]:
+    """The initializers that are parameters; raises `OptionError` for a pattern that none has."""
+    graph = model.proto.graph
+    if trainable is None:
+        return list(parameters_of(graph))
+    names = list(initializers_of(graph))
+    found: dict[str, None] = {}
+    for pattern in trainable:
+        matching = [name for name in names if fnmatchcase(name, pattern)]
+        if not matching:
+            listed = ", ".join(names[:10]) or "none"
+            raise OptionError(f"the model has no initializer '{pattern}'", hint=f"it has {listed}")
+        found.update(dict.fromkeys(matching))
+    return list(found)
+
+
+def _add_evaluation(module: ModuleOp, predict: FuncOp, losses: Mapping[str, Loss]) -> None:
+    """Add a function that gives the outputs of the model and their loss, and changes nothing."""
+    evaluate = predict.clone()
+    evaluate.sym_name = StringAttr(EVALUATE)
+    module.body.block.insert_op_after(evaluate, predict)
+    builder = StepBuilder(module, evaluate)
+    loss = builder.loss(_chosen(losses, builder))
+    if LOSS not in builder.outputs():
+        builder.output(LOSS, loss)
+    builder.finish()
+
+
+def _make_step(
+    module: ModuleOp, train: FuncOp, losses: Mapping[str, Loss], optimizer: Optimizer, kept: Mapping[str, str]
+) -> None:
+    """Make a step of the function that computes the model as it is in training; `kept` are outputs that are state."""
+    builder = StepBuilder(module, train)
+    outputs = builder.outputs()
+    loss = builder.loss(_chosen(losses, builder, kept))
+    builder.optimize(loss, optimizer)
+    for name, save in outputs.items():
+        value = save.input
+        builder.forget_output(save)
+        if name in kept:
+            builder.save(value, _state_name(builder, kept[name]))
+    builder.output(LOSS, loss)
+    builder.finish()
+
+
+def _state_name(builder: StepBuilder, name: str) -> str:
+    """The symbol of the state that callers know by a name."""
+    for symbol, op in builder.storage.by_name.items():
+        if isinstance(op, PlaceholderOp) and op.role == "state" and op.public_name == name:
+            return symbol
+    raise OptionError(f"the running statistic '{name}' is no initializer", hint="export the model with its weights")
+
+
+def _chosen(losses: Mapping[str, Loss], builder: StepBuilder, kept: Collection[str] = ()) -> dict[str, Loss]:
+    """The losses by output; that of the name "" is of the first output."""
+    first = next(name for name in builder.outputs() if name not in kept)
+    return {name or first: loss for name, loss in losses.items()}

@@ -1,0 +1,109 @@
+"""Gradients of what expressions define are those of the expressions, folds and all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gradients import Emit, check_gradients
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects import expressions as ex
+from glow_mlir.dialects.expressions import Tensor
+from glow_mlir.dialects.generic_form import generic_form, operand_tensors
+from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
+from glow_mlir.dialects.glow_high.generic import GenericOp
+from glow_mlir.dialects.glow_high.normalization import (
+    LayerNormalizationOp,
+    LogSoftmaxOp,
+    RmsNormalizationOp,
+    SoftmaxOp,
+)
+from glow_mlir.dialects.index_notation import Signature
+from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.frontends.builder.module_builder import named_location
+
+RNG = np.random.default_rng(29)
+X = RNG.standard_normal((3, 4))
+W = RNG.standard_normal(4)
+V = RNG.standard_normal((2, 3, 4))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("kind", [SoftmaxOp, LogSoftmaxOp])
+def test_softmax(kind: type[SoftmaxOp], axis: int) -> None:
+    check_gradients(lambda emit, v: emit(MulOp, emit(kind, v["x"], axis=axis), v["w"]), {"x": X, "w": W})
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_layer_normalization(axis: int) -> None:
+    shape = V.shape[axis:]
+    given = {"x": V, "s": RNG.standard_normal(shape), "b": RNG.standard_normal(shape), "w": W}
+    check_gradients(
+        lambda emit, v: emit(MulOp, emit(LayerNormalizationOp, v["x"], v["s"], v["b"], axis=axis), v["w"]), given
+    )
+
+
+def test_rms_normalization() -> None:
+    check_gradients(
+        lambda emit, v: emit(MulOp, emit(RmsNormalizationOp, v["x"], v["s"], axis=1), v["w"]),
+        {"x": X, "s": W + 1, "w": W},
+    )
+
+
+def generic(signature: str, *operands: SSAValue, root: object) -> GenericOp:
+    """`generic` of an expression, which a function gives of its operands."""
+    spelled = Signature.parse(signature).expanded([len(sizes_of(value)) for value in operands])
+    elements, shapes = [element_of(value) for value in operands], [sizes_of(value) for value in operands]
+    assert callable(root)
+    form = generic_form(spelled, root(*operand_tensors(spelled, elements)), elements, shapes)
+    return GenericOp.of(operands, form, named_location("generic"))
+
+
+def largest(x: Tensor) -> Tensor:
+    return ex.reduce_max(x, "j")
+
+
+def normalized(x: Tensor, y: Tensor) -> Tensor:
+    deviation = x - ex.reduce_mean(x, "j")
+    return deviation / ex.sqrt(ex.reduce_mean(deviation * deviation, "j") + 0.1) * y
+
+
+def smallest_over_sum(x: Tensor, y: Tensor) -> Tensor:
+    return ex.reduce_min(x * y, "j") / (ex.reduce_sum(ex.exp(x), "j") + 1.0)
+
+
+def products(x: Tensor) -> Tensor:
+    return ex.reduce_prod(x, "j") * 2.0
+
+
+def chosen(x: Tensor, y: Tensor) -> Tensor:
+    return ex.where(x > y, x * y, ex.maximum(x, 0.0)) + ex.cast(ex.cast(x, "int32"), "float64")
+
+
+def spread(x: Tensor, y: Tensor) -> Tensor:
+    return ex.reduce_sum(y, "j") * x + ex.reduce_max(x, "i")
+
+
+CASES = {
+    "largest": ("x[i, j] -> z[i]", (X,), largest),
+    "normalized": ("x[i, j], y[j] -> z[i, j]", (X, W), normalized),
+    "smallest over sum": ("x[..., j], y[j] -> z[...]", (V, W), smallest_over_sum),
+    "products": ("x[i, j] -> z[i]", (X,), products),
+    "products with a zero": ("x[i, j] -> z[i]", (np.where(X == X[0, 0], 0.0, X),), products),
+    "products with zeros": ("x[i, j] -> z[i]", (X * [0, 1, 0, 1],), products),
+    "chosen": ("x[i, j], y[j] -> z[i, j]", (X, W), chosen),
+    "spread": ("x[i, j], y[j] -> z[i, j]", (X, W), spread),
+    "transposed": ("x[i, j] -> z[j, i]", (X,), lambda x: x * x),
+    "one element broadcasts": ("x[i, j], y[1] -> z[i, j]", (X, W[:1]), lambda x, y: x * y),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_generic(name: str) -> None:
+    signature, operands, root = CASES[name]
+    given = {f"x{place}": value for place, value in enumerate(operands)}
+
+    def graph(emit: Emit, values: dict[str, SSAValue]) -> SSAValue:
+        return emit(generic(signature, *values.values(), root=root))
+
+    check_gradients(graph, given)
