@@ -98,7 +98,7 @@ BUILTIN = OperatorPackage(
         "linear attention einsum normalization resize sampling fourier transposed_convolution reductions recurrent "
         "padding blockwise",
     ),
-    gradients=_modules("glow_mlir.differentiation", "elementwise expressed linear"),
+    gradients=_modules("glow_mlir.differentiation", "elementwise expressed linear data_movement indexing reductions"),
     kernels={
         "cpu": _modules(
             "glow_mlir.codegen.kernels",

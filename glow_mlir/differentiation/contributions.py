@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
-from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.reductions import CumSumOp, ReduceSumOp
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
-from glow_mlir.support.symbols import Sizes
+from glow_mlir.support.symbols import Size, Sizes
 
 Contribution = Callable[[], SSAValue | None]
 """Emits the cotangent that an operator hands on to an operand; `None` where that is 0."""
@@ -42,3 +42,25 @@ def expanded_to(value: SSAValue, sizes: Sizes, emit: Emitter) -> SSAValue:
     if rank_of(value) < len(sizes):
         value = emit(ReshapeOp, value, shape=(*(1,) * (len(sizes) - rank_of(value)), *sizes_of(value)))
     return value if sizes_of(value) == sizes else emit(ExpandOp, value, shape=sizes)
+
+
+def reshaped(value: SSAValue, sizes: Sizes, emit: Emitter) -> SSAValue:
+    """A value in other sizes, with the same elements."""
+    return value if sizes_of(value) == sizes else emit(ReshapeOp, value, shape=sizes)
+
+
+def transposed(value: SSAValue, permutation: Sequence[int], emit: Emitter) -> SSAValue:
+    """A value with its axes in another order."""
+    if tuple(permutation) == tuple(range(rank_of(value))):
+        return value
+    return emit(TransposeOp, value, permutation=tuple(permutation))
+
+
+def zeros_like(value: SSAValue, emit: Emitter) -> SSAValue:
+    """Zeros in the sizes and the element type of a value."""
+    return emit.splat(0, value, sizes_of(value))
+
+
+def positions(count: Size, element: Attribute, emit: Emitter) -> SSAValue:
+    """0, 1, 2, … in an integer type, `count` of them."""
+    return emit(CumSumOp, emit.splat(1, element, (count,)), axis=0, exclusive=True)

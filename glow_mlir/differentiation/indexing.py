@@ -1,0 +1,217 @@
+"""Gradients of operators that take or replace elements at indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp
+from glow_mlir.dialects.glow_high.elementwise_binary import DivOp, EqualOp, MulOp, WhereOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.indexing import (
+    GatherElementsOp,
+    GatherNDOp,
+    GatherOp,
+    ReverseSequenceOp,
+    Scatter,
+    ScatterElementsOp,
+    ScatterNDOp,
+)
+from glow_mlir.dialects.properties import integer, text
+from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, sizes_of
+from glow_mlir.dialects.sizes import static
+from glow_mlir.differentiation.contributions import (
+    Contributions,
+    expanded_to,
+    positions,
+    reshaped,
+    transposed,
+    zeros_like,
+)
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import gradient
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Sizes, product_of
+
+
+@gradient(GatherOp)
+def gather(op: GatherOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """Slices are added where they were taken from; those of other axes than the first one lie there in between."""
+
+    def contribution() -> SSAValue:
+        shape = sizes_of(op.input)
+        axis, count = normalize_axis(integer(op.axis), len(shape)), rank_of(op.indices)
+        taken = range(axis, axis + count)
+        rest = [other for other in range(rank_of(cotangent)) if other not in taken]
+        g = transposed(cotangent, (*taken, *rest), emit)
+        rows = rows_of(op.indices, emit)
+        zeros = emit.splat(0, g, (shape[axis], *shape[:axis], *shape[axis + 1 :]))
+        total = emit(ScatterNDOp, zeros, rows, g, reduction="add")
+        return transposed(total, (*range(1, axis + 1), 0, *range(axis + 1, len(shape))), emit)
+
+    return {"input": contribution}
+
+
+def rows_of(indices: SSAValue, emit: Emitter) -> SSAValue:
+    """Indices along one axis as rows of one index each."""
+    return reshaped(indices, (*sizes_of(indices), 1), emit)
+
+
+@gradient(GatherElementsOp)
+def gather_elements(op: GatherElementsOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """Elements are added where they were taken from."""
+
+    def contribution() -> SSAValue:
+        zeros = zeros_like(op.input, emit)
+        return emit(ScatterElementsOp, zeros, op.indices, cotangent, axis=op.axis, reduction="add")
+
+    return {"input": contribution}
+
+
+@gradient(GatherNDOp)
+def gather_nd(op: GatherNDOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """Slices are added where they were taken from; batches become indices in front of the others."""
+
+    def contribution() -> SSAValue:
+        sizes = sizes_of(op.indices)
+        columns = [_places_along(axis, sizes, op.indices, emit) for axis in range(integer(op.batch_dims))]
+        rows = emit(ConcatOp, [*columns, op.indices], axis=len(sizes) - 1) if columns else op.indices
+        return emit(ScatterNDOp, zeros_like(op.input, emit), rows, cotangent, reduction="add")
+
+    return {"input": contribution}
+
+
+def _places_along(axis: int, sizes: Sizes, like: SSAValue, emit: Emitter) -> SSAValue:
+    """The index of each row of indices along one of their axes."""
+    column = positions(sizes[axis], element_of(like), emit)
+    shaped = reshaped(column, (*(1,) * axis, sizes[axis], *(1,) * (len(sizes) - axis - 1)), emit)
+    return expanded_to(shaped, (*sizes[:-1], 1), emit)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where a scatter puts its updates."""
+
+    scatter: Callable[[SSAValue, SSAValue, str], SSAValue]
+    """Scatters updates to these places of a value, with a reduction."""
+    gather: Callable[[SSAValue], SSAValue]
+    """Takes what a value has at these places."""
+    owners: Sizes
+    """The sizes of what indices address."""
+    updates: Sizes
+    """The sizes of the indices, or rows of indices, each of which has one update."""
+
+    @staticmethod
+    def of(op: Scatter, emit: Emitter) -> _Places:
+        """The places of an operator."""
+        own, indices = sizes_of(op.input), sizes_of(op.indices)
+        if isinstance(op, ScatterElementsOp):
+            return _Places(
+                lambda into, updates, reduction: emit(
+                    ScatterElementsOp, into, op.indices, updates, axis=op.axis, reduction=reduction
+                ),
+                lambda value: emit(GatherElementsOp, value, op.indices, axis=op.axis),
+                own,
+                indices,
+            )
+        (depth,) = static(indices[-1:])
+        return _Places(
+            lambda into, updates, reduction: emit(ScatterNDOp, into, op.indices, updates, reduction=reduction),
+            lambda value: emit(GatherNDOp, value, op.indices),
+            own[:depth],
+            indices[:-1],
+        )
+
+
+@gradient(ScatterElementsOp)
+@gradient(ScatterNDOp)
+def scatter(op: Scatter, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """As the reduction says: what updates and elements of the operand have to do with the result."""
+    return _BY_REDUCTION[text(op.reduction)](op, cotangent, _Places.of(op, emit), emit)
+
+
+def _overwritten(op: Scatter, cotangent: SSAValue, places: _Places, emit: Emitter) -> Contributions:
+    """Elements that are replaced have no influence, nor has an update that a later one replaces."""
+
+    def updates() -> SSAValue:
+        order = reshaped(positions(product_of(places.updates), i64, emit), places.updates, emit)
+        last = places.gather(places.scatter(emit.splat(0, i64, places.owners), order, "none"))
+        stays = emit(EqualOp, last, order)
+        slices = reshaped(stays, (*places.updates, *(1,) * (rank_of(op.updates) - len(places.updates))), emit)
+        return emit(WhereOp, slices, places.gather(cotangent), emit.splat(0, cotangent))
+
+    return {"input": lambda: places.scatter(cotangent, zeros_like(op.updates, emit), "none"), "updates": updates}
+
+
+def _added(op: Scatter, cotangent: SSAValue, places: _Places, emit: Emitter) -> Contributions:
+    """Everything has the cotangent of its place."""
+    return {"input": lambda: cotangent, "updates": lambda: places.gather(cotangent)}
+
+
+def _multiplied(op: Scatter, cotangent: SSAValue, places: _Places, emit: Emitter) -> Contributions:
+    """
+    The cotangent times the other factors.
+
+    Of an update these are 0 if another update is, else the product of all that are not 0, over its own (as in
+    `torch.scatter_reduce`).
+    """
+
+    def updates() -> SSAValue:
+        is_zero = emit(EqualOp, op.updates, emit.splat(0, op.updates))
+        zero = emit(CastOp, is_zero, to=element_of(op.updates))
+        zeros = places.scatter(zeros_like(op.input, emit), zero, "add")
+        factors = emit(WhereOp, is_zero, emit.splat(1, op.updates), op.updates)
+        product = emit(MulOp, cotangent, places.scatter(op.input, factors, "mul"))
+        alone = emit(EqualOp, places.gather(zeros), zero)
+        others = emit(DivOp, places.gather(product), factors)
+        return emit(WhereOp, alone, others, emit.splat(0, cotangent))
+
+    return {"input": lambda: places.scatter(cotangent, op.updates, "mul"), "updates": updates}
+
+
+def _extreme(op: Scatter, cotangent: SSAValue, places: _Places, emit: Emitter) -> Contributions:
+    """What is equal to the result, the element or updates, shares its cotangent alike (`torch.scatter_reduce`)."""
+
+    def chosen(value: SSAValue, result: SSAValue) -> SSAValue:
+        return emit(CastOp, emit(EqualOp, value, result), to=element_of(value))
+
+    of_input, of_updates = (
+        lambda: chosen(op.input, op.result),
+        lambda: chosen(op.updates, places.gather(op.result)),
+    )
+
+    def shares(own: SSAValue, those: SSAValue) -> SSAValue:
+        return emit(DivOp, cotangent, places.scatter(own, those, "add"))
+
+    def input_() -> SSAValue:
+        own = of_input()
+        return emit(MulOp, own, shares(own, of_updates()))
+
+    def updates() -> SSAValue:
+        those = of_updates()
+        return emit(MulOp, those, places.gather(shares(of_input(), those)))
+
+    return {"input": input_, "updates": updates}
+
+
+_BY_REDUCTION: dict[str, Callable[[Scatter, SSAValue, _Places, Emitter], Contributions]] = {
+    "none": _overwritten,
+    "add": _added,
+    "mul": _multiplied,
+    "max": _extreme,
+    "min": _extreme,
+}
+"""Reduction → what it hands on."""
+
+
+@gradient(ReverseSequenceOp)
+def reverse_sequence(op: ReverseSequenceOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """The cotangent, reversed alike."""
+
+    def contribution() -> SSAValue:
+        axes = {"batch_axis": op.batch_axis, "time_axis": op.time_axis}
+        return emit(ReverseSequenceOp, cotangent, op.lengths, **axes)
+
+    return {"input": contribution}
