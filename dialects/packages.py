@@ -98,7 +98,9 @@ BUILTIN = OperatorPackage(
         "linear attention einsum normalization resize sampling fourier transposed_convolution reductions recurrent "
         "padding blockwise",
     ),
-    gradients=_modules("glow_mlir.differentiation", "elementwise expressed linear data_movement indexing reductions"),
+    gradients=_modules(
+        "glow_mlir.differentiation", "elementwise expressed linear data_movement indexing reductions convolution"
+    ),
     kernels={
         "cpu": _modules(
             "glow_mlir.codegen.kernels",

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.reductions import CumSumOp, ReduceSumOp
-from glow_mlir.dialects.shapes import rank_of, sizes_of
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.support.symbols import Size, Sizes
 
@@ -64,3 +65,9 @@ def zeros_like(value: SSAValue, emit: Emitter) -> SSAValue:
 def positions(count: Size, element: Attribute, emit: Emitter) -> SSAValue:
     """0, 1, 2, … in an integer type, `count` of them."""
     return emit(CumSumOp, emit.splat(1, element, (count,)), axis=0, exclusive=True)
+
+
+def in_element_of(value: SSAValue, like: SSAValue, emit: Emitter) -> SSAValue:
+    """A value in the element type of another one."""
+    element = element_of(like)
+    return value if element_of(value) == element else emit(CastOp, value, to=element)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.properties import flag
-from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
-from glow_mlir.differentiation.contributions import Contributions, reduced_to
+from glow_mlir.dialects.shapes import rank_of, sizes_of
+from glow_mlir.differentiation.contributions import Contributions, in_element_of, reduced_to
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
 from glow_mlir.support.symbols import product_of
@@ -19,7 +18,7 @@ from glow_mlir.support.symbols import product_of
 @gradient(MatMulOp)
 def matmul(op: MatMulOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """G·Rᵀ and Lᵀ·G, each transposed where the operand is; batches that broadcast are summed."""
-    g = _like(cotangent, op.left, emit)
+    g = in_element_of(cotangent, op.left, emit)
     left_is, right_is = flag(op.transpose_left), flag(op.transpose_right)
 
     def by_left() -> SSAValue:
@@ -51,7 +50,7 @@ def _as_matrices(left: SSAValue, g: SSAValue, emit: Emitter) -> tuple[SSAValue, 
 @gradient(FullyConnectedOp)
 def fully_connected(op: FullyConnectedOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """G·Wᵀ, Xᵀ·G, and the sum of the rows of G."""
-    g = _like(cotangent, op.input, emit)
+    g = in_element_of(cotangent, op.input, emit)
     return {
         "input": lambda: emit(MatMulOp, g, op.weights, transpose_right=True),
         "weights": lambda: emit(MatMulOp, op.input, g, transpose_left=True),
@@ -65,10 +64,4 @@ def reduced_to_bias(cotangent: SSAValue, bias: SSAValue | None, emit: Emitter) -
         return None
     axes = range(rank_of(cotangent) - 1)
     total = emit(ReduceSumOp, cotangent, axes=tuple(axes), keepdims=False)
-    return _like(total, bias, emit)
-
-
-def _like(value: SSAValue, other: SSAValue, emit: Emitter) -> SSAValue:
-    """A value in the element type of another one."""
-    element = element_of(other)
-    return value if element_of(value) == element else emit(CastOp, value, to=element)
+    return in_element_of(total, bias, emit)

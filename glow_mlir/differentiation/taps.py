@@ -1,0 +1,141 @@
+"""Windows over images, tap by tap: what an element of the kernel reads for each window, and where it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp
+from glow_mlir.dialects.shapes import Shape, rank_of, sizes_of
+from glow_mlir.dialects.sizes import static
+from glow_mlir.dialects.windows import Window, is_channels_last, split_sizes
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Size
+
+
+@dataclass(frozen=True)
+class Taps:
+    """
+    The taps of windows over an image in a layout: the elements of the kernel, in row-major order.
+
+    `inputs` are the spatial sizes of the image, `outputs` how many windows there are along each spatial axis.
+    """
+
+    window: Window
+    layout: StringAttr
+    inputs: Shape
+    outputs: Shape
+
+    @staticmethod
+    def of(window: Window, image: SSAValue, windows: SSAValue, layout: StringAttr) -> Taps:
+        """
+        The taps of windows over an image, from which `windows` has an element each.
+
+        Raises `RunTimeSizeError` for a spatial size that is known at run time only.
+        """
+        inputs, outputs = (static(split_sizes(value, layout)[1]) for value in (image, windows))
+        return Taps(window, layout, inputs, outputs)
+
+    @property
+    def axes(self) -> range:
+        """The spatial axes of an image."""
+        first = 1 if is_channels_last(self.layout) else 2
+        return range(first, first + len(self.inputs))
+
+    @property
+    def are_apart(self) -> bool:
+        """Whether no element of the image is in two windows."""
+        sizes = zip(self.window.kernel, self.window.strides, self.window.dilations, self.outputs, strict=True)
+        return all(dilation == 1 and (stride >= kernel or count == 1) for kernel, stride, dilation, count in sizes)
+
+    def reach(self, axis: int) -> int:
+        """Where the last window ends along a spatial axis, counted from the first element of the first window."""
+        return (self.outputs[axis] - 1) * self.window.strides[axis] + self.window.extent(axis)
+
+    def behind(self, axis: int) -> int:
+        """How far the last window reaches behind the image along a spatial axis, negative where that is longer."""
+        return self.reach(axis) - self.window.padding(axis)[0] - self.inputs[axis]
+
+    # What taps read
+
+    def read(self, image: SSAValue, emit: Emitter, fill: SSAValue | None = None) -> Iterator[SSAValue]:
+        """For each tap what it reads for each window: images of the size of `outputs`. Padding is `fill`, or 0."""
+        widths = [[0] * rank_of(image), [0] * rank_of(image)]
+        for number, axis in enumerate(self.axes):
+            widths[0][axis], widths[1][axis] = self.window.padding(number)[0], max(0, self.behind(number))
+        pads = (*widths[0], *widths[1])
+        padded = emit(PadOp, image, fill, pads=pads) if any(pads) else image
+        return (self._slice(padded, place, emit) for place in self.places())
+
+    def places(self) -> Iterator[Shape]:
+        """The place of each tap in the kernel."""
+        return product(*map(range, self.window.kernel))
+
+    def _slice(self, padded: SSAValue, place: Shape, emit: Emitter) -> SSAValue:
+        rank = rank_of(padded)
+        starts, ends, steps = [0] * rank, list(sizes_of(padded)), [1] * rank
+        for number, axis in enumerate(self.axes):
+            steps[axis] = self.window.strides[number]
+            starts[axis] = place[number] * self.window.dilations[number]
+            ends[axis] = starts[axis] + (self.outputs[number] - 1) * steps[axis] + 1
+        if not any(starts) and tuple(ends) == sizes_of(padded) and set(steps) == {1}:
+            return padded
+        return emit(SliceOp, padded, starts=starts, ends=ends, steps=steps)
+
+    # Where taps write, for windows that are apart
+
+    def opened(self, value: SSAValue, emit: Emitter) -> SSAValue:
+        """An image with an element for each window, with an axis of size one behind each spatial axis."""
+        shape: list[Size] = []
+        for axis, size in enumerate(sizes_of(value)):
+            shape.extend((size, 1) if axis in self.axes else (size,))
+        return emit(ReshapeOp, value, shape=shape)
+
+    def kernel_axis(self, number: int) -> int:
+        """Which axis of `opened` images is that of the kernel along a spatial axis."""
+        return self.axes[number] + number + 1
+
+    def written(self, parts: Sequence[SSAValue], emit: Emitter) -> SSAValue:
+        """The image in which each tap writes its part for each window: the inverse of `read`, with zeros elsewhere."""
+        found = dict(zip(self.places(), (self.opened(part, emit) for part in parts), strict=True))
+        for number in reversed(range(len(self.inputs))):
+            joined: dict[Shape, SSAValue] = {}
+            for place in dict.fromkeys(place[:number] for place in found):
+                row = [found[(*place, tap)] for tap in range(self.window.kernel[number])]
+                joined[place] = row[0] if len(row) == 1 else emit(ConcatOp, row, axis=self.kernel_axis(number))
+            found = joined
+        return self.closed(found[()], emit)
+
+    def closed(self, blocks: SSAValue, emit: Emitter) -> SSAValue:
+        """The image that blocks make up, the axes of which lie behind those of windows; zeros lie between."""
+        rank = rank_of(blocks)
+        after = [0] * (2 * rank)
+        shape = list(sizes_of(blocks))
+        for number in range(len(self.inputs)):
+            place = self.kernel_axis(number)
+            apart = self.window.strides[number] if self.outputs[number] > 1 else self.window.kernel[number]
+            after[rank + place] = apart - self.window.kernel[number]
+            shape[place] = apart
+        spread = emit(PadOp, blocks, pads=after) if any(after) else blocks
+        for number in reversed(range(len(self.inputs))):
+            place = self.kernel_axis(number)
+            shape[place - 1 : place + 1] = [self.outputs[number] * shape[place]]
+        return self._cut(emit(ReshapeOp, spread, shape=shape), emit)
+
+    def _cut(self, value: SSAValue, emit: Emitter) -> SSAValue:
+        """What lies in the image, of what starts where its padding does; with zeros behind the last window."""
+        rank = rank_of(value)
+        starts, ends, after = [0] * rank, list(sizes_of(value)), [0] * (2 * rank)
+        for number, axis in enumerate(self.axes):
+            (length,) = static((ends[axis],))
+            starts[axis] = self.window.padding(number)[0]
+            last = starts[axis] + self.inputs[number]
+            ends[axis] = min(last, length)
+            after[rank + axis] = max(0, last - length)
+        if any(starts) or tuple(ends) != sizes_of(value):
+            value = emit(SliceOp, value, starts=starts, ends=ends)
+        return emit(PadOp, value, pads=after) if any(after) else value
