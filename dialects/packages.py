@@ -99,7 +99,8 @@ BUILTIN = OperatorPackage(
         "padding blockwise",
     ),
     gradients=_modules(
-        "glow_mlir.differentiation", "elementwise expressed linear data_movement indexing reductions convolution"
+        "glow_mlir.differentiation",
+        "elementwise expressed linear data_movement indexing reductions convolution pooling normalization attention",
     ),
     kernels={
         "cpu": _modules(

@@ -47,13 +47,13 @@ class Differentiator:
         known = self._cotangents.get(value)
         self._cotangents[value] = cotangent if known is None else emit(AddOp, known, cotangent)
 
-    def run(self, target: SSAValue, cotangent: SSAValue) -> list[SSAValue | None]:
+    def run(self, target: SSAValue, cotangent: SSAValue, since: Operation | None = None) -> list[SSAValue | None]:
         """
-        The cotangent of each source, `None` where it has no influence.
+        The cotangent of each source, `None` where it has no influence; only operations behind `since` are passed.
 
         Raises `UnsupportedError` for an operator in between that has no gradient.
         """
-        ops = list(_backward(self.anchor))
+        ops = list(_backward(self.anchor, since))
         self._active = _dependent(self.sources, reversed(ops))
         if target in self._active:
             self._cotangents[target] = cotangent
@@ -84,10 +84,10 @@ class Differentiator:
         return value in self._active and is_float(element_of(value))
 
 
-def _backward(anchor: Operation) -> Iterator[Operation]:
-    """The operations in front of another one in its block, the last one first."""
+def _backward(anchor: Operation, since: Operation | None) -> Iterator[Operation]:
+    """The operations in front of another one in its block, the last one first, up to one without that."""
     op = previous_of(anchor)
-    while op is not None:
+    while op is not None and op is not since:
         before = previous_of(op)
         yield op
         op = before

@@ -1,0 +1,49 @@
+"""Gradients of operators by those of the simpler operators that they are lowered to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.lean_operation import previous_of
+from glow_mlir.differentiation.contributions import Contribution, Contributions
+from glow_mlir.differentiation.differentiator import Differentiator
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import LOWERINGS
+
+Composition = Callable[..., SSAValue]
+"""`(op, emit)`: computes the result of an operator by others."""
+
+
+def by_lowering(op: HighOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """The contributions of what the lowering of an operator emits, which recomputes what is between."""
+    lower = LOWERINGS.get(type(op))
+    assert lower is not None, f"{op.name} has a lowering"
+    return by_composition(op, cotangent, emit, lower)
+
+
+def by_composition(op: HighOp, cotangent: SSAValue, emit: Emitter, composition: Composition) -> Contributions:
+    """The contributions of operators that compute the result of another one."""
+    values = list(dict.fromkeys(op.operands))
+
+    @cache
+    def cotangents() -> dict[SSAValue, SSAValue | None]:
+        before = previous_of(emit.anchor)
+        result = composition(op, emit)
+        found = Differentiator(emit.anchor, emit.storage, values).run(result, cotangent, since=before)
+        return dict(zip(values, found, strict=True))
+
+    found: dict[str, list[Contribution]] = {}
+    seen: set[SSAValue] = set()
+    for name, group in op.operand_groups():
+        # A value that is several operands has one cotangent for all of them.
+        found[name] = [partial(_contribution, cotangents, None if value in seen else value) for value in group]
+        seen.update(value for value in group if value is not None)
+    return found
+
+
+def _contribution(found: Callable[[], Mapping[SSAValue, SSAValue | None]], value: SSAValue | None) -> SSAValue | None:
+    return None if value is None else found()[value]
