@@ -100,7 +100,8 @@ BUILTIN = OperatorPackage(
     ),
     gradients=_modules(
         "glow_mlir.differentiation",
-        "elementwise expressed linear data_movement indexing reductions convolution pooling normalization attention",
+        "elementwise expressed linear data_movement indexing reductions convolution pooling "
+        "normalization attention resize",
     ),
     kernels={
         "cpu": _modules(
