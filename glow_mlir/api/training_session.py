@@ -10,7 +10,7 @@ import numpy as np
 
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.errors import InputError, OptionError
-from glow_mlir.frontends.onnx.importer import ModelSource, open_model
+from glow_mlir.frontends.onnx.importer import ModelSource
 from glow_mlir.frontends.onnx.replaced_initializers import with_constants
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.support.files import replaced
@@ -19,7 +19,7 @@ from glow_mlir.training.checkpoint import read_checkpoint, write_checkpoint
 from glow_mlir.training.losses import LOSSES, Loss
 from glow_mlir.training.optimizers import OPTIMIZERS, Optimizer
 from glow_mlir.training.step import LOSS, NUMBER, RATE
-from glow_mlir.training.training_module import EVALUATE, PREDICT, TRAIN, training_module
+from glow_mlir.training.training_module import EVALUATE, PREDICT, TRAIN, trainable_model, training_module
 
 
 class TrainingSession:
@@ -60,12 +60,11 @@ class TrainingSession:
         Raises `OptionError` for unknown names, and `GlowError` for whatever is wrong with the model.
         """
         named = cast("Mapping[str, str | Loss]", loss if isinstance(loss, Mapping) else {"": loss})
-        self._model = model
-        self._initializers = list(initializers_of(open_model(model).proto.graph))
+        self._model = trainable_model(model)
         self.optimizer = _chosen("optimizer", optimizer, OPTIMIZERS)
         """The optimizer."""
         losses = {output: _chosen("loss", item, LOSSES) for output, item in named.items()}
-        module = training_module(model, losses, self.optimizer, trainable, dimensions)
+        module = training_module(self._model, losses, self.optimizer, trainable, dimensions)
         self._session = ModelSession.of(module, entry=PREDICT, **options)
 
     def __repr__(self) -> str:
@@ -133,7 +132,7 @@ class TrainingSession:
     def weights(self) -> dict[str, np.ndarray]:
         """The initializers of the model that are state: parameters and running statistics, as they are now."""
         state = self._session.get_state()
-        return {name: state[name] for name in self._initializers if name in state}
+        return {name: state[name] for name in initializers_of(self._model.proto.graph) if name in state}
 
 
 def _chosen(what: str, given: Any, known: Mapping[str, Any]) -> Any:

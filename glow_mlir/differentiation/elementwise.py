@@ -104,7 +104,11 @@ def mish(op: activations.MishOp, cotangent: SSAValue, emit: Emitter) -> Contribu
 
 @gradient(ClipOp)
 def clip(op: ClipOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """g where the operand is within the limits, these included; where it is beyond one, g is the limit's."""
+    """
+    g where the operand is between the limits; where it has reached one, g is the limit's, as at the 0 of a ReLU.
+
+    So does `torch.nn.ReLU6`, which exporters write as Clip.
+    """
     zero = emit.splat(0, cotangent)
 
     def beyond(limit: SSAValue, comparison: type[HighOp]) -> SSAValue:
@@ -113,11 +117,11 @@ def clip(op: ClipOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
 
     def within() -> SSAValue:
         value = cotangent
-        for limit, comparison in ((op.low, GreaterOrEqualOp), (op.high, LessOrEqualOp)):
+        for limit, comparison in ((op.low, GreaterOp), (op.high, LessOp)):
             if limit is not None:
                 value = emit(WhereOp, emit(comparison, op.input, limit), value, zero)
         return value
 
-    limits = (("low", op.low, LessOp), ("high", op.high, GreaterOp))
+    limits = (("low", op.low, LessOrEqualOp), ("high", op.high, GreaterOrEqualOp))
     found: dict[str, Contribution] = {"input": within}
     return found | {name: partial(beyond, limit, kind) for name, limit, kind in limits if limit is not None}

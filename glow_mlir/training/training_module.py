@@ -11,7 +11,7 @@ from glow_mlir.dialects.glow_high.storage import FuncOp, PlaceholderOp
 from glow_mlir.errors import OptionError
 from glow_mlir.frontends.onnx.importer import Model, ModelSource, import_model, open_model
 from glow_mlir.frontends.onnx.sparse import initializers_of
-from glow_mlir.frontends.onnx.training_form import parameters_of, statistics_of, training_form
+from glow_mlir.frontends.onnx.training_form import parameters_of, separated, statistics_of, training_form
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.training.losses import Loss
@@ -22,22 +22,27 @@ PREDICT, EVALUATE, TRAIN = "predict", "evaluate", "train"
 """The functions of a module that trains: the model as it is, its loss besides, and a step."""
 
 
+def trainable_model(source: ModelSource) -> Model:
+    """A model whose initializers are told apart; raises `ModelError` for what is no ONNX model."""
+    opened = open_model(source)
+    return Model(separated(opened.proto), opened.path, opened.tensors)
+
+
 def training_module(
-    source: ModelSource,
+    model: Model,
     losses: Mapping[str, Loss],
     optimizer: Optimizer,
     trainable: Collection[str] | None = None,
     dimensions: Mapping[str, Dimension] | None = None,
 ) -> ModuleOp:
     """
-    The functions `predict`, `evaluate` and `train` of an ONNX model that infers.
+    The functions `predict`, `evaluate` and `train` of an ONNX model that infers, as `trainable_model` gives it.
 
     `losses` has the loss of each output that has one, by default the first. `trainable` names the initializers that are
     parameters, also by patterns such as `layer4.*`; by default they are all floats but scalars and running statistics.
     `train` gives the loss alone, `evaluate` the outputs besides.
     Raises `OptionError` for an unknown name, and what `import_model` raises.
     """
-    model = open_model(source)
     state = dict.fromkeys(statistics_of(model.proto.graph), False)
     state |= dict.fromkeys(_parameters(model, trainable), True)
     module = import_model(model, dimensions, PREDICT, state=state)

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
 from glow_mlir.errors import InputError, ModelError
-from glow_mlir.frontends.onnx.importer import ModelSource, open_model
+from glow_mlir.frontends.onnx.importer import Model, ModelSource, open_model
 from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
 from glow_mlir.frontends.onnx.traversal import all_tensors
 
@@ -19,7 +19,7 @@ MOST_BYTES = (1 << 31) - 1
 
 
 def with_constants(
-    source: ModelSource, constants: Mapping[str, np.ndarray], files: Mapping[str, bytes]
+    source: ModelSource | Model, constants: Mapping[str, np.ndarray], files: Mapping[str, bytes]
 ) -> onnx.ModelProto:
     """
     The whole model with some constants of its graph in the place of its own, and `files` in the place of those beside.

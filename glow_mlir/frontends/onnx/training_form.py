@@ -25,6 +25,32 @@ class TrainingForm:
     kept: dict[str, str]
 
 
+def separated(model: onnx.ModelProto) -> onnx.ModelProto:
+    """
+    A copy of a model in which what `Identity` gives of an initializer is an initializer of its own.
+
+    Exporters write those of equal values once, as PyTorch's do with statistics and biases that nothing has trained yet.
+    """
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    graph = copy.graph
+    known = {tensor.name: tensor for tensor in graph.initializer}
+    kept: list[onnx.NodeProto] = []
+    for node in graph.node:
+        origin = known.get(node.input[0]) if node.op_type == "Identity" and len(node.input) == 1 else None
+        if origin is None or plain_domain(node.domain):
+            kept.append(node)
+            continue
+        tensor = onnx.TensorProto()
+        tensor.CopyFrom(origin)
+        tensor.name = node.output[0]
+        known[tensor.name] = tensor
+        graph.initializer.append(tensor)
+    del graph.node[:]
+    graph.node.extend(kept)
+    return copy
+
+
 def training_form(model: onnx.ModelProto) -> TrainingForm:
     """
     A copy of a model whose normalizations of batches take the statistics of these, and update the running ones.
