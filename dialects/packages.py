@@ -81,7 +81,7 @@ BUILTIN = OperatorPackage(
     semantics=_modules(
         "glow_mlir.interpreter",
         "storage convolution linear attention linear_attention pooling normalization data_movement indexing resize "
-        "sampling fourier ngrams embedding selection reductions recurrent quantization blockwise sizes generic",
+        "sampling fourier ngrams embedding selection reductions recurrent quantization blockwise sizes generic gradient",
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",

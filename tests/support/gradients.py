@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -11,17 +10,18 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.dialects.element_types import element_type
-from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.gradient import GradientOp
+from glow_mlir.dialects.glow_high.storage import ReturnOp
 from glow_mlir.dialects.shapes import tensor
 from glow_mlir.differentiation.differentiate import DifferentiatePass
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
+from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.text import verify_module
 
 Arrays = Mapping[str, np.ndarray]
-Emit = Callable[..., SSAValue]
+Emit = Emitter
 Graph = Callable[[Emit, dict[str, SSAValue]], SSAValue]
 """Emits operators on inputs, by name, and gives the value that is differentiated."""
 
@@ -29,18 +29,16 @@ STEP = 1e-5
 
 
 def gradient_module(graph: Graph, inputs: Arrays, sources: Sequence[str]) -> ModuleOp:
-    """A module with the outputs `y`, and for each source its gradient, in a function that is given a cotangent `g`."""
+    """A module with the outputs `y`, and for each source its gradient, in one function."""
     builder = ModuleBuilder()
     types = {name: tensor(value.shape, element_type(value.dtype)) for name, value in inputs.items()}
     values = builder.add_inputs(types, {})
 
-    def emit(kind: type[HighOp] | HighOp, *operands: Any, **properties: Any) -> SSAValue:
-        made = (
-            kind if isinstance(kind, HighOp) else kind.make(*operands, location=named_location(kind.name), **properties)
-        )
-        return builder.insert(made).results[0]
-
-    result = graph(emit, values)
+    end = ReturnOp.create(location=named_location("graph"))
+    builder.block.add_op(end)
+    result = graph(Emitter(end, builder.storage), values)
+    end.detach()
+    end.erase()
     builder.add_output("y", result)
     chosen = [values[name] for name in sources]
     op = GradientOp.make(result, None, chosen, location=named_location("gradient"))
@@ -70,9 +68,13 @@ def central_differences(function: Callable[[Arrays], np.ndarray], inputs: Arrays
     return found
 
 
-def check_gradients(graph: Graph, inputs: Arrays, sources: Sequence[str] | None = None, rtol: float = 1e-5) -> None:
+def check_gradients(
+    graph: Graph, inputs: Arrays, sources: Sequence[str] | None = None, rtol: float = 1e-5
+) -> dict[str, np.ndarray]:
     """
     Compare gradients, of the interpreter and of machine code, with central differences of the interpreter.
+
+    Gives what the interpreter computes: `y`, and the gradient of each source.
 
     Inputs of floats are f64. `sources` are by default all of them.
     """
@@ -87,6 +89,7 @@ def check_gradients(graph: Graph, inputs: Arrays, sources: Sequence[str] | None 
         expected = central_differences(y, inputs, name)
         for results in found:
             np.testing.assert_allclose(results[f"d{name}"], expected, rtol=rtol, atol=rtol, err_msg=f"d{name}")
+    return found[0]
 
 
 def run_machine_code(module: ModuleOp, inputs: Arrays) -> dict[str, np.ndarray]:

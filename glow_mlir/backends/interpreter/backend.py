@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 
 from glow_mlir.backends.interface import Backend, Compiling, Room
 from glow_mlir.dialects.target import Target
+from glow_mlir.differentiation.differentiate import DifferentiatePass
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline
 from glow_mlir.ir.registry import backend
 
@@ -23,10 +24,11 @@ class InterpreterBackend(Backend):
     name = "interpreter"
 
     def compile(self, compilation: Compiling, room: Room | None = None) -> ModuleOp:
-        """The optimized graph; a module that was given as IR stays as it is."""
+        """The optimized graph; a module that was given as IR stays as it is, but for gradients."""
         if not compilation.as_given:
             return compilation.run()
         compilation.check_given()
+        DifferentiatePass().apply(compilation.context, compilation.module)
         return compilation.module
 
     def load(self, artifact: ModuleOp, threads: int) -> InterpretedModule:

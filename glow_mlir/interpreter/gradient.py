@@ -1,0 +1,17 @@
+"""Gradients, which have no meaning on values alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glow_mlir.dialects.glow_high.gradient import GradientOp
+from glow_mlir.errors import ModelError
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.registry import semantics
+
+
+@semantics(GradientOp)
+def gradient(op: GradientOp, *_: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Raises `ModelError`: what operators compute the target decides."""
+    hint = "run the pass 'differentiate' first"
+    raise ModelError("a gradient is no function of values", node=location_name(op.location), hint=hint)

@@ -1,0 +1,96 @@
+"""Losses are what their formulas say, and their gradients what these imply."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gradients import Graph, check_gradients
+
+from glow_mlir.errors import OptionError
+from glow_mlir.training import losses
+from glow_mlir.training.losses import CrossEntropy, Loss
+
+RNG = np.random.default_rng(29)
+Y = RNG.standard_normal((4, 5))
+T = RNG.standard_normal((4, 5))
+P, Q = 1 / (1 + np.exp(-Y)), 1 / (1 + np.exp(-T))
+LABELS = np.array([1, 4, 0, 3])
+LOGARITHMS = Y - np.log(np.exp(Y).sum(1, keepdims=True))
+
+
+def huber(distance: np.ndarray, delta: float) -> np.ndarray:
+    return np.where(distance <= delta, distance**2 / 2, delta * (distance - delta / 2))
+
+
+CASES: dict[str, tuple[Loss, np.ndarray, np.ndarray, float]] = {
+    "mse": (losses.MeanSquaredError(), Y, T, ((Y - T) ** 2).mean()),
+    "mse, sum": (losses.MeanSquaredError("sum"), Y, T, ((Y - T) ** 2).sum()),
+    "l1": (losses.MeanAbsoluteError(), Y, T, abs(Y - T).mean()),
+    "huber": (losses.HuberLoss(delta=0.7), Y, T, huber(abs(Y - T), 0.7).mean()),
+    "bce": (losses.BinaryCrossEntropy(), P, Q, -(Q * np.log(P) + (1 - Q) * np.log(1 - P)).mean()),
+    "bce with logits": (
+        losses.BinaryCrossEntropyWithLogits(),
+        Y,
+        Q,
+        -(Q * np.log(P) + (1 - Q) * np.log(1 - P)).mean(),
+    ),
+    "kl": (losses.KullbackLeiblerDivergence(), np.log(P), Q, (Q * (np.log(Q) - np.log(P))).mean()),
+    "kl of a target 0": (losses.KullbackLeiblerDivergence("sum"), np.log(P), Q * 0, 0.0),
+    "cross-entropy": (CrossEntropy(), Y, LABELS, -LOGARITHMS[range(4), LABELS].mean()),
+    "cross-entropy, sum": (CrossEntropy("sum"), Y, LABELS, -LOGARITHMS[range(4), LABELS].sum()),
+    "cross-entropy of probabilities": (
+        CrossEntropy(probabilities=True),
+        Y,
+        Q / Q.sum(1, keepdims=True),
+        -(LOGARITHMS * Q / Q.sum(1, keepdims=True)).sum(1).mean(),
+    ),
+    "cross-entropy, ignored": (
+        CrossEntropy(),
+        Y,
+        np.array([1, -100, 0, -100]),
+        -LOGARITHMS[[0, 2], [1, 0]].mean(),
+    ),
+    "cross-entropy, ignored class": (CrossEntropy(ignore_index=4), Y, LABELS, -LOGARITHMS[[0, 2, 3], [1, 0, 3]].mean()),
+    "cross-entropy, nothing counts": (CrossEntropy(), Y, np.full(4, -100), 0.0),
+    "cross-entropy, smoothed": (
+        CrossEntropy(label_smoothing=0.2),
+        Y,
+        LABELS,
+        -(0.8 * LOGARITHMS[range(4), LABELS] + 0.2 * LOGARITHMS.mean(1)).mean(),
+    ),
+    "cross-entropy of rows": (
+        CrossEntropy(axis=-1),
+        Y.reshape(2, 2, 5),
+        LABELS.reshape(2, 2),
+        -LOGARITHMS[range(4), LABELS].mean(),
+    ),
+    "cross-entropy of images": (
+        CrossEntropy(),
+        Y.reshape(2, 2, 5).swapaxes(1, 2).copy(),
+        LABELS.reshape(2, 2),
+        -LOGARITHMS[range(4), LABELS].mean(),
+    ),
+}
+
+
+def graph_of(loss: Loss) -> Graph:
+    """The graph of a loss of the inputs `x` and `t`."""
+    return lambda emit, values: loss.emitted(values["x"], values["t"], emit)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_loss_and_gradient(name: str) -> None:
+    loss, y, t, expected = CASES[name]
+    results = check_gradients(graph_of(loss), {"x": y, "t": t}, ["x"])
+    np.testing.assert_allclose(results["y"], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_logits_far_out_are_finite() -> None:
+    y = np.array([[1e4, -1e4], [-1e4, 1e4]])
+    results = check_gradients(graph_of(losses.BinaryCrossEntropyWithLogits()), {"x": y, "t": np.ones((2, 2))}, ["x"])
+    np.testing.assert_allclose(results["y"], 5e3)
+
+
+def test_unknown_reduction_is_told() -> None:
+    with pytest.raises(OptionError, match="no reduction 'none'"):
+        losses.MeanSquaredError("none")
