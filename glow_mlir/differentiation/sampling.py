@@ -1,0 +1,151 @@
+"""Gradients of sampling between the elements of images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
+from glow_mlir.dialects.glow_high.elementwise_binary import (
+    AddOp,
+    DivOp,
+    EqualOp,
+    GreaterOp,
+    LessOp,
+    MaxOp,
+    MinOp,
+    ModOp,
+    MulOp,
+    OrOp,
+    SubOp,
+    WhereOp,
+    XorOp,
+)
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp, FloorOp, RoundOp
+from glow_mlir.dialects.glow_high.sampling import GridSampleOp
+from glow_mlir.dialects.properties import flag, text
+from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.differentiation.contributions import Contributions, in_element_of
+from glow_mlir.differentiation.sampled_image import AxisTap, SampledImage, clipped, element_before, moved, within
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import gradient
+
+CUBIC_COEFFICIENT = -0.75
+
+
+@gradient(GridSampleOp)
+def grid_sample(op: GridSampleOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """By the image its elements' weights; by the grid the differences of neighbours, none in mode `nearest`."""
+    axes = range(len(sizes_of(op.input)) - 2)
+
+    def sampled() -> SampledImage:
+        # The last axis comes first in the rows of the grid.
+        numbers = [_wide(_column(op.grid, len(axes) - 1 - axis, emit), emit) for axis in axes]
+        return SampledImage(op.input, numbers, partial(_taps, op), emit)
+
+    def by_grid() -> SSAValue | None:
+        if text(op.mode) == "nearest":
+            return None
+        columns = sampled().by_numbers(cotangent)
+        joined = columns[0] if len(columns) == 1 else emit(ConcatOp, columns[::-1], axis=len(axes) + 1)
+        return in_element_of(joined, op.grid, emit)
+
+    return {"input": lambda: sampled().by_image(cotangent), "grid": by_grid}
+
+
+def _column(value: SSAValue, number: int, emit: Emitter) -> SSAValue:
+    """One number of each row, as rows of one."""
+    sizes = sizes_of(value)
+    starts, ends = (*(0,) * (len(sizes) - 1), number), (*sizes[:-1], number + 1)
+    return emit(SliceOp, value, starts=starts, ends=ends)
+
+
+def _wide(value: SSAValue, emit: Emitter) -> SSAValue:
+    """Numbers in the type that places are computed in."""
+    return emit(CastOp, value, to=f32) if byte_width(element_of(value)) < 4 else value
+
+
+# ---- places ----------------------------------------------------------------------------------------------------
+
+
+def _taps(op: GridSampleOp, numbers: SSAValue, size: int, emit: Emitter) -> Sequence[AxisTap]:
+    """The elements along an axis that count for each number of the grid."""
+    place, mode, padding = _places(op, numbers, size, emit), text(op.mode), text(op.padding)
+    before = element_before(place, size, emit)
+    fraction = emit(SubOp, place, emit(FloorOp, place))
+    first, weights = _weights(mode, fraction, emit)
+    found: list[AxisTap] = []
+    for number, weight in enumerate(weights):
+        index = moved(before, first + number, emit)
+        if padding == "zeros":
+            found.append(within(index, weight, size, emit))
+            continue
+        if padding == "reflection":
+            index = _reflected_index(index, size, flag(op.align_corners), emit)
+        found.append(AxisTap(clipped(index, size, emit), weight))
+    return found
+
+
+def _places(op: GridSampleOp, numbers: SSAValue, size: int, emit: Emitter) -> SSAValue:
+    """Where along an axis each number of the grid lies, in elements; within reach of the padding."""
+    aligned = flag(op.align_corners)
+    length, low, high = (size - 1, 0.0, size - 1.0) if aligned else (size, -0.5, size - 0.5)
+    scaled = emit(MulOp, emit(AddOp, numbers, emit.splat(1, numbers)), emit.splat(length / 2, numbers))
+    place = scaled if aligned else emit(SubOp, scaled, emit.splat(0.5, scaled))
+    if text(op.mode) == "nearest":
+        place = emit(RoundOp, place)
+    if text(op.padding) == "zeros":
+        return place
+    below, above = (emit(LessOp, place, emit.splat(low, place)), emit(GreaterOp, place, emit.splat(high, place)))
+    if text(op.padding) == "border":
+        instead = emit(MinOp, emit(MaxOp, place, emit.splat(0, place)), emit.splat(size - 1, place))
+    else:
+        instead = _mirrored(place, below, low, high, emit)
+    return emit(WhereOp, emit(OrOp, below, above), instead, place)
+
+
+def _mirrored(place: SSAValue, below: SSAValue, low: float, high: float, emit: Emitter) -> SSAValue:
+    """Places beyond a border mirrored there, as often as it takes to come between both."""
+    first, last = emit.splat(low, place), emit.splat(high, place)
+    if low == high:
+        return first
+    length = emit.splat(high - low, place)
+    beyond = emit(WhereOp, below, emit(SubOp, first, place), emit(SubOp, place, last))
+    times = emit(FloorOp, emit(DivOp, beyond, length))
+    rest = emit(SubOp, beyond, emit(MulOp, times, length))
+    is_odd = emit(EqualOp, emit(ModOp, times, emit.splat(2, times), fmod=True), emit.splat(1, times))
+    return emit(WhereOp, emit(XorOp, below, is_odd), emit(AddOp, first, rest), emit(SubOp, last, rest))
+
+
+def _reflected_index(index: SSAValue, size: int, aligned: bool, emit: Emitter) -> SSAValue:
+    """An index outside as that of the element that is mirrored there."""
+    period = max(2 * (size - 1) if aligned else 2 * size, 1)
+    turned = emit(ModOp, index, emit.splat(period, index))
+    back = emit(SubOp, emit.splat(period if aligned else period - 1, index), turned)
+    return emit(WhereOp, emit(LessOp, turned, emit.splat(size, index)), turned, back)
+
+
+def _weights(mode: str, fraction: SSAValue, emit: Emitter) -> tuple[int, Sequence[SSAValue]]:
+    """The first element that counts, from the one in front of a place, and the weights of all."""
+    one = emit.splat(1, fraction)
+    if mode == "nearest":
+        return 0, [one]
+    rest = emit(SubOp, one, fraction)
+    if mode == "linear":
+        return 0, [rest, fraction]
+    a = CUBIC_COEFFICIENT
+    near, far = (a + 2, -(a + 3), 0.0, 1.0), (a, -5 * a, 8 * a, -4 * a)
+    distances = ((emit(AddOp, fraction, one), far), (fraction, near), (rest, near), (emit(AddOp, rest, one), far))
+    return -1, [_polynomial(distance, coefficients, emit) for distance, coefficients in distances]
+
+
+def _polynomial(x: SSAValue, coefficients: Sequence[float], emit: Emitter) -> SSAValue:
+    """The polynomial of those coefficients, that of the highest power first."""
+    value = emit.splat(coefficients[0], x)
+    for coefficient in coefficients[1:]:
+        value = emit(AddOp, emit(MulOp, value, x), emit.splat(coefficient, x))
+    return value

@@ -1,0 +1,45 @@
+"""Gradients of sampling: by the image, and by places that no kink of the weights is near to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gradients import Emit, check_gradients
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
+from glow_mlir.dialects.glow_high.sampling import GridSampleOp
+
+IMAGE = (2, 3, 4, 2)
+
+
+def drawn(*shape: int, reach: float = 1.0) -> np.ndarray:
+    """Numbers around 0."""
+    return np.random.default_rng(sum(shape)).uniform(-reach, reach, shape)
+
+
+def check(image: np.ndarray, grid: np.ndarray, **properties: object) -> None:
+    """Compare the gradients of the squares of what is sampled."""
+
+    def graph(emit: Emit, values: dict[str, SSAValue]) -> SSAValue:
+        y = emit(GridSampleOp, values["x"], values["grid"], **properties)
+        return emit(MulOp, y, y)
+
+    check_gradients(graph, {"x": image, "grid": grid})
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_grid_sample(mode: str, padding: str, aligned: bool) -> None:
+    check(drawn(*IMAGE), drawn(2, 2, 3, 2, reach=1.8), mode=mode, padding=padding, align_corners=aligned)
+
+
+@pytest.mark.parametrize("padding", ["zeros", "reflection"])
+def test_nearest_has_no_slope_by_places(padding: str) -> None:
+    check(drawn(*IMAGE), drawn(2, 2, 2, 2, reach=1.4), mode="nearest", padding=padding)
+
+
+@pytest.mark.parametrize("axes", [1, 3])
+def test_grid_sample_of_lines_and_volumes(axes: int) -> None:
+    check(drawn(1, *(3,) * axes, 2), drawn(1, *(2,) * axes, axes, reach=1.2))
