@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import byte_width
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
+from glow_mlir.dialects.element_types import byte_width, numpy_dtype
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, SliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
     DivOp,
@@ -26,13 +27,17 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     XorOp,
 )
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp, FloorOp, RoundOp
-from glow_mlir.dialects.glow_high.sampling import GridSampleOp
-from glow_mlir.dialects.properties import flag, text
-from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
+from glow_mlir.dialects.glow_high.sampling import DeformColumnsOp, DeformConvOp, GridSampleOp
+from glow_mlir.dialects.properties import flag, integer, text
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
+from glow_mlir.dialects.sizes import static
 from glow_mlir.differentiation.contributions import Contributions, in_element_of
+from glow_mlir.differentiation.lowered import by_lowering
 from glow_mlir.differentiation.sampled_image import AxisTap, SampledImage, clipped, element_before, moved, within
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
+from glow_mlir.support.dataclass import dataclass
 
 CUBIC_COEFFICIENT = -0.75
 
@@ -44,7 +49,7 @@ def grid_sample(op: GridSampleOp, cotangent: SSAValue, emit: Emitter) -> Contrib
 
     def sampled() -> SampledImage:
         # The last axis comes first in the rows of the grid.
-        numbers = [_wide(_column(op.grid, len(axes) - 1 - axis, emit), emit) for axis in axes]
+        numbers = [_wide(_part(op.grid, -1, len(axes) - 1 - axis, 1, emit), emit) for axis in axes]
         return SampledImage(op.input, numbers, partial(_taps, op), emit)
 
     def by_grid() -> SSAValue | None:
@@ -57,16 +62,104 @@ def grid_sample(op: GridSampleOp, cotangent: SSAValue, emit: Emitter) -> Contrib
     return {"input": lambda: sampled().by_image(cotangent), "grid": by_grid}
 
 
-def _column(value: SSAValue, number: int, emit: Emitter) -> SSAValue:
-    """One number of each row, as rows of one."""
-    sizes = sizes_of(value)
-    starts, ends = (*(0,) * (len(sizes) - 1), number), (*sizes[:-1], number + 1)
+def _part(value: SSAValue, axis: int, start: int, count: int, emit: Emitter) -> SSAValue:
+    """So many elements along an axis, counted from the back; the value itself where it has no others."""
+    starts, ends = [0] * rank_of(value), list(sizes_of(value))
+    if start == 0 and ends[axis] == count:
+        return value
+    starts[axis], ends[axis] = start, start + count
     return emit(SliceOp, value, starts=starts, ends=ends)
 
 
 def _wide(value: SSAValue, emit: Emitter) -> SSAValue:
     """Numbers in the type that places are computed in."""
     return emit(CastOp, value, to=f32) if byte_width(element_of(value)) < 4 else value
+
+
+@gradient(DeformConvOp)
+def deform_conv(op: DeformConvOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """Those of the product of its filter with the sampled elements, and of these."""
+    return by_lowering(op, cotangent, emit)
+
+
+@gradient(DeformColumnsOp)
+def deform_columns(op: DeformColumnsOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """By image and offsets as a sample by a grid, for each group of offsets; by a mask the elements themselves."""
+    of = _DeformedColumns(op, emit)
+
+    def masked(group: int) -> SSAValue:
+        g = of.channels(cotangent, group)
+        return g if op.mask is None else emit(MulOp, g, of.factors(op.mask, group))
+
+    def by_image() -> SSAValue:
+        return of.joined([of.sampled(group).by_image(masked(group)) for group in of.groups], -1)
+
+    def by_offset() -> SSAValue:
+        parts: list[SSAValue] = []
+        for group in of.groups:
+            columns = of.sampled(group).by_numbers(masked(group))
+            parts.append(columns[0] if len(columns) == 1 else emit(ConcatOp, columns, axis=-1))
+        return in_element_of(emit(ReshapeOp, of.joined(parts, -2), shape=sizes_of(op.offset)), op.offset, emit)
+
+    def by_mask() -> SSAValue | None:
+        if op.mask is None:
+            return None
+        parts = [emit(MulOp, of.channels(cotangent, group), of.sampled(group).samples()) for group in of.groups]
+        sums = [emit(ReduceSumOp, part, axes=(rank_of(part) - 1,)) for part in parts]
+        return in_element_of(emit(ReshapeOp, of.joined(sums, -2), shape=sizes_of(op.mask)), op.mask, emit)
+
+    return {"input": by_image, "offset": by_offset, "mask": by_mask}
+
+
+@dataclass(frozen=True)
+class _DeformedColumns:
+    """The parts of an operator that each group of offsets has."""
+
+    op: DeformColumnsOp
+    emit: Emitter
+
+    @property
+    def groups(self) -> range:
+        """All groups."""
+        return range(integer(self.op.offset_group))
+
+    def joined(self, parts: Sequence[SSAValue], axis: int) -> SSAValue:
+        """The parts of all groups, one after the other."""
+        return parts[0] if len(parts) == 1 else self.emit(ConcatOp, parts, axis=axis)
+
+    def channels(self, value: SSAValue, group: int) -> SSAValue:
+        """The channels of a group."""
+        (count,) = static(sizes_of(value)[-1:])
+        return _part(value, -1, group * count // len(self.groups), count // len(self.groups), self.emit)
+
+    def factors(self, mask: SSAValue, group: int) -> SSAValue:
+        """The factors of a group: [N, outputs…, kernel, 1]."""
+        elements = self.op.elements(self.op.window())
+        part = _part(mask, -1, group * elements, elements, self.emit)
+        return self.emit(ReshapeOp, part, shape=(*sizes_of(part), 1))
+
+    def sampled(self, group: int) -> SampledImage:
+        """The image of a group at the places of its windows' elements."""
+        window, emit = self.op.window(), self.emit
+        elements, axes = self.op.elements(window), len(window.kernel)
+        part = _part(self.op.offset, -1, group * elements * axes, elements * axes, emit)
+        outputs = static(sizes_of(part)[1:-1])
+        offsets = _wide(emit(ReshapeOp, part, shape=(*sizes_of(part)[:-1], elements, axes)), emit)
+        numbers: list[SSAValue] = []
+        for axis in range(axes):
+            starts = np.arange(outputs[axis]) * window.strides[axis] - window.padding(axis)[0]
+            within_kernel = np.indices(window.kernel)[axis].ravel() * window.dilations[axis]
+            places = starts.reshape(-1, *(1,) * (axes - 1 - axis), 1) + within_kernel
+            here = emit.constant(places[..., None].astype(numpy_dtype(element_of(offsets))), "places")
+            numbers.append(emit(AddOp, _part(offsets, -1, axis, 1, emit), here))
+        return SampledImage(self.channels(self.op.input, group), numbers, _linear_taps, emit)
+
+
+def _linear_taps(place: SSAValue, size: int, emit: Emitter) -> Sequence[AxisTap]:
+    """The two elements around each place; what lies outside is zero."""
+    before, fraction = element_before(place, size, emit), emit(SubOp, place, emit(FloorOp, place))
+    _, weights = _weights("linear", fraction, emit)
+    return [within(moved(before, number, emit), weight, size, emit) for number, weight in enumerate(weights)]
 
 
 # ---- places ----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from gradients import Emit, check_gradients
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
-from glow_mlir.dialects.glow_high.sampling import GridSampleOp
+from glow_mlir.dialects.glow_high.sampling import DeformColumnsOp, GridSampleOp
 
 IMAGE = (2, 3, 4, 2)
 
@@ -43,3 +43,19 @@ def test_nearest_has_no_slope_by_places(padding: str) -> None:
 @pytest.mark.parametrize("axes", [1, 3])
 def test_grid_sample_of_lines_and_volumes(axes: int) -> None:
     check(drawn(1, *(3,) * axes, 2), drawn(1, *(2,) * axes, axes, reach=1.2))
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("is_masked", [False, True])
+def test_deform_columns(groups: int, is_masked: bool) -> None:
+    window = {"kernel_shape": (2, 2), "strides": (1, 2), "pads": (1, 0, 0, 1), "dilations": (2, 1)}
+    inputs = {"x": drawn(1, 3, 4, 2), "offset": drawn(1, 2, 2, groups * 8)}
+    if is_masked:
+        inputs["mask"] = drawn(1, 2, 2, groups * 4)
+
+    def graph(emit: Emit, values: dict[str, SSAValue]) -> SSAValue:
+        operands = (values["x"], values["offset"], values.get("mask"))
+        y = emit(DeformColumnsOp, *operands, offset_group=groups, **window)
+        return emit(MulOp, y, y)
+
+    check_gradients(graph, inputs)
