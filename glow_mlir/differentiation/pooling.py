@@ -105,11 +105,11 @@ def lp_pool(op: LpPoolOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
 
 @gradient(MaxPoolOp)
 def max_pool(op: MaxPoolOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
-    """To the first largest element of each window: by comparison where windows are apart, else by where it is."""
+    """To the first largest element of each window: by comparison where windows are small, else by its index."""
 
     def contribution() -> SSAValue:
         taps = _taps(op)
-        if taps.are_apart and math.prod(taps.window.kernel) <= MOST_COMPARED:
+        if math.prod(taps.window.kernel) <= MOST_COMPARED:
             return taps.written(list(_to_first_largest(op, taps, cotangent, emit)), emit)
         _, indices = emit.all(MaxPoolWithIndicesOp, op.input, **op.properties)
         return _scattered(op, indices, cotangent, emit)

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.shapes import Shape, rank_of, sizes_of
 from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.windows import Window, is_channels_last, split_sizes
@@ -86,7 +87,7 @@ class Taps:
             return padded
         return emit(SliceOp, padded, starts=starts, ends=ends, steps=steps)
 
-    # Where taps write, for windows that are apart
+    # Where taps write
 
     def opened(self, value: SSAValue, emit: Emitter) -> SSAValue:
         """An image with an element for each window, with an axis of size one behind each spatial axis."""
@@ -100,30 +101,64 @@ class Taps:
         return self.axes[number] + number + 1
 
     def written(self, parts: Sequence[SSAValue], emit: Emitter) -> SSAValue:
-        """The image in which each tap writes its part for each window: the inverse of `read`, with zeros elsewhere."""
-        found = dict(zip(self.places(), (self.opened(part, emit) for part in parts), strict=True))
+        """
+        The image to which each tap adds its part for each window: the transpose of `read`.
+
+        Taps whose places leave the same rest by the strides write to the same elements, so they are added first.
+        """
+        shifts = [[divmod(tap * d, apart) for tap in range(k)] for k, d, apart in self._along()]
+        counts = [size + max(shift for shift, _ in along) for size, along in zip(self.outputs, shifts, strict=True)]
+        found: dict[Shape, SSAValue] = {}
+        for place, part in zip(self.places(), parts, strict=True):
+            moves = [along[tap] for along, tap in zip(shifts, place, strict=True)]
+            phase, shifted = tuple(rest for _, rest in moves), self._shifted(part, [m for m, _ in moves], counts, emit)
+            found[phase] = emit(AddOp, found[phase], shifted) if phase in found else shifted
+        found = {phase: self.opened(value, emit) for phase, value in found.items()}
+        like = next(iter(found.values()))
+        zeros = emit.splat(0, like, sizes_of(like))
         for number in reversed(range(len(self.inputs))):
             joined: dict[Shape, SSAValue] = {}
-            for place in dict.fromkeys(place[:number] for place in found):
-                row = [found[(*place, tap)] for tap in range(self.window.kernel[number])]
-                joined[place] = row[0] if len(row) == 1 else emit(ConcatOp, row, axis=self.kernel_axis(number))
+            apart = self._along()[number][2]
+            for phase in dict.fromkeys(phase[:number] for phase in found):
+                row = [found.get((*phase, rest), zeros) for rest in range(apart)]
+                joined[phase] = row[0] if len(row) == 1 else emit(ConcatOp, row, axis=self.kernel_axis(number))
+            shape = list(sizes_of(zeros))
+            shape[self.kernel_axis(number)] = apart
+            zeros = emit.splat(0, like, tuple(shape))
             found = joined
         return self.closed(found[()], emit)
+
+    def _along(self) -> list[tuple[int, int, int]]:
+        """Taps, dilation and how far windows are apart along each axis."""
+        window = self.window
+        apart = [
+            stride if count > 1 else window.extent(axis)
+            for axis, (stride, count) in enumerate(zip(window.strides, self.outputs, strict=True))
+        ]
+        return list(zip(window.kernel, window.dilations, apart, strict=True))
+
+    def _shifted(self, part: SSAValue, shifts: Sequence[int], counts: Sequence[int], emit: Emitter) -> SSAValue:
+        """A part with zeros in front of so many windows, and behind, so that there are `counts` of them."""
+        rank = rank_of(part)
+        pads = [0] * (2 * rank)
+        for axis, shift, count, outputs in zip(self.axes, shifts, counts, self.outputs, strict=True):
+            pads[axis], pads[rank + axis] = shift, count - outputs - shift
+        return emit(PadOp, part, pads=pads) if any(pads) else part
 
     def closed(self, blocks: SSAValue, emit: Emitter) -> SSAValue:
         """The image that blocks make up, the axes of which lie behind those of windows; zeros lie between."""
         rank = rank_of(blocks)
         after = [0] * (2 * rank)
         shape = list(sizes_of(blocks))
-        for number in range(len(self.inputs)):
+        for number, (_, _, apart) in enumerate(self._along()):
             place = self.kernel_axis(number)
-            apart = self.window.strides[number] if self.outputs[number] > 1 else self.window.kernel[number]
-            after[rank + place] = apart - self.window.kernel[number]
+            (length,) = static((shape[place],))
+            after[rank + place] = apart - length
             shape[place] = apart
         spread = emit(PadOp, blocks, pads=after) if any(after) else blocks
         for number in reversed(range(len(self.inputs))):
             place = self.kernel_axis(number)
-            shape[place - 1 : place + 1] = [self.outputs[number] * shape[place]]
+            shape[place - 1 : place + 1] = [shape[place - 1] * shape[place]]
         return self._cut(emit(ReshapeOp, spread, shape=shape), emit)
 
     def _cut(self, value: SSAValue, emit: Emitter) -> SSAValue:

@@ -21,6 +21,8 @@ WINDOWS: dict[str, Mapping[str, object]] = {
     "cut at the end": {"kernel_shape": (2, 2), "strides": (2, 2), "ceil_mode": True},
     "overlapping, cut at the end": {"kernel_shape": (3, 3), "strides": (2, 2), "pads": (1,) * 4, "ceil_mode": True},
     "one window": {"kernel_shape": (5, 6)},
+    "large": {"kernel_shape": (4, 3), "strides": (1, 2), "pads": (0, 1, 1, 0)},
+    "dilated, gaps between": {"kernel_shape": (2, 2), "strides": (3, 1), "dilations": (2, 3), "pads": (1, 0, 0, 1)},
     "channels first": {"kernel_shape": (2, 2), "strides": (2, 2), "layout": "channels_first"},
     "channels first, overlapping": {"kernel_shape": (3, 3), "strides": (2, 1), "layout": "channels_first"},
 }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gradients import Emit, check_gradients
+from gradients import Emit, check_gradients, differentiated, gradient_module
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
-from glow_mlir.dialects.glow_high.sampling import DeformColumnsOp, GridSampleOp
+from glow_mlir.dialects.glow_high.sampling import DeformColumnsOp, GridSampleOp, RoiAlignOp
+from glow_mlir.errors import UnsupportedError
 
 IMAGE = (2, 3, 4, 2)
 
@@ -59,3 +60,32 @@ def test_deform_columns(groups: int, is_masked: bool) -> None:
         return emit(MulOp, y, y)
 
     check_gradients(graph, inputs)
+
+
+REGIONS = np.array([[0.1, 0.3, 2.2, 2.9], [0.5, 0.2, 3.4, 1.1], [-2.0, 1.0, 5.0, 1.2]])
+
+
+def regions(values: dict[str, SSAValue], emit: Emit, **properties: object) -> SSAValue:
+    """The squares of the cells of regions."""
+    operands = (values["x"], values["rois"], values["images"])
+    y = emit(RoiAlignOp, *operands, output_shape=(2, 3), **properties)
+    return emit(MulOp, y, y)
+
+
+@pytest.mark.parametrize("half_pixel", [False, True])
+@pytest.mark.parametrize("samples", [1, 2])
+def test_roi_align(samples: int, half_pixel: bool) -> None:
+    inputs = {"x": drawn(*IMAGE), "rois": REGIONS, "images": np.array([1, 0, 1])}
+
+    def graph(emit: Emit, values: dict[str, SSAValue]) -> SSAValue:
+        return regions(values, emit, sampling_ratio=samples, half_pixel=half_pixel, spatial_scale=0.8)
+
+    check_gradients(graph, inputs, ["x"])
+
+
+@pytest.mark.parametrize("properties", [{"mode": "max", "sampling_ratio": 1}, {}])
+def test_regions_without_gradient_are_refused(properties: dict[str, object]) -> None:
+    inputs = {"x": drawn(*IMAGE), "rois": REGIONS, "images": np.array([1, 0, 1])}
+    module = gradient_module(lambda emit, values: regions(values, emit, **properties), inputs, ["x"])
+    with pytest.raises(UnsupportedError, match="sampling_ratio"):
+        differentiated(module)
