@@ -46,8 +46,7 @@ def test_grid_sample_of_lines_and_volumes(axes: int) -> None:
     check(drawn(1, *(3,) * axes, 2), drawn(1, *(2,) * axes, axes, reach=1.2))
 
 
-@pytest.mark.parametrize("groups", [1, 2])
-@pytest.mark.parametrize("is_masked", [False, True])
+@pytest.mark.parametrize(("groups", "is_masked"), [(1, False), (2, True)])
 def test_deform_columns(groups: int, is_masked: bool) -> None:
     window = {"kernel_shape": (2, 2), "strides": (1, 2), "pads": (1, 0, 0, 1), "dilations": (2, 1)}
     inputs = {"x": drawn(1, 3, 4, 2), "offset": drawn(1, 2, 2, groups * 8)}
@@ -72,8 +71,7 @@ def regions(values: dict[str, SSAValue], emit: Emit, **properties: object) -> SS
     return emit(MulOp, y, y)
 
 
-@pytest.mark.parametrize("half_pixel", [False, True])
-@pytest.mark.parametrize("samples", [1, 2])
+@pytest.mark.parametrize(("samples", "half_pixel"), [(1, True), (2, False)])
 def test_roi_align(samples: int, half_pixel: bool) -> None:
     inputs = {"x": drawn(*IMAGE), "rois": REGIONS, "images": np.array([1, 0, 1])}
 
