@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from glow_mlir import backend as backend
     from glow_mlir import errors as _errors
     from glow_mlir import onnx_backend as onnx_backend
+    from glow_mlir import training as training
     from glow_mlir.api.onnxruntime.allocators import OrtAllocatorType as OrtAllocatorType
     from glow_mlir.api.onnxruntime.allocators import OrtArenaCfg as OrtArenaCfg
     from glow_mlir.api.onnxruntime.allocators import OrtMemoryInfo as OrtMemoryInfo
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from glow_mlir.api.onnxruntime.session_options import ExecutionOrder as ExecutionOrder
     from glow_mlir.api.onnxruntime.session_options import GraphOptimizationLevel as GraphOptimizationLevel
     from glow_mlir.api.onnxruntime.session_options import SessionOptions as SessionOptions
+    from glow_mlir.api.training_session import TrainingSession as TrainingSession
     from glow_mlir.errors import GlowError as GlowError
     from glow_mlir.errors import GlowWarning as GlowWarning
     from glow_mlir.kernels.kernel import kernel as kernel
@@ -89,6 +91,7 @@ _HOMES = {
     "RuntimeException": "glow_mlir.errors:ExecutionError",
     "SessionOptions": "glow_mlir.api.onnxruntime.session_options",
     "SpecializationLimits": "glow_mlir.runtime.specializations",
+    "TrainingSession": "glow_mlir.api.training_session",
     "backend": "glow_mlir.backend",
     "copy_tensors": "glow_mlir.api.onnxruntime.ort_value",
     "create_and_register_allocator": "glow_mlir.api.onnxruntime.allocators",
@@ -109,6 +112,7 @@ _HOMES = {
     "set_default_logger_verbosity": "glow_mlir.api.onnxruntime.messages",
     "set_global_thread_pool_sizes": "glow_mlir.api.onnxruntime.allocators",
     "set_seed": "glow_mlir.api.onnxruntime.process",
+    "training": "glow_mlir.training",
 }
 """Public name → the module that it is, or that has it, and its name there where that is another one."""
 

@@ -15,7 +15,7 @@ from glow_mlir.support.files import replaced
 
 def write_checkpoint(path: Path, state: Mapping[str, np.ndarray]) -> None:
     """Write state, whole or not at all; raises `OptionError` where that is not possible."""
-    content = _safetensors().save({name: np.ascontiguousarray(value) for name, value in state.items()})
+    content = _safetensors().save({name: np.require(value, requirements="C") for name, value in state.items()})
     with replaced(path) as file:
         file.write(content)
 

@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_high.gradient import GradientOp
 
 Shape = tuple[int, ...]
 
-CASES: dict[str, tuple[Shape, Shape, Shape, Shape | None, Mapping[str, object]]] = {
+CASES: dict[str, tuple[Shape, Shape, Shape, Shape | None, Mapping[str, Any]]] = {
     "plain": ((3, 2), (4, 2), (4, 3), None, {}),
     "heads and scale": ((2, 2, 3, 2), (2, 2, 4, 2), (2, 2, 4, 3), None, {"scale": 0.5}),
     "mask": ((2, 3, 2), (2, 4, 2), (2, 4, 2), (3, 4), {}),

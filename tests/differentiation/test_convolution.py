@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_high.gradient import GradientOp
 
 FIRST = {"layout": "channels_first"}
 
-CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], Mapping[str, object]]] = {
+CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], Mapping[str, Any]]] = {
     "plain": ((2, 5, 4, 3), (4, 3, 2, 3), {}),
     "many images": ((4, 4, 5, 2), (3, 3, 2, 2), {"pads": (1, 0, 1, 1)}),
     "strides that leave a rest": ((4, 6, 7, 2), (3, 3, 2, 2), {"strides": (2, 3)}),
@@ -38,7 +38,7 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], Mapping[str, obj
     "channels first, pointwise": ((2, 3, 3, 2), (4, 3, 1, 1), FIRST),
 }
 
-TRANSPOSED: dict[str, tuple[tuple[int, ...], tuple[int, ...], Mapping[str, object]]] = {
+TRANSPOSED: dict[str, tuple[tuple[int, ...], tuple[int, ...], Mapping[str, Any]]] = {
     "plain": ((2, 3, 3, 2), (2, 2, 3, 3), {}),
     "strides": ((4, 3, 3, 2), (2, 3, 3, 2), {"strides": (2, 2), "pads": (1, 1, 1, 1), "output_padding": (1, 1)}),
     "long output padding": ((1, 3, 2, 2), (2, 2, 2, 1), {"strides": (1, 2), "output_padding": (2, 3)}),

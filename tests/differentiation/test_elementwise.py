@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,7 +83,7 @@ def test_limits_hand_on_to_what_decides() -> None:
     check_gradients(lambda emit, v: emit(elementwise_binary.ClipOp, *v.values()), limits)
 
 
-def gradient_of(kind: type[Elementwise], *operands: np.ndarray, **properties: object) -> list[np.ndarray]:
+def gradient_of(kind: type[Elementwise], *operands: np.ndarray, **properties: Any) -> list[np.ndarray]:
     """The gradients that the interpreter computes."""
     given = {f"x{place}": value for place, value in enumerate(operands)}
     module = differentiated(gradient_module(lambda emit, v: emit(kind, *v.values(), **properties), given, list(given)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from gradients import Emit, check_gradients
@@ -50,7 +52,7 @@ def test_rms_normalization() -> None:
     )
 
 
-def generic(signature: str, *operands: SSAValue, root: object) -> GenericOp:
+def generic(signature: str, *operands: SSAValue, root: Any) -> GenericOp:
     """`generic` of an expression, which a function gives of its operands."""
     spelled = Signature.parse(signature).expanded([len(sizes_of(value)) for value in operands])
     elements, shapes = [element_of(value) for value in operands], [sizes_of(value) for value in operands]

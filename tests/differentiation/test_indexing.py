@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -40,7 +42,7 @@ def test_gather_elements(shape: tuple[int, int], axis: int) -> None:
         ((2, 2, 3), [[[2], [2]], [[0], [-1]]], 2),
     ],
 )
-def test_gather_nd(shape: tuple[int, ...], rows: object, batch: int) -> None:
+def test_gather_nd(shape: tuple[int, ...], rows: Any, batch: int) -> None:
     indices = np.asarray(rows, np.int32)
     check_operator(ops.GatherNDOp, {"x": numbers(*shape), "indices": indices}, batch_dims=batch)
 

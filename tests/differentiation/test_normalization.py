@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def parameters(*names: str, channels: int = CHANNELS) -> dict[str, np.ndarray]:
     return {name: drawn(channels, number + 1)[:, 0] + 1.5 for number, name in enumerate(names)}
 
 
-def check(kind: type[HighOp], inputs: Mapping[str, np.ndarray], **properties: object) -> None:
+def check(kind: type[HighOp], inputs: Mapping[str, np.ndarray], **properties: Any) -> None:
     """Compare the gradient of the squares of what an operator gives."""
 
     def graph(emit: Emit, values: dict[str, SSAValue]) -> SSAValue:

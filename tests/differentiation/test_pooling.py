@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.gradient import GradientOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, LpPoolOp, MaxPoolOp, MaxPoolWithIndicesOp, Pool
 from glow_mlir.interpreter.machine import run_function
 
-WINDOWS: dict[str, Mapping[str, object]] = {
+WINDOWS: dict[str, Mapping[str, Any]] = {
     "overlapping": {"kernel_shape": (3, 2), "strides": (2, 1), "pads": (1, 0, 1, 1)},
     "apart": {"kernel_shape": (2, 3), "strides": (2, 3)},
     "gaps between": {"kernel_shape": (1, 2), "strides": (2, 3), "pads": (0, 1, 0, 1)},
@@ -37,7 +37,7 @@ def distinct(shape: tuple[int, ...]) -> np.ndarray:
     return np.random.default_rng(count).permutation(numbers).reshape(shape)
 
 
-def check(kind: type[Pool], properties: Mapping[str, object]) -> None:
+def check(kind: type[Pool], properties: Mapping[str, Any]) -> None:
     """Compare the gradient of the squares of what a pool gives."""
     first = properties.get("layout") == "channels_first"
 

@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_high.resize import ResizeOp
 LAST, FIRST = (2, 3, 4, 2), (1, 2, 3, 4)
 CROP = {"coordinates": "tf_crop_and_resize", "roi": (0.0, 0.2, -0.4, 0.0, 1.0, 0.9, 0.7, 1.0)}
 
-CASES: dict[str, tuple[tuple[int, ...], Mapping[str, object]]] = {
+CASES: dict[str, tuple[tuple[int, ...], Mapping[str, Any]]] = {
     "nearest, repeated": (LAST, {"shape": (2, 6, 12, 2), "coordinates": "asymmetric", "rounding": "floor"}),
     "nearest, channels first": (FIRST, {"shape": (1, 2, 6, 8)}),
     "nearest, uneven": (LAST, {"shape": (2, 5, 7, 2)}),

@@ -19,7 +19,7 @@ def drawn(*shape: int, reach: float = 1.0) -> np.ndarray:
     return np.random.default_rng(sum(shape)).uniform(-reach, reach, shape)
 
 
-def check(image: np.ndarray, grid: np.ndarray, **properties: object) -> None:
+def check(image: np.ndarray, grid: np.ndarray, **properties: Any) -> None:
     """Compare the gradients of the squares of what is sampled."""
 
     def graph(emit: Emit, values: dict[str, SSAValue]) -> SSAValue:
@@ -64,7 +64,7 @@ def test_deform_columns(groups: int, is_masked: bool) -> None:
 REGIONS = np.array([[0.1, 0.3, 2.2, 2.9], [0.5, 0.2, 3.4, 1.1], [-2.0, 1.0, 5.0, 1.2]])
 
 
-def regions(values: dict[str, SSAValue], emit: Emit, **properties: object) -> SSAValue:
+def regions(values: dict[str, SSAValue], emit: Emit, **properties: Any) -> SSAValue:
     """The squares of the cells of regions."""
     operands = (values["x"], values["rois"], values["images"])
     y = emit(RoiAlignOp, *operands, output_shape=(2, 3), **properties)
@@ -82,7 +82,7 @@ def test_roi_align(samples: int, half_pixel: bool) -> None:
 
 
 @pytest.mark.parametrize("properties", [{"mode": "max", "sampling_ratio": 1}, {}])
-def test_regions_without_gradient_are_refused(properties: dict[str, object]) -> None:
+def test_regions_without_gradient_are_refused(properties: dict[str, Any]) -> None:
     inputs = {"x": drawn(*IMAGE), "rois": REGIONS, "images": np.array([1, 0, 1])}
     module = gradient_module(lambda emit, values: regions(values, emit, **properties), inputs, ["x"])
     with pytest.raises(UnsupportedError, match="sampling_ratio"):

@@ -40,7 +40,9 @@ def weighted_sum(w: np.ndarray) -> onnx.ModelProto:
 
 def perceptron(sizes: Sequence[int], batch: int, dtype: type[np.floating] = np.float32) -> onnx.ModelProto:
     """Fully connected layers with ReLU between them."""
-    rng, nodes, weights, value = np.random.default_rng(7), [], dict[str, np.ndarray](), "x"
+    rng, value = np.random.default_rng(7), "x"
+    nodes: list[onnx.NodeProto] = []
+    weights: dict[str, np.ndarray] = {}
     for number, (inputs, outputs) in enumerate(pairwise(sizes)):
         weights[f"w{number}"] = (rng.standard_normal((inputs, outputs)) / inputs**0.5).astype(dtype)
         weights[f"b{number}"] = np.zeros(outputs, dtype)

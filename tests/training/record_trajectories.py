@@ -1,18 +1,16 @@
-"""Write what PyTorch's optimizers make of a parameter, for `test_optimizers.py`: needs torch."""
+"""Write what PyTorch makes of a parameter, for `test_optimizers.py`; needs torch, and `tests/support` on the path."""
 
 from __future__ import annotations
 
 import json
-import sys
+from importlib import import_module
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-
-import torch
 from optimizer_cases import CASES, START, STEPS, gradient
 
 
 def main() -> None:
+    torch = import_module("torch")
     found: dict[str, list[list[float]]] = {}
     for name, (_, kind, parameters) in CASES.items():
         parameter = torch.nn.Parameter(torch.from_numpy(START.copy()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from glow_mlir.training.schedules import Schedule
 TRAJECTORIES = json.loads((Path(__file__).parent / "trajectories.json").read_text(encoding="utf-8"))["parameters"]
 
 
-def trained(optimizer: Optimizer, steps: int = STEPS, **options: str) -> np.ndarray:
+def trained(optimizer: Optimizer, steps: int = STEPS, **options: Any) -> np.ndarray:
     """The parameter after some steps with the gradients of the cases."""
     session = TrainingSession(weighted_sum(START), loss="output", optimizer=optimizer, cache=False, **options)
     for step in range(steps):

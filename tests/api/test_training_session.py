@@ -1,0 +1,227 @@
+"""Training sessions: what changes and what does not, checkpoints, export, and errors."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+from training_models import convolutional, model, perceptron
+
+import glow_mlir
+from glow_mlir import InferenceSession, TrainingSession
+from glow_mlir.errors import GlowError, InputError, OptionError, UnsupportedError
+from glow_mlir.training.losses import CrossEntropy, MeanSquaredError
+from glow_mlir.training.optimizers import SGD, AdamW
+
+RNG = np.random.default_rng(29)
+BATCH = {"x": RNG.standard_normal((8, 6)).astype(np.float32), "targets": RNG.integers(0, 3, 8)}
+IMAGES = {"x": RNG.standard_normal((8, 1, 8, 8)).astype(np.float32), "targets": RNG.integers(0, 3, 8)}
+
+
+def session(source: Any = None, **keywords: Any) -> TrainingSession:
+    """A session of a perceptron, or of another model."""
+    given = {"optimizer": SGD(0.1, momentum=0.9), "cache": False, **keywords}
+    return TrainingSession(perceptron([6, 5, 3], 8) if source is None else source, **given)
+
+
+def test_steps_lower_the_loss_until_a_batch_is_known() -> None:
+    trained = session()
+    losses = [trained.step(BATCH) for _ in range(200)]
+    assert losses[-1] < 0.05 < losses[0]
+    assert (trained.predict({"x": BATCH["x"]})["y"].argmax(1) == BATCH["targets"]).all()
+
+
+def test_evaluation_changes_nothing() -> None:
+    trained = session()
+    before = trained.get_state()
+    first, second = trained.evaluate(BATCH), trained.evaluate(BATCH)
+    assert first["loss"] == second["loss"]
+    assert first["y"].shape == (8, 3)
+    after = trained.get_state()
+    assert all((before[name] == after[name]).all() for name in before)
+    assert trained.step(BATCH) == first["loss"]
+
+
+def test_perceptron_is_that_of_numpy() -> None:
+    """One step in f64 beside the chain rule by hand."""
+    source = perceptron([6, 5, 3], 8, np.float64)
+    w = {tensor.name: numpy_helper.to_array(tensor) for tensor in source.graph.initializer}
+    x, labels = BATCH["x"].astype(np.float64), BATCH["targets"]
+    h = x @ w["w0"] + w["b0"]
+    y = np.maximum(h, 0) @ w["w1"] + w["b1"]
+    p = np.exp(y) / np.exp(y).sum(1, keepdims=True)
+    dy = (p - np.eye(3)[labels]) / 8
+    dh = (dy @ w["w1"].T) * (h > 0)
+    gradients = {"w1": np.maximum(h, 0).T @ dy, "b1": dy.sum(0), "w0": x.T @ dh, "b0": dh.sum(0)}
+    trained = session(source, optimizer=SGD(0.5))
+    assert trained.step({"x": x, "targets": labels}) == pytest.approx(-np.log(p[range(8), labels]).mean(), rel=1e-12)
+    for name, gradient in gradients.items():
+        np.testing.assert_allclose(trained.weights()[name], w[name] - 0.5 * gradient, rtol=1e-10, atol=1e-14)
+
+
+def test_batch_normalization_takes_the_statistics_of_the_batch() -> None:
+    trained = session(convolutional(8))
+    before = trained.weights()
+    trained.step(IMAGES)
+    after = trained.weights()
+    filtered = InferenceSession(_convolution_alone(), cache=False).run(None, {"x": IMAGES["x"]})[0]
+    np.testing.assert_allclose(after["mean"], 0.1 * filtered.mean((0, 2, 3)), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(after["variance"], 0.9 + 0.1 * filtered.var((0, 2, 3)), rtol=1e-4)
+    assert (before["scale"] != after["scale"]).any()
+    losses = [trained.step(IMAGES) for _ in range(60)]
+    assert losses[-1] < 0.1
+
+
+def _convolution_alone() -> onnx.ModelProto:
+    whole = convolutional(8)
+    filters = {tensor.name: numpy_helper.to_array(tensor) for tensor in whole.graph.initializer}["filter"]
+    node = helper.make_node("Conv", ["x", "filter"], ["y"], pads=[1, 1, 1, 1])
+    return model([node], {"filter": filters}, [8, 1, 8, 8], [8, 4, 8, 8])
+
+
+def test_checkpoint_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    path = tmp_path / "state.safetensors"
+    undisturbed = session(convolutional(8), optimizer=AdamW(0.01))
+    for _ in range(3):
+        undisturbed.step(IMAGES)
+    undisturbed.save(path)
+    expected = [undisturbed.step(IMAGES) for _ in range(3)]
+    resumed = session(convolutional(8), optimizer=AdamW(0.01))
+    resumed.load(path)
+    assert resumed.steps == 3
+    assert [resumed.step(IMAGES) for _ in range(3)] == expected
+    left, right = undisturbed.get_state(), resumed.get_state()
+    assert all((left[name] == right[name]).all() for name in left)
+
+
+def test_process_that_is_killed_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "state.safetensors"
+    program = f"""
+import os, signal, sys
+sys.path.insert(0, {str(Path(__file__).parents[1] / "support")!r})
+from training_models import perceptron
+import numpy as np
+from glow_mlir import TrainingSession
+session = TrainingSession(perceptron([6, 5, 3], 8), optimizer="adam", cache=False)
+batch = dict(np.load({str(tmp_path / "batch.npz")!r}))
+for step in range(5):
+    session.step(batch)
+    if step == 2:
+        session.save({str(path)!r})
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    np.savez(tmp_path / "batch.npz", **BATCH)
+    killed = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    undisturbed, resumed = session(optimizer="adam"), session(optimizer="adam")
+    expected = [undisturbed.step(BATCH) for _ in range(6)]
+    resumed.load(path)
+    assert [resumed.step(BATCH) for _ in range(3)] == expected[3:]
+
+
+def test_exported_model_computes_what_the_session_predicts(tmp_path: Path) -> None:
+    trained = session(convolutional(8))
+    for _ in range(5):
+        trained.step(IMAGES)
+    trained.export(tmp_path / "trained.onnx")
+    onnx.checker.check_model(onnx.load(tmp_path / "trained.onnx"))
+    (found,) = InferenceSession(tmp_path / "trained.onnx", cache=False).run(None, {"x": IMAGES["x"]})
+    np.testing.assert_allclose(found, trained.predict({"x": IMAGES["x"]})["y"], rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_not_trainable_stays() -> None:
+    trained = session(trainable=["w1", "b?"])
+    before = trained.weights()
+    trained.step(BATCH)
+    after = trained.weights()
+    assert set(after) == {"w1", "b0", "b1"}
+    assert all((before[name] != after[name]).any() for name in after)
+
+
+def test_losses_of_several_outputs_add_up() -> None:
+    source = perceptron([6, 5, 3], 8)
+    source.graph.output.append(helper.make_tensor_value_info("h0", onnx.TensorProto.FLOAT, [8, 5]))
+    hidden = RNG.standard_normal((8, 5)).astype(np.float32)
+    both = session(source, loss={"y": "cross_entropy", "h0": MeanSquaredError()})
+    alone = session(source, loss={"h0": "mse"})
+    batch = {"x": BATCH["x"], "y.targets": BATCH["targets"], "h0.targets": hidden}
+    expected = session(source).step(BATCH) + alone.step({"x": BATCH["x"], "targets": hidden})
+    assert both.step(batch) == pytest.approx(expected, rel=1e-6)
+
+
+def test_equal_initializers_that_an_exporter_wrote_once_are_told_apart() -> None:
+    source = perceptron([6, 3, 3], 8)
+    (copied,) = [tensor for tensor in source.graph.initializer if tensor.name == "b1"]
+    source.graph.initializer.remove(copied)
+    source.graph.node.insert(0, helper.make_node("Identity", ["b0"], ["b1"]))
+    trained = session(source)
+    trained.step(BATCH)
+    weights = trained.weights()
+    assert (weights["b0"] != weights["b1"]).any()
+
+
+def test_free_batch_is_given_a_size() -> None:
+    source = perceptron([6, 5, 3], 8)
+    for value in (*source.graph.input, *source.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_param = "N"
+    assert session(source, dimensions={"N": 8}).step(BATCH) == session().step(BATCH)
+
+
+def test_model_that_computes_its_own_loss() -> None:
+    source = perceptron([6, 5, 3], 8)
+    source.graph.node.append(helper.make_node("ReduceMean", ["y"], ["loss"], keepdims=0))
+    del source.graph.output[:]
+    source.graph.output.append(helper.make_tensor_value_info("loss", onnx.TensorProto.FLOAT, []))
+    trained = session(source, loss="output")
+    assert trained.step({"x": BATCH["x"]}) > trained.step({"x": BATCH["x"]})
+
+
+ERRORS: dict[str, tuple[dict[str, Any], type[GlowError], str]] = {
+    "loss": ({"loss": "entropy"}, OptionError, "there is no loss 'entropy'"),
+    "optimizer": ({"optimizer": "newton"}, OptionError, "there is no optimizer 'newton'"),
+    "trainable": ({"trainable": ["w7"]}, OptionError, "the model has no initializer 'w7'"),
+    "output": ({"loss": {"z": CrossEntropy()}}, OptionError, "the model has no output 'z'"),
+    "nothing": ({"trainable": []}, OptionError, "nothing of the model is trainable"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_error(name: str) -> None:
+    keywords, kind, message = ERRORS[name]
+    with pytest.raises(kind, match=message):
+        session(**keywords)
+
+
+def test_operator_without_a_gradient_is_named() -> None:
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["h"]),
+        helper.make_node("RoiAlign", ["h", "regions", "numbers"], ["y"], name="regions", mode="max", output_height=1),
+    ]
+    weights = {"w": np.ones(1, np.float32), "regions": np.zeros((1, 4), np.float32), "numbers": np.zeros(1, np.int64)}
+    with pytest.raises(UnsupportedError, match="gradient") as caught:
+        session(model(nodes, weights, [1, 1, 4, 4], [1, 1, 1, 1]), loss="mse", trainable=["w"])
+    assert caught.value.node == "regions"
+
+
+def test_checkpoint_of_another_optimizer_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "state.safetensors"
+    session(optimizer=SGD(0.1)).save(path)
+    with pytest.raises(InputError, match=r"there is no 'b0.momentum, b1.momentum, w0.momentum"):
+        session().load(path)
+    path.write_bytes(b"\0" * 40)
+    with pytest.raises(InputError, match="is no file of safetensors"):
+        session().load(path)
+    with pytest.raises(InputError, match="cannot be read"):
+        session().load(tmp_path / "none.safetensors")
+
+
+def test_names_are_public() -> None:
+    assert glow_mlir.TrainingSession is TrainingSession
+    assert glow_mlir.training.losses.CrossEntropy is CrossEntropy
