@@ -27,7 +27,7 @@ IMAGES = {"x": RNG.standard_normal((8, 1, 8, 8)).astype(np.float32), "targets": 
 
 def session(source: Any = None, **keywords: Any) -> TrainingSession:
     """A session of a perceptron, or of another model."""
-    given = {"optimizer": SGD(0.1, momentum=0.9), "cache": False, **keywords}
+    given: dict[str, Any] = {"optimizer": SGD(0.1, momentum=0.9), "cache": False, **keywords}
     return TrainingSession(perceptron([6, 5, 3], 8) if source is None else source, **given)
 
 
@@ -53,7 +53,7 @@ def test_perceptron_is_that_of_numpy() -> None:
     """One step in f64 beside the chain rule by hand."""
     source = perceptron([6, 5, 3], 8, np.float64)
     w = {tensor.name: numpy_helper.to_array(tensor) for tensor in source.graph.initializer}
-    x, labels = BATCH["x"].astype(np.float64), BATCH["targets"]
+    x, labels = BATCH["x"].astype(np.float64), [int(label) for label in BATCH["targets"]]
     h = x @ w["w0"] + w["b0"]
     y = np.maximum(h, 0) @ w["w1"] + w["b1"]
     p = np.exp(y) / np.exp(y).sum(1, keepdims=True)
@@ -61,7 +61,9 @@ def test_perceptron_is_that_of_numpy() -> None:
     dh = (dy @ w["w1"].T) * (h > 0)
     gradients = {"w1": np.maximum(h, 0).T @ dy, "b1": dy.sum(0), "w0": x.T @ dh, "b0": dh.sum(0)}
     trained = session(source, optimizer=SGD(0.5))
-    assert trained.step({"x": x, "targets": labels}) == pytest.approx(-np.log(p[range(8), labels]).mean(), rel=1e-12)
+    assert trained.step({"x": x, "targets": BATCH["targets"]}) == pytest.approx(
+        -np.log(p[range(8), labels]).mean(), rel=1e-12
+    )
     for name, gradient in gradients.items():
         np.testing.assert_allclose(trained.weights()[name], w[name] - 0.5 * gradient, rtol=1e-10, atol=1e-14)
 
@@ -117,7 +119,7 @@ for step in range(5):
         session.save({str(path)!r})
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    np.savez(tmp_path / "batch.npz", **BATCH)
+    np.savez(tmp_path / "batch.npz", x=BATCH["x"], targets=BATCH["targets"])
     killed = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     undisturbed, resumed = session(optimizer="adam"), session(optimizer="adam")
@@ -224,4 +226,4 @@ def test_checkpoint_of_another_optimizer_is_told(tmp_path: Path) -> None:
 
 def test_names_are_public() -> None:
     assert glow_mlir.TrainingSession is TrainingSession
-    assert glow_mlir.training.losses.CrossEntropy is CrossEntropy
+    assert glow_mlir.training.CrossEntropy is CrossEntropy
