@@ -101,7 +101,7 @@ BUILTIN = OperatorPackage(
     gradients=_modules(
         "glow_mlir.differentiation",
         "elementwise expressed linear data_movement indexing reductions convolution pooling "
-        "normalization attention resize sampling regions",
+        "normalization attention resize sampling regions embedding einsum fourier",
     ),
     kernels={
         "cpu": _modules(
