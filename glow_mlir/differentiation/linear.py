@@ -1,16 +1,22 @@
-"""Gradients of matrix products."""
+"""Gradients of matrix products and of determinants."""
 
 from __future__ import annotations
 
+import numpy as np
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
+from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.properties import flag
-from glow_mlir.dialects.shapes import rank_of, sizes_of
-from glow_mlir.differentiation.contributions import Contributions, in_element_of, reduced_to
+from glow_mlir.dialects.shapes import element_of, rank_of, size_along, sizes_of
+from glow_mlir.differentiation.contributions import Contributions, expanded_to, in_element_of, reduced_to, reshaped
+from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import gradient
 from glow_mlir.support.symbols import product_of
 
@@ -65,3 +71,47 @@ def reduced_to_bias(cotangent: SSAValue, bias: SSAValue | None, emit: Emitter) -
     axes = range(rank_of(cotangent) - 1)
     total = emit(ReduceSumOp, cotangent, axes=tuple(axes), keepdims=False)
     return in_element_of(total, bias, emit)
+
+
+MOST_ROWS = 16
+"""Rows of matrices whose determinants have gradients, at most: the work grows with their fifth power."""
+
+
+@gradient(DetOp)
+def det(op: DetOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """
+    The cotangent times the cofactors, which singular matrices have as well: determinants without a row and a column.
+
+    Raises `UnsupportedError` for matrices of more than `MOST_ROWS` rows.
+    """
+
+    def contribution() -> SSAValue:
+        batch, own = sizes_of(op.input)[:-2], size_along(op.input, -1)
+        if own > MOST_ROWS:
+            reason = f"det of matrices of {own} rows has no gradient, only up to {MOST_ROWS} rows"
+            raise UnsupportedError(reason, node=location_name(op.location))
+        g = reshaped(cotangent, (*batch, 1, 1), emit)
+        if own <= 1:
+            return expanded_to(g, sizes_of(op.input), emit)
+        elements = reshaped(op.input, (*batch, own * own), emit)
+        minors = emit(GatherOp, elements, emit.constant(_minors(own), "minors"), axis=len(batch))
+        cofactors = emit(MulOp, emit(DetOp, minors), emit.constant(_signs(own).astype(_dtype(op)), "signs"))
+        return emit(MulOp, g, cofactors)
+
+    return {"input": contribution}
+
+
+def _dtype(op: DetOp) -> np.dtype:
+    return numpy_dtype(element_of(op.input))
+
+
+def _signs(rows: int) -> np.ndarray:
+    """1 and -1 in turn along both axes."""
+    places = np.arange(rows)
+    return 1 - 2 * ((places[:, None] + places) % 2)
+
+
+def _minors(rows: int) -> np.ndarray:
+    """For each element of a matrix, by rows, the numbers of those in other rows and columns."""
+    others = np.array([[other for other in range(rows) if other != place] for place in range(rows)])
+    return others[:, None, :, None] * rows + others[None, :, None, :]
