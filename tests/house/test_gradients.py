@@ -1,0 +1,57 @@
+"""Every operator that a trained network has can be differentiated; what cannot is listed here, with its reason."""
+
+from __future__ import annotations
+
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.control_flow import RegionOp
+from glow_mlir.dialects.glow_high.dialect import operators
+from glow_mlir.dialects.glow_high.elementwise import Elementwise
+from glow_mlir.dialects.glow_high.expressed import Expressed
+from glow_mlir.dialects.glow_high.generic import GenericOp
+from glow_mlir.ir.registry import GRADIENTS
+
+POSITIONS = "its results are places of elements, or how many there are"
+CODES = "networks are trained in floats, and their codes made afterwards"
+
+WITHOUT = {
+    "arg_max": POSITIONS,
+    "arg_min": POSITIONS,
+    "blockwise_dequantize": CODES,
+    "blockwise_matmul": CODES,
+    "gradient": "the pass replaces it first, and differentiates what takes its place",
+    "linear_attention": "its past is a recurrence over tokens, which the operator does not keep",
+    "lookup": CODES,
+    "non_max_suppression": POSITIONS,
+    "non_zero": POSITIONS,
+    "tf_idf_vectorizer": "its operand is integers",
+    "unique": "which elements are equal changes with any of them",
+}
+"""Operator → why it has no gradient."""
+
+PENDING = frozenset(
+    "attention avg_pool batch_normalization col2im conv conv_transpose deform_columns deform_conv grid_sample "
+    "group_normalization gru gru_recurrence hardmax if instance_normalization loop lp_pool lrn lstm lstm_recurrence "
+    "max_pool max_pool_with_indices resize rnn rnn_recurrence roi_align sum_pool".split()
+)
+"""Operators whose gradients are being written: each leaves this list with its gradient."""
+
+MOST = 15
+"""How many operators have none, at most."""
+
+
+def test_operators_without_a_gradient_are_listed() -> None:
+    derived = (Elementwise, Expressed, GenericOp)
+    missing = {
+        kind.name.removeprefix("glow_high.")
+        for kind in operators()
+        if issubclass(kind, HighOp | RegionOp)
+        and kind.get_irdl_definition().operands
+        and not issubclass(kind, derived)
+        and GRADIENTS.get(kind) is None
+    }
+    assert missing == WITHOUT.keys() | PENDING
+
+
+def test_few_have_none() -> None:
+    assert len(WITHOUT) <= MOST
+    assert not PENDING & WITHOUT.keys()
