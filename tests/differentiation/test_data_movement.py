@@ -62,7 +62,7 @@ def test_pad_with_a_value() -> None:
     check_operator(ops.PadOp, {"x": numbers(2, 3, 2), "value": numbers(seed=1)}, pads=(1, 0, 2, 0, 2, 1))
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(st.data())
 def test_slices_of_any_shape(data: st.DataObject) -> None:
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).filter(lambda sizes: prod(sizes) <= 24))
@@ -72,7 +72,7 @@ def test_slices_of_any_shape(data: st.DataObject) -> None:
     check_operator(ops.SliceOp, {"x": numbers(*shape)}, starts=starts, ends=ends, steps=steps)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(mode=st.sampled_from(ops.PAD_MODES), size=st.integers(1, 4), widths=st.tuples(*[st.integers(0, 5)] * 2))
 def test_pads_of_any_width(mode: str, size: int, widths: tuple[int, int]) -> None:
     check_operator(ops.PadOp, {"x": numbers(2, size)}, pads=(0, widths[0], 0, widths[1]), mode=mode)

@@ -14,10 +14,9 @@ def test_real(length: int, inverse: bool, onesided: bool) -> None:
     check_operator(DftOp, {"x": numbers(2, 4, 1)}, axis=1, length=length, inverse=inverse, onesided=onesided)
 
 
-@pytest.mark.parametrize("length", [2, 4])
 @pytest.mark.parametrize(("inverse", "onesided"), [(False, False), (True, False), (True, True)])
-def test_complex(length: int, inverse: bool, onesided: bool) -> None:
-    check_operator(DftOp, {"x": numbers(3, 1, 2)}, axis=-3, length=length, inverse=inverse, onesided=onesided)
+def test_complex(inverse: bool, onesided: bool) -> None:
+    check_operator(DftOp, {"x": numbers(3, 1, 2)}, axis=-3, length=4, inverse=inverse, onesided=onesided)
 
 
 def test_second_derivative() -> None:

@@ -36,18 +36,20 @@ def test_reduction(kind: type[ops.Reduction], keepdims: bool) -> None:
     check_operator(kind, {"x": _operand(kind, 2, 3, 2)}, axes=(1,) if keepdims else (0, -1), keepdims=keepdims)
 
 
-@pytest.mark.parametrize("kind", REDUCTIONS, ids=lambda kind: kind.name)
-def test_reduction_of_nothing_and_of_everything(kind: type[ops.Reduction]) -> None:
-    for axes in ((), (0, 1)) if kind is ops.ReduceProdOp else ((0, 1),):
-        check_operator(kind, {"x": _operand(kind, 2, 2)}, axes=axes, keepdims=False)
+@pytest.mark.parametrize("kind", [ops.ReduceMeanOp, ops.ReduceProdOp], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("axes", [(), (0, 1)])
+def test_reduction_of_nothing_and_of_everything(kind: type[ops.Reduction], axes: tuple[int, ...]) -> None:
+    check_operator(kind, {"x": numbers(2, 2)}, axes=axes, keepdims=False)
 
 
-@pytest.mark.parametrize("kind", REDUCTIONS[2:], ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind", [ops.ReduceProdOp, ops.ReduceMaxOp, ops.ReduceL2Op, ops.ReduceLogSumExpOp], ids=lambda kind: kind.name
+)
 def test_second_derivative_of_reduction(kind: type[ops.Reduction]) -> None:
     check_operator(kind, {"x": _operand(kind, 2, 3)}, order=2, axes=(1,))
 
 
-@pytest.mark.parametrize("zeros", [[(0, 0)], [(0, 0), (1, 2)], [(0, 0), (0, 1), (1, 0)]])
+@pytest.mark.parametrize("zeros", [[(0, 0)], [(0, 0), (1, 2)]])
 @pytest.mark.parametrize("order", [1, 2])
 def test_products_of_zeros(zeros: list[tuple[int, int]], order: int) -> None:
     x = numbers(2, 3)
@@ -98,7 +100,7 @@ def test_top_k(axis: int, largest: bool) -> None:
     check_operator(ops.TopKOp, {"x": numbers(3, 4)}, k=2, axis=axis, largest=largest)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(st.data())
 def test_reductions_of_any_shape(data: st.DataObject) -> None:
     shape = data.draw(st.lists(st.integers(1, 3), max_size=3))
