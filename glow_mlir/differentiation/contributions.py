@@ -57,6 +57,12 @@ def transposed(value: SSAValue, permutation: Sequence[int], emit: Emitter) -> SS
     return emit(TransposeOp, value, permutation=tuple(permutation))
 
 
+def converted_like(value: SSAValue, other: SSAValue, emit: Emitter) -> SSAValue:
+    """A value in the element type of another one."""
+    element = element_of(other)
+    return value if element_of(value) == element else emit(CastOp, value, to=element)
+
+
 def zeros_like(value: SSAValue, emit: Emitter) -> SSAValue:
     """Zeros in the sizes and the element type of a value."""
     return emit.splat(0, value, sizes_of(value))
@@ -65,9 +71,3 @@ def zeros_like(value: SSAValue, emit: Emitter) -> SSAValue:
 def positions(count: Size, element: Attribute, emit: Emitter) -> SSAValue:
     """0, 1, 2, … in an integer type, `count` of them."""
     return emit(CumSumOp, emit.splat(1, element, (count,)), axis=0, exclusive=True)
-
-
-def in_element_of(value: SSAValue, like: SSAValue, emit: Emitter) -> SSAValue:
-    """A value in the element type of another one."""
-    element = element_of(like)
-    return value if element_of(value) == element else emit(CastOp, value, to=element)

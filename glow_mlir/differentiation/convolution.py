@@ -16,7 +16,7 @@ from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, sizes_of
 from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.windows import CHANNELS_FIRST, Window, channel_axis, is_channels_last, join_image, split_sizes
-from glow_mlir.differentiation.contributions import Contributions, in_element_of
+from glow_mlir.differentiation.contributions import Contributions, converted_like
 from glow_mlir.differentiation.taps import Taps
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
@@ -29,7 +29,7 @@ LEAST_BATCH = 4
 @gradient(ConvOp)
 def conv(op: ConvOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """By the input a transposed convolution with the same filter; by the filter see `by_filter`."""
-    g, window = in_element_of(cotangent, op.input, emit), op.window()
+    g, window = converted_like(cotangent, op.input, emit), op.window()
     return {
         "input": lambda: transposed(g, op.filter, window, op.input, integer(op.group), op.layout, emit),
         "filter": lambda: by_filter(op.input, g, window, integer(op.group), op.layout, emit),
@@ -40,7 +40,7 @@ def conv(op: ConvOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
 @gradient(ConvTransposeOp)
 def conv_transpose(op: ConvTransposeOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """As those of the convolution of which it is the gradient, with input and result in each other's place."""
-    g, window = in_element_of(cotangent, op.input, emit), op.window()
+    g, window = converted_like(cotangent, op.input, emit), op.window()
 
     def by_input() -> SSAValue:
         properties = {"strides": op.strides, "pads": op.pads, "dilations": op.dilations}
@@ -78,7 +78,7 @@ def _by_bias(cotangent: SSAValue, bias: SSAValue | None, layout: StringAttr, emi
     rank = rank_of(cotangent)
     channels = channel_axis(rank, layout)
     axes = tuple(axis for axis in range(rank) if axis != channels)
-    return in_element_of(emit(ReduceSumOp, cotangent, axes=axes, keepdims=False), bias, emit)
+    return converted_like(emit(ReduceSumOp, cotangent, axes=axes, keepdims=False), bias, emit)
 
 
 # ---- by the filter ---------------------------------------------------------------------------------------------

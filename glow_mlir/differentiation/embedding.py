@@ -9,13 +9,12 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp, SubOp
-from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.embedding import SparseLengthsSumOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp, ScatterNDOp
 from glow_mlir.dialects.glow_high.reductions import CumSumOp, ReduceSumOp
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import element_of, sizes_of
-from glow_mlir.differentiation.contributions import Contributions, zeros_like
+from glow_mlir.differentiation.contributions import Contributions, converted_like, zeros_like
 from glow_mlir.differentiation.data_movement import part_along
 from glow_mlir.differentiation.indexing import rows_of
 from glow_mlir.errors import UnsupportedError
@@ -40,7 +39,7 @@ def sparse_lengths_sum(op: SparseLengthsSumOp, cotangent: SSAValue, emit: Emitte
     def data() -> SSAValue:
         rows = _of_rows(op, cotangent, emit)
         if op.weights is not None:
-            factors = rows_of(_like(op.weights, rows, emit), emit)
+            factors = rows_of(converted_like(op.weights, rows, emit), emit)
             rows = emit(MulOp, rows, factors)
         return emit(ScatterNDOp, zeros_like(op.data, emit), rows_of(op.indices, emit), rows, reduction="add")
 
@@ -49,15 +48,9 @@ def sparse_lengths_sum(op: SparseLengthsSumOp, cotangent: SSAValue, emit: Emitte
             return None
         taken = emit(GatherOp, op.data, op.indices, axis=0)
         product = emit(MulOp, taken, _of_rows(op, cotangent, emit))
-        return _like(emit(ReduceSumOp, product, axes=(1,), keepdims=False), op.weights, emit)
+        return converted_like(emit(ReduceSumOp, product, axes=(1,), keepdims=False), op.weights, emit)
 
     return {"data": data, "weights": weights}
-
-
-def _like(value: SSAValue, other: SSAValue, emit: Emitter) -> SSAValue:
-    """A value in the element type of another one."""
-    element = element_of(other)
-    return value if element_of(value) == element else emit(CastOp, value, to=element)
 
 
 def _of_rows(op: SparseLengthsSumOp, cotangent: SSAValue, emit: Emitter) -> SSAValue:

@@ -13,7 +13,7 @@ from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulO
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import element_of, rank_of, size_along, sizes_of
-from glow_mlir.differentiation.contributions import Contributions, expanded_to, in_element_of, reduced_to, reshaped
+from glow_mlir.differentiation.contributions import Contributions, converted_like, expanded_to, reduced_to, reshaped
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.locations import location_name
@@ -24,7 +24,7 @@ from glow_mlir.support.symbols import product_of
 @gradient(MatMulOp)
 def matmul(op: MatMulOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """G·Rᵀ and Lᵀ·G, each transposed where the operand is; batches that broadcast are summed."""
-    g = in_element_of(cotangent, op.left, emit)
+    g = converted_like(cotangent, op.left, emit)
     left_is, right_is = flag(op.transpose_left), flag(op.transpose_right)
 
     def by_left() -> SSAValue:
@@ -56,7 +56,7 @@ def _as_matrices(left: SSAValue, g: SSAValue, emit: Emitter) -> tuple[SSAValue, 
 @gradient(FullyConnectedOp)
 def fully_connected(op: FullyConnectedOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """G·Wᵀ, Xᵀ·G, and the sum of the rows of G."""
-    g = in_element_of(cotangent, op.input, emit)
+    g = converted_like(cotangent, op.input, emit)
     return {
         "input": lambda: emit(MatMulOp, g, op.weights, transpose_right=True),
         "weights": lambda: emit(MatMulOp, op.input, g, transpose_left=True),
@@ -70,7 +70,7 @@ def reduced_to_bias(cotangent: SSAValue, bias: SSAValue | None, emit: Emitter) -
         return None
     axes = range(rank_of(cotangent) - 1)
     total = emit(ReduceSumOp, cotangent, axes=tuple(axes), keepdims=False)
-    return in_element_of(total, bias, emit)
+    return converted_like(total, bias, emit)
 
 
 MOST_ROWS = 16

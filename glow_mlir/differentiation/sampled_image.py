@@ -28,7 +28,7 @@ from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.lean_operation import previous_of
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.dialects.sizes import static
-from glow_mlir.differentiation.contributions import in_element_of
+from glow_mlir.differentiation.contributions import converted_like
 from glow_mlir.differentiation.differentiator import Differentiator
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.support.dataclass import dataclass
@@ -120,7 +120,7 @@ class SampledImage:
         for taps in self._combinations():
             row = self._rows(taps)
             rows.append(emit(ReshapeOp, row, shape=(product_of(sizes_of(row)), 1)))
-            update = emit(MulOp, g, in_element_of(self._weight(taps), g, emit))
+            update = emit(MulOp, g, converted_like(self._weight(taps), g, emit))
             updates.append(emit(ReshapeOp, update, shape=(product_of(sizes_of(g)[:-1]), sizes[-1])))
         listed = [parts[0] if len(parts) == 1 else emit(ConcatOp, parts, axis=0) for parts in (rows, updates)]
         zeros = emit.splat(0, g, (product_of(sizes[:-1]), sizes[-1]))
@@ -137,7 +137,7 @@ class SampledImage:
         # Weights once more: behind this operation nothing is computed from places but weights.
         since = previous_of(emit.anchor)
         products = [
-            emit(MulOp, weight, in_element_of(factor, weight, emit))
+            emit(MulOp, weight, converted_like(factor, weight, emit))
             for factor, weight in zip(given, map(self._weight, self._combinations()), strict=True)
         ]
         total = reduce(lambda x, y: emit(AddOp, x, y), products)
@@ -155,5 +155,5 @@ class SampledImage:
         terms: list[SSAValue] = []
         for taps in self._combinations():
             rows = emit(GatherOp, flat, self._rows(taps), axis=0)
-            terms.append(emit(MulOp, rows, in_element_of(self._weight(taps), rows, emit)))
+            terms.append(emit(MulOp, rows, converted_like(self._weight(taps), rows, emit)))
         return reduce(lambda x, y: emit(AddOp, x, y), terms)

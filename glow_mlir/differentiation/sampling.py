@@ -32,7 +32,7 @@ from glow_mlir.dialects.glow_high.sampling import DeformColumnsOp, DeformConvOp,
 from glow_mlir.dialects.properties import flag, integer, text
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import static
-from glow_mlir.differentiation.contributions import Contributions, in_element_of
+from glow_mlir.differentiation.contributions import Contributions, converted_like
 from glow_mlir.differentiation.lowered import by_lowering
 from glow_mlir.differentiation.sampled_image import AxisTap, SampledImage, clipped, element_before, moved, within
 from glow_mlir.ir.emitter import Emitter
@@ -57,7 +57,7 @@ def grid_sample(op: GridSampleOp, cotangent: SSAValue, emit: Emitter) -> Contrib
             return None
         columns = sampled().by_numbers(cotangent)
         joined = columns[0] if len(columns) == 1 else emit(ConcatOp, columns[::-1], axis=len(axes) + 1)
-        return in_element_of(joined, op.grid, emit)
+        return converted_like(joined, op.grid, emit)
 
     return {"input": lambda: sampled().by_image(cotangent), "grid": by_grid}
 
@@ -99,14 +99,14 @@ def deform_columns(op: DeformColumnsOp, cotangent: SSAValue, emit: Emitter) -> C
         for group in of.groups:
             columns = of.sampled(group).by_numbers(masked(group))
             parts.append(columns[0] if len(columns) == 1 else emit(ConcatOp, columns, axis=-1))
-        return in_element_of(emit(ReshapeOp, of.joined(parts, -2), shape=sizes_of(op.offset)), op.offset, emit)
+        return converted_like(emit(ReshapeOp, of.joined(parts, -2), shape=sizes_of(op.offset)), op.offset, emit)
 
     def by_mask() -> SSAValue | None:
         if op.mask is None:
             return None
         parts = [emit(MulOp, of.channels(cotangent, group), of.sampled(group).samples()) for group in of.groups]
         sums = [emit(ReduceSumOp, part, axes=(rank_of(part) - 1,)) for part in parts]
-        return in_element_of(emit(ReshapeOp, of.joined(sums, -2), shape=sizes_of(op.mask)), op.mask, emit)
+        return converted_like(emit(ReshapeOp, of.joined(sums, -2), shape=sizes_of(op.mask)), op.mask, emit)
 
     return {"input": by_image, "offset": by_offset, "mask": by_mask}
 

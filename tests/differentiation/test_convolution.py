@@ -75,7 +75,7 @@ def test_conv(case: str) -> None:
 @pytest.mark.parametrize("case", TRANSPOSED)
 def test_conv_transpose(case: str) -> None:
     image, filter_, properties = TRANSPOSED[case]
-    outputs = filter_[1 if "layout" in properties else -1] * int(properties.get("group", 1))  # pyright: ignore
+    outputs = filter_[1 if "layout" in properties else -1] * int(properties.get("group", 1))
     x, w, b = drawn(image, filter_, (outputs,))
 
     def graph(emit: Emit, values: dict[str, SSAValue]) -> SSAValue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,6 @@ def generic(signature: str, *operands: SSAValue, root: Any) -> GenericOp:
     """`generic` of an expression, which a function gives of its operands."""
     spelled = Signature.parse(signature).expanded([len(sizes_of(value)) for value in operands])
     elements, shapes = [element_of(value) for value in operands], [sizes_of(value) for value in operands]
-    assert callable(root)
     form = generic_form(spelled, root(*operand_tensors(spelled, elements)), elements, shapes)
     return GenericOp.of(operands, form, named_location("generic"))
 
@@ -82,11 +82,19 @@ def chosen(x: Tensor, y: Tensor) -> Tensor:
     return ex.where(x > y, x * y, ex.maximum(x, 0.0)) + ex.cast(ex.cast(x, "int32"), "float64")
 
 
+def square(x: Tensor) -> Tensor:
+    return x * x
+
+
+def product(x: Tensor, y: Tensor) -> Tensor:
+    return x * y
+
+
 def spread(x: Tensor, y: Tensor) -> Tensor:
     return ex.reduce_sum(y, "j") * x + ex.reduce_max(x, "i")
 
 
-CASES = {
+CASES: dict[str, tuple[str, tuple[np.ndarray, ...], Callable[..., Tensor]]] = {
     "largest": ("x[i, j] -> z[i]", (X,), largest),
     "normalized": ("x[i, j], y[j] -> z[i, j]", (X, W), normalized),
     "smallest over sum": ("x[..., j], y[j] -> z[...]", (V, W), smallest_over_sum),
@@ -95,8 +103,8 @@ CASES = {
     "products with zeros": ("x[i, j] -> z[i]", (X * [0, 1, 0, 1],), products),
     "chosen": ("x[i, j], y[j] -> z[i, j]", (X, W), chosen),
     "spread": ("x[i, j], y[j] -> z[i, j]", (X, W), spread),
-    "transposed": ("x[i, j] -> z[j, i]", (X,), lambda x: x * x),
-    "one element broadcasts": ("x[i, j], y[1] -> z[i, j]", (X, W[:1]), lambda x, y: x * y),
+    "transposed": ("x[i, j] -> z[j, i]", (X,), square),
+    "one element broadcasts": ("x[i, j], y[1] -> z[i, j]", (X, W[:1]), product),
 }
 
 
