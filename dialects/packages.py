@@ -74,14 +74,15 @@ def _modules(prefix: str, names: str) -> tuple[str, ...]:
 BUILTIN = OperatorPackage(
     operators=_modules(
         "glow_mlir.dialects.glow_high",
-        "storage control_flow loop elementwise_math activations elementwise_binary convolution linear attention "
-        "linear_attention einsum pooling normalization data_movement indexing resize sampling fourier ngrams "
+        "storage returns control_flow loop elementwise_math activations elementwise_binary convolution linear "
+        "attention linear_attention einsum pooling normalization data_movement indexing resize sampling fourier ngrams "
         "embedding selection reductions recurrence recurrent quantization blockwise sizes generic gradient",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
         "storage convolution linear attention linear_attention pooling normalization data_movement indexing resize "
-        "sampling fourier ngrams embedding selection reductions recurrent quantization blockwise sizes generic gradient",
+        "sampling fourier ngrams embedding selection reductions recurrent quantization blockwise sizes generic "
+        "gradient",
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",

@@ -28,7 +28,6 @@ from xdsl.irdl import (
     region_def,
     result_def,
     traits_def,
-    var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -48,7 +47,6 @@ from glow_mlir.dialects.glow_high.base import (
     HighOp,
     Operand,
     parse_defined_value,
-    parse_operands,
     split_known,
     visible_properties,
 )
@@ -543,31 +541,6 @@ class SaveOp(LeanOperation):
         name = parser.parse_symbol_name()
         attributes = parser.parse_optional_attr_dict()
         return cls.create(operands=[value], properties={"symbol": SymbolRefAttr(name)}, attributes=attributes)
-
-
-@op_definition
-class ReturnOp(LeanOperation):
-    """
-    The results of a function that is written with arguments. Reading text makes storage of them: no pass meets it.
-
-    ```mlir
-    glow_high.return %1, %2
-    ```
-    """
-
-    name = "glow_high.return"
-
-    values = var_operand_def(TENSOR)
-
-    traits = traits_def(KnownAttributes())
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.values, printer.print_operand)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        return cls.create(operands=[value for value in parse_operands(parser) if value is not None])
 
 
 @op_definition

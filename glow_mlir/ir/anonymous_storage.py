@@ -14,8 +14,9 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from glow_mlir.dialects.glow_high.returns import ReturnOp
 from glow_mlir.dialects.glow_high.signature import ARGUMENT_ROLES, result_labels
-from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp, GetOp, PlaceholderOp, ReturnOp, SaveOp
+from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.glow_low.memory import WeightOp, buffer_type
 from glow_mlir.dialects.shapes import element_of, sizes_of, tensor
 from glow_mlir.ir.rewriting import functions

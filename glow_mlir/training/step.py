@@ -15,7 +15,8 @@ from glow_mlir.dialects.expressions import Tensor, maximum, minimum, sqrt
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.gradient import GradientOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumSquareOp
-from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, ReturnOp, SaveOp
+from glow_mlir.dialects.glow_high.returns import ReturnOp
+from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, tensor
 from glow_mlir.errors import OptionError
 from glow_mlir.frontends.builder.module_builder import named_location

@@ -23,16 +23,13 @@ WITHOUT = {
     "lookup": CODES,
     "non_max_suppression": POSITIONS,
     "non_zero": POSITIONS,
+    "sum_pool": "it is of integers",
     "tf_idf_vectorizer": "its operand is integers",
     "unique": "which elements are equal changes with any of them",
 }
 """Operator → why it has no gradient."""
 
-PENDING = frozenset(
-    "attention avg_pool batch_normalization col2im conv conv_transpose deform_columns deform_conv grid_sample "
-    "group_normalization gru gru_recurrence hardmax if instance_normalization loop lp_pool lrn lstm lstm_recurrence "
-    "max_pool max_pool_with_indices resize rnn rnn_recurrence roi_align sum_pool".split()
-)
+PENDING = frozenset("gru gru_recurrence if loop lstm lstm_recurrence rnn rnn_recurrence".split())
 """Operators whose gradients are being written: each leaves this list with its gradient."""
 
 MOST = 15

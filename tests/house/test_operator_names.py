@@ -11,7 +11,10 @@ from checkout import ROOT, files
 from glow_mlir.dialects.packages import BUILTIN
 
 STRUCTURE = frozenset(
-    {f"glow_mlir.dialects.glow_high.{name}" for name in ("control_flow", "data_movement", "loop", "sizes", "storage")},
+    {
+        f"glow_mlir.dialects.glow_high.{name}"
+        for name in ("control_flow", "data_movement", "loop", "returns", "sizes", "storage")
+    },
 )
 """Modules whose ops only say where elements are, how many, or what runs when: they become views, copies, loops."""
 

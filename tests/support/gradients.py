@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.dialects.element_types import element_type
 from glow_mlir.dialects.glow_high.gradient import GradientOp
-from glow_mlir.dialects.glow_high.storage import ReturnOp
+from glow_mlir.dialects.glow_high.returns import ReturnOp
 from glow_mlir.dialects.shapes import tensor
 from glow_mlir.differentiation.differentiate import DifferentiatePass
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location

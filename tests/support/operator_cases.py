@@ -75,7 +75,7 @@ HEADS: dict[str, Any] = {"q_num_heads": 2, "kv_num_heads": 2, "update_rule": "li
 REGIONS = np.array([[0, 0, 5, 5], [1, 1, 3, 4], [2, 0, 6, 6]], np.float32)
 
 UNARY = (
-    "abs asin atan asinh ceil cos erf exp floor is_nan neg round sign sin sinh cosh tan tanh hard_swish mish relu "
+    "abs asin atan asinh ceil cos erf exp expm1 floor is_nan neg round sign sin sinh cosh tan tanh hard_swish mish relu "
     "sigmoid softplus softsign"
 ).split()
 """Operators on one number, whatever it is; an arc sine of more than 1 is no number."""
@@ -137,7 +137,7 @@ ELEMENTWISE: list[OperatorCase] = [
     *(row(kind, LINE) for kind in UNARY),
     *(row(kind, LINE, **properties) for kind, properties in WITH_PROPERTIES.items()),
     *(row(kind, LINE, sample((BATCH, 11), seed=1), batch=BOTH) for kind in BINARY),
-    *(row(kind, within(0.2, 3, BATCH, 11)) for kind in ("log", "sqrt", "reciprocal")),
+    *(row(kind, within(0.2, 3, BATCH, 11)) for kind in ("log", "log1p", "sqrt", "reciprocal")),
     *(row(kind, within(-0.9, 0.9, BATCH, 11)) for kind in ("acos", "atanh")),
     row("acosh", within(1.1, 3, BATCH, 11)),
     row("mod", LINE, sample((BATCH, 11), seed=1), batch=BOTH, fmod=True),

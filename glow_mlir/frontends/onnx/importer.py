@@ -113,11 +113,11 @@ def import_model(
     Import an ONNX model, of any opset, as function `name` of a new module of `glow_high`.
 
     `dimensions` gives the free dimensions of the inputs their sizes, see `input_types`; inputs with `values` are
-    constants, and no inputs of the function. Weights go to the weight store;
-    large ones stay in their files, which must not change as long as the module is used, unless they are to be
-    `in_memory`. Unless `by_content`, their digests mean nothing outside this process, and are had without reading them.
-    Of what a model says wrongly, and can be imported in spite of, such as outputs of other shapes than its nodes give,
-    a warning tells, or a `ModelError` where the import is `strict`.
+    constants, and no inputs of the function. Weights go to the weight store; large ones stay in their files, which must
+    not change as long as the module is used, unless they are to be `in_memory`. Unless `by_content`, their digests mean
+    nothing outside this process, and are had without reading them. Of what a model says wrongly, and can be imported in
+    spite of, such as outputs of other shapes than its nodes give, a warning tells, or a `ModelError` where the import
+    is `strict`.
     Initializers that `state` names are state, trainable if it says so. The function is added to `module`, if there is
     one, with whose functions it shares storage.
     Raises `ModelError` for a damaged or contradictory model, and `UnsupportedError` that lists every unsupported node;
@@ -136,17 +136,8 @@ def import_model(
         plain = inlined(model.proto)
         pool = None if by_content else ConstantPool()
         known = {input_: np.asarray(value) for input_, value in (values or {}).items()}
-        importer = GraphImporter(
-            plain.graph,
-            opsets,
-            dict(dimensions or {}),
-            model.tensors,
-            pool,
-            known,
-            inconsistencies,
-            dict(state or {}),
-            module,
-        )
+        sizes, kept = dict(dimensions or {}), dict(state or {})
+        importer = GraphImporter(plain.graph, opsets, sizes, model.tensors, pool, known, inconsistencies, kept, module)
         try:
             made = importer.run(name)
         except GlowError:

@@ -9,7 +9,9 @@ glow_high.func @arithmetic(%x: tensor<2x3xf32>) {
   %reciprocal = glow_high.reciprocal %x : tensor<2x3xf32>
   %sqrt = glow_high.sqrt %x : tensor<2x3xf32>
   %exp = glow_high.exp %x : tensor<2x3xf32>
+  %expm1 = glow_high.expm1 %x : tensor<2x3xf32>
   %log = glow_high.log %x : tensor<2x3xf32>
+  %log1p = glow_high.log1p %x : tensor<2x3xf32>
   %erf = glow_high.erf %x : tensor<2x3xf32>
 }
 

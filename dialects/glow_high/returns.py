@@ -1,0 +1,40 @@
+"""What ends a function that is written with arguments."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from xdsl.irdl import traits_def, var_operand_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from glow_mlir.dialects.glow_high.base import parse_operands
+from glow_mlir.dialects.known_attributes import KnownAttributes
+from glow_mlir.dialects.lean_operation import LeanOperation
+from glow_mlir.dialects.operand_types import TENSOR
+from glow_mlir.support.op_definition import op_definition
+
+
+@op_definition
+class ReturnOp(LeanOperation):
+    """
+    The results of a function that is written with arguments. Reading text makes storage of them: no pass meets it.
+
+    ```mlir
+    glow_high.return %1, %2
+    ```
+    """
+
+    name = "glow_high.return"
+
+    values = var_operand_def(TENSOR)
+
+    traits = traits_def(KnownAttributes())
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.values, printer.print_operand)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        return cls.create(operands=[value for value in parse_operands(parser) if value is not None])
