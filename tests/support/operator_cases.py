@@ -75,8 +75,8 @@ HEADS: dict[str, Any] = {"q_num_heads": 2, "kv_num_heads": 2, "update_rule": "li
 REGIONS = np.array([[0, 0, 5, 5], [1, 1, 3, 4], [2, 0, 6, 6]], np.float32)
 
 UNARY = (
-    "abs asin atan asinh ceil cos erf exp expm1 floor is_nan neg round sign sin sinh cosh tan tanh hard_swish mish relu "
-    "sigmoid softplus softsign"
+    "abs asin atan asinh ceil cos erf exp expm1 floor is_nan neg round sign sin sinh cosh tan tanh hard_swish mish "
+    "relu sigmoid softplus softsign"
 ).split()
 """Operators on one number, whatever it is; an arc sine of more than 1 is no number."""
 
