@@ -41,6 +41,7 @@ class EmulatedLibrary:
         (entry,) = (entry for entry in (*manifest.entries, *manifest.packing) if entry.name == name)
         sizes = [binding.nbytes for binding in entry.bindings]
         sizes += [8 * len(entry.symbols)] * bool(entry.symbols)
+        sizes += [ctypes.sizeof(ctypes.c_int32)] * entry.cancellable  # The word that ends a call.
 
         def call(constants: int, pointers: Sequence[int], activations: int, parallel: int) -> int:
             bound = [_memory(pointer, size) for pointer, size in zip(pointers, sizes, strict=True)]
