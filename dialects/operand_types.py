@@ -105,6 +105,7 @@ INDICES = TensorConstraint("i32 or i64", _is_index)
 CODES = TensorConstraint("quantized elements and integers", _is_code)
 NARROW_CODES = TensorConstraint("quantized elements and integers of 8 or 16 bits", _is_narrow_code)
 I32 = TensorConstraint("i32", _is(i32))
+I64 = TensorConstraint("i64", _is(i64))
 UI8 = TensorConstraint("ui8", _is(ui8))
 F32 = TensorConstraint("f32", _is(f32))
 LENGTHS = I32

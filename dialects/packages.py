@@ -75,8 +75,9 @@ BUILTIN = OperatorPackage(
     operators=_modules(
         "glow_mlir.dialects.glow_high",
         "storage returns control_flow loop elementwise_math activations elementwise_binary convolution linear "
-        "attention linear_attention einsum pooling normalization data_movement indexing resize sampling fourier ngrams "
-        "embedding selection reductions recurrence recurrent quantization blockwise sizes generic gradient",
+        "attention linear_attention einsum pooling normalization data_movement indexing resize sampling "
+        "fourier ngrams embedding selection reductions recurrence recurrent quantization blockwise sizes "
+        "generic gradient random_numbers",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
@@ -88,7 +89,8 @@ BUILTIN = OperatorPackage(
         "glow_mlir.frontends.onnx",
         "plain_operators elementwise convolution linear attention pooling normalization data_movement constants "
         "control_flow loops indexing selection resize sampling fourier ngrams embedding reductions recurrent "
-        "quantization integer_operators blockwise quantized_attention quantized_lstm quantized_embedding",
+        "quantization integer_operators blockwise quantized_attention quantized_lstm quantized_embedding "
+        "random_numbers training",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",

@@ -52,7 +52,6 @@ NEWEST_OPSET = 28
 
 LIMITS = {
     "Constant": "numbers only",
-    "Dropout": "no training",
     "MaxPool": "no second output",
 }
 """What an importer does not do, besides what holds for all."""

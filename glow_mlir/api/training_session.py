@@ -36,7 +36,7 @@ class TrainingSession:
 
     Forward, loss, gradients and optimizer are one compiled function; parameters, and what the optimizer keeps for them,
     are state that it changes in place. Normalizations of batches take the statistics of the batch in `step`, and the
-    running ones in `evaluate` and `predict`.
+    running ones in `evaluate` and `predict`; Dropout drops elements in `step` alone, others in each.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class TrainingSession:
         optimizer: str | Optimizer = "adamw",
         trainable: Collection[str] | None = None,
         dimensions: Mapping[str, Dimension] | None = None,
+        seed: int = 0,
         **options: Any,
     ) -> None:
         """
@@ -56,7 +57,8 @@ class TrainingSession:
         `optimizer` is an `Optimizer` or a name of `OPTIMIZERS`. `trainable` names the initializers that are parameters,
         also by patterns such as `layer4.*`; by default they are all floats but scalars and running statistics. Inputs
         are those of the model, and `targets`, or `OUTPUT.targets` where several outputs have losses. `dimensions` gives
-        free dimensions their sizes, such as that of the batch. Further keywords are those of `InferenceSession`.
+        free dimensions their sizes, such as that of the batch. `seed`, an integer of 64 bits, decides which elements
+        Dropout drops in `step`. Further keywords are those of `InferenceSession`.
         Raises `OptionError` for unknown names, and `GlowError` for whatever is wrong with the model.
         """
         named = cast("Mapping[str, str | Loss]", loss if isinstance(loss, Mapping) else {"": loss})
@@ -64,7 +66,7 @@ class TrainingSession:
         self.optimizer = _chosen("optimizer", optimizer, OPTIMIZERS)
         """The optimizer."""
         losses = {output: _chosen("loss", item, LOSSES) for output, item in named.items()}
-        module = training_module(self._model, losses, self.optimizer, trainable, dimensions)
+        module = training_module(self._model, losses, self.optimizer, trainable, dimensions, seed)
         self._session = ModelSession.of(module, entry=PREDICT, **options)
 
     def __repr__(self) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
-from glow_mlir.dialects.glow_high.reductions import CumSumOp, ReduceSumOp
+from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
-from glow_mlir.support.symbols import Size, Sizes
+from glow_mlir.support.symbols import Sizes
 
 Contribution = Callable[[], SSAValue | None]
 """Emits the cotangent that an operator hands on to an operand; `None` where that is 0."""
@@ -66,8 +66,3 @@ def converted_like(value: SSAValue, other: SSAValue, emit: Emitter) -> SSAValue:
 def zeros_like(value: SSAValue, emit: Emitter) -> SSAValue:
     """Zeros in the sizes and the element type of a value."""
     return emit.splat(0, value, sizes_of(value))
-
-
-def positions(count: Size, element: Attribute, emit: Emitter) -> SSAValue:
-    """0, 1, 2, … in an integer type, `count` of them."""
-    return emit(CumSumOp, emit.splat(1, element, (count,)), axis=0, exclusive=True)

@@ -13,7 +13,8 @@ from glow_mlir.dialects.glow_high.einsum import EinsumOp, Labels
 from glow_mlir.dialects.glow_high.elementwise_binary import EqualOp, WhereOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.shapes import sizes_of
-from glow_mlir.differentiation.contributions import Contributions, expanded_to, positions, reshaped
+from glow_mlir.differentiation.contributions import Contributions, expanded_to, reshaped
+from glow_mlir.frontends.builder.emission import positions
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
 from glow_mlir.support.dataclass import dataclass

@@ -29,7 +29,7 @@ from glow_mlir.differentiation.adjoints import derivative
 from glow_mlir.differentiation.bodies import expressions_of_block
 from glow_mlir.differentiation.contributions import Contribution, Contributions, reduced_to
 from glow_mlir.differentiation.derivative_values import tensor_of, times
-from glow_mlir.differentiation.emission import emitted
+from glow_mlir.frontends.builder.emission import emitted
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
 

@@ -25,11 +25,11 @@ from glow_mlir.dialects.sizes import static
 from glow_mlir.differentiation.contributions import (
     Contributions,
     expanded_to,
-    positions,
     reshaped,
     transposed,
     zeros_like,
 )
+from glow_mlir.frontends.builder.emission import positions
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
 from glow_mlir.support.dataclass import dataclass

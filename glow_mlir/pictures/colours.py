@@ -30,7 +30,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "convolution": ("convolution",),
     "matrix product": ("attention", "blockwise", "einsum", "fourier", "linear", "linear_attention"),
     "recurrence": ("recurrence", "recurrent"),
-    "elementwise": ("activation_functions", "activations", "elementwise_binary", "elementwise_math", "gated", "stack"),
+    "elementwise": (
+        *("activation_functions", "activations", "elementwise_binary", "elementwise_math", "gated", "random_numbers"),
+        "stack",
+    ),
     "reduction": ("generic", "normalization", "reductions", "stages"),
     "pooling and sampling": ("pooling", "resize", "sampling"),
     "data movement": (

@@ -15,9 +15,10 @@ from glow_mlir.dialects.glow_high.normalization import LogSoftmaxOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp, ReduceSumOp
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, size_along, sizes_of, tensor
 from glow_mlir.errors import OptionError
+from glow_mlir.frontends.builder.emission import OperatorEmitter
+from glow_mlir.frontends.builder.formulas import Formulas, converted
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.training.formulas import Formulas, converted
 
 REDUCTIONS = ("mean", "sum")
 
@@ -176,7 +177,7 @@ def _samples(valid: Tensor | None, output: SSAValue, axis: int, formulas: Formul
     return maximum(formulas.of(_total(counted, formulas.emit)), 1.0)
 
 
-def _total(value: SSAValue, emit: Emitter) -> SSAValue:
+def _total(value: SSAValue, emit: OperatorEmitter) -> SSAValue:
     """The sum of all elements."""
     return emit(ReduceSumOp, value, axes=tuple(range(rank_of(value))), keepdims=False)
 

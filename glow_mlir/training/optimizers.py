@@ -9,8 +9,8 @@ from typing import ClassVar
 from glow_mlir.dialects.expressions import Tensor, equal, maximum, sqrt, where
 from glow_mlir.dialects.glow_high.reductions import ReduceL2Op
 from glow_mlir.dialects.shapes import rank_of
+from glow_mlir.frontends.builder.formulas import Formulas, like
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.training.formulas import Formulas, like
 from glow_mlir.training.schedules import Constant, Schedule
 
 

@@ -19,10 +19,10 @@ from glow_mlir.dialects.glow_high.returns import ReturnOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, tensor
 from glow_mlir.errors import OptionError
+from glow_mlir.frontends.builder.formulas import Formulas, converted, like
 from glow_mlir.frontends.builder.module_builder import named_location
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.training.formulas import Formulas, converted, like
 from glow_mlir.training.losses import Loss, OutputLoss
 from glow_mlir.training.optimizers import Optimizer, Step
 

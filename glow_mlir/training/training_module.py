@@ -34,6 +34,7 @@ def training_module(
     optimizer: Optimizer,
     trainable: Collection[str] | None = None,
     dimensions: Mapping[str, Dimension] | None = None,
+    seed: int = 0,
 ) -> ModuleOp:
     """
     The functions `predict`, `evaluate` and `train` of an ONNX model that infers, as `trainable_model` gives it.
@@ -41,13 +42,17 @@ def training_module(
     `losses` has the loss of each output that has one, by default the first. `trainable` names the initializers that are
     parameters, also by patterns such as `layer4.*`; by default they are all floats but scalars and running statistics.
     `train` gives the loss alone, `evaluate` the outputs besides.
-    Raises `OptionError` for an unknown name, and what `import_model` raises.
+    Random numbers, as those by which Dropout drops elements, follow from `seed`.
+    Raises `OptionError` for an unknown name or a seed of more than 64 bits, and what `import_model` raises.
     """
+    if not -1 << 63 <= seed < 1 << 63:
+        raise OptionError(f"seed {seed} has more than 64 bits", hint="give one from -2**63 to 2**63 - 1")
     state = dict.fromkeys(statistics_of(model.proto.graph), False)
     state |= dict.fromkeys(_parameters(model, trainable), True)
-    module = import_model(model, dimensions, PREDICT, state=state)
+    module = import_model(model, dimensions, PREDICT, state=state, seed=seed)
     form = training_form(model.proto)
-    import_model(Model(form.model, model.path, model.tensors), dimensions, TRAIN, state=state, module=module)
+    trained = Model(form.model, model.path, model.tensors)
+    import_model(trained, dimensions, TRAIN, state=state, module=module, seed=seed)
     functions = {function.sym_name.data: function for function in high_functions(module)}
     _add_evaluation(module, functions[PREDICT], losses)
     _make_step(module, functions[TRAIN], losses, optimizer, form.kept)

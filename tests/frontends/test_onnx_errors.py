@@ -272,7 +272,7 @@ def test_unsupported_model(case: str) -> None:
 
 def test_all_unsupported_nodes_are_reported_at_once() -> None:
     nodes = [
-        node("Multinomial", "x", "a", "dice"),
+        node("MaxRoiPool", "x x", "a", "regions"),
         helper.make_node("FusedThing", ["x"], ["b"], "fused", domain="com.example"),
         node("Relu", "b", "c", "unreached"),
         node("Reshape", "x s", "d", "free"),
@@ -282,7 +282,7 @@ def test_all_unsupported_nodes_are_reported_at_once() -> None:
     line = refusal(model_of(nodes, [value("x"), value("s", TensorProto.INT64, (1,))]), UnsupportedError)
     for expected in (
         "3 operators are not supported by the importer",
-        "Multinomial ('dice')",
+        "MaxRoiPool ('regions')",
         "com.example.FusedThing ('fused')",
         "the shape of Reshape depends on an input of the model ('free')",
     ):

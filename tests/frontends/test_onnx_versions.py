@@ -18,7 +18,7 @@ from operator_forms import BATCH, BY_OPERANDS, FORMS, IMAGE, TRAINED, Form, floa
 from single_node import SingleNode, assert_equal
 
 from glow_mlir import InferenceSession
-from glow_mlir.errors import GlowError, ModelError, UnsupportedError
+from glow_mlir.errors import GlowError, ModelError
 
 REFERENCE = 7
 """The opset from which on the reference implementation knows the forms."""
@@ -106,11 +106,6 @@ LIMITS: dict[str, tuple[onnx.ModelProto, type[GlowError], str]] = {
         model_of([node("Cast", name="to", to="FLOAT7")], opset=5),
         ModelError,
         "node 'to': Cast: there is no element type 'FLOAT7' (hint: ",
-    ),
-    "training": (
-        model_of([node("Dropout", name="drop")], opset=6),
-        UnsupportedError,
-        "node 'drop': Dropout: is_test = 0, which is training, is not supported",
     ),
 }
 

@@ -2,7 +2,7 @@
 ONNX's backend suite on both backends: its tests of all categories, what each gives here, and what is expected of it.
 
 A test passes, or the compiler refuses its model with one clean error, or the results of machine code, of the
-interpreter or of both miss the tolerances of the suite. Both run what one import made of the model.
+interpreter or of both miss the tolerances of the suite. Both run what one import made of the model, differentiated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir import InferenceSession, SpecializationLimits, onnx_backend
 from glow_mlir.backends.interpreter.executable import InterpretedModule
-from glow_mlir.driver.pipelines import IMPORTED, Stage
+from glow_mlir.driver.pipelines import DIFFERENTIATED, Stage
 from glow_mlir.errors import CompilerBugError, GlowError
 
 FOLDER = ROOT / "tests" / "onnx_backend"
@@ -65,28 +65,28 @@ class BothBackends(onnx_backend.GlowBackend):
 
     @classmethod
     def prepare(cls, model: Any, device: str | None = "CPU", **kwargs: Any) -> onnx_backend.GlowBackendRep:
-        imported: list[ModuleOp] = []
+        graphs: list[ModuleOp] = []
 
         def keep(stage: Stage, module: ModuleOp, seconds: float) -> None:
-            if stage.name == IMPORTED.name:
-                imported[:] = [module.clone()]
+            if stage.name == DIFFERENTIATED.name:
+                graphs[:] = [module.clone()]
 
         # With one specialization at a time, the one that was imported last is the one that runs.
         one = SpecializationLimits(number=1)
-        return RanByBoth(InferenceSession(model, cache=False, observers=[keep], limits=one, **kwargs), imported)
+        return RanByBoth(InferenceSession(model, cache=False, observers=[keep], limits=one, **kwargs), graphs)
 
 
 class RanByBoth(onnx_backend.GlowBackendRep):
     """A model that runs twice: its results are those of machine code, and behind them those of the interpreter."""
 
-    def __init__(self, session: InferenceSession, imported: Sequence[ModuleOp]) -> None:
+    def __init__(self, session: InferenceSession, graphs: Sequence[ModuleOp]) -> None:
         super().__init__(session)
-        self._imported = imported
+        self._graphs = graphs
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[np.ndarray, ...]:
         by_code = super().run(inputs)
         named = zip([arg.name for arg in self.session.get_inputs()], inputs, strict=True)
-        found = InterpretedModule(self._imported[-1]).entry().run(dict(named))
+        found = InterpretedModule(self._graphs[-1]).entry().run(dict(named))
         return (*by_code, *(found[arg.name] for arg in self.session.get_outputs()))
 
 

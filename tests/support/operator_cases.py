@@ -157,6 +157,7 @@ ELEMENTWISE: list[OperatorCase] = [
     row("rescale", WHOLE[0], within(1, 5, 11), within(-2, 2, 11), constants=(1, 2), to=i8),
     row("integer_rescale", WHOLE[0], whole(11, bound=9, dtype="i4"), np.full(11, 3, np.int32), to=i8),
     row("storage_cast", whole(BATCH, 11, bound=99, dtype="u1"), to=uniform(ui8, f32, 0.5, 8)),
+    row("philox", whole(BATCH, 11, bound=99, dtype="i8"), np.array(7), np.array(1 << 40), word=2, bits=24),
     row("lookup", sample((BATCH, 40), "i1"), whole(256, bound=100, dtype="i1"), constants=(1,)),
 ]
 
@@ -287,7 +288,7 @@ CASES: dict[str, OperatorCase] = {
 
 WITHOUT_ONNX = frozenset(
     "bit_cast generic integer_rescale tf_idf_vectorizer cum_prod sparse_lengths_sum deform_columns linear_attention "
-    "blockwise_matmul blockwise_dequantize lstm_recurrence gru_recurrence rnn_recurrence".split()
+    "philox blockwise_matmul blockwise_dequantize lstm_recurrence gru_recurrence rnn_recurrence".split()
 )
 """Operators for which the export has no words."""
 

@@ -28,7 +28,7 @@ def has_collective_ops() -> bool:
 
 
 def set_seed(seed: int) -> None:
-    """Check that it is a seed: no operator that models may have draws random numbers without a seed of its own."""
+    """Check that it is a seed; which random numbers a session draws, its state `random.seed` says."""
     if whole_number(seed) is None:
         raise OptionError(f"{seed!r} is no seed", hint="a whole number")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
@@ -14,6 +15,7 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.constants.deferred import Deferred
 from glow_mlir.constants.storage import Storage, constant_op, content_of
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, element_type, numpy_dtype
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.properties import made_of, word
 from glow_mlir.dialects.shapes import element_of, sizes_of, tensor
@@ -34,6 +36,11 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import name_of
 from glow_mlir.support.symbols import Symbol, symbols_of
 
+RANDOM_SEED = "random.seed"
+"""The state that is the seed of all random numbers whose nodes have none of their own, an i64."""
+RANDOM_CALLS = "random.calls"
+"""The state that counts calls of functions with random numbers, an i64."""
+
 _NOWHERE = NoneAttr()
 """Where what has a name lies in no text; every location of a model has it."""
 
@@ -49,12 +56,13 @@ class ModuleBuilder:
     Builds a module with one function: inputs, then operators and constants, then outputs.
 
     `output_names` are the names of the model's outputs, which are kept for them. With a `pool`, large constants have
-    names without meaning.
+    names without meaning. Random numbers follow from the `seed`.
     """
 
     output_names: Collection[str] = frozenset()
     pool: ConstantPool | None = None
     storage: Storage = field(default_factory=lambda: Storage(ModuleOp([])))
+    seed: int = 0
     function: FuncOp = field(default_factory=lambda: FuncOp.named("main", []))
     problems: Problems = field(default_factory=Problems)
     """What is not supported."""
@@ -76,6 +84,10 @@ class ModuleBuilder:
     """The names of symbols in sizes."""
     input_symbols: set[str] = field(default_factory=set[str])
     """Those in sizes of inputs, which are free; nodes compute the others."""
+    _random_state: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
+    """What random numbers follow from that is state."""
+    _labels: Counter[str] = field(default_factory=Counter[str])
+    """How many labels nodes of a name have."""
     _inserted: int = 0
     """How many operators there are, in regions too."""
 
@@ -108,7 +120,7 @@ class ModuleBuilder:
         }
 
     def _add_input(self, name: str, type_: TensorType[Attribute]) -> SSAValue:
-        placeholder = self._shared(name, type_)
+        placeholder = self._shared(name, type_, "input")
         if placeholder is None:
             placeholder = PlaceholderOp.bound(name, type_, "input", named_location(name))
             self.storage.add(placeholder)
@@ -121,15 +133,17 @@ class ModuleBuilder:
         self.folding.tell(value, None)
         return value
 
-    def _shared(self, name: str, type_: TensorType[Attribute]) -> PlaceholderOp | None:
-        """The placeholder of that name and type that another function of the module has."""
+    def _shared(self, name: str, type_: TensorType[Attribute], role: str) -> PlaceholderOp | None:
+        """The placeholder of that name, type and role that another function of the module has."""
         known = self.storage.by_name.get(name)
-        return known if isinstance(known, PlaceholderOp) and known.type == type_ else None
+        if isinstance(known, PlaceholderOp) and known.type == type_ and known.role == role:
+            return known
+        return None
 
     def add_state(self, name: str, array: np.ndarray | Deferred, is_trainable: bool) -> SSAValue:
         """State that begins with a value, as it is at the beginning of a call; functions of a module share it."""
         type_ = tensor(array.shape, element_type(array.dtype))
-        placeholder = self._shared(name, type_)
+        placeholder = self._shared(name, type_, "state")
         if placeholder is None:
             placeholder = PlaceholderOp.bound(self.storage.unique_name(name), type_, "state", named_location(name))
             placeholder.give_content(content_of(array, type_))
@@ -140,6 +154,33 @@ class ModuleBuilder:
         value = self.insert(GetOp.of(placeholder, named_location(name))).results[0]
         self.folding.tell(value, None)
         return value
+
+    def random_state(self, name: str) -> SSAValue:
+        """
+        The `RANDOM_SEED` or the number of the call, `RANDOM_CALLS`: i64 scalars that are state of the module.
+
+        Each call of a function that asks for the number adds 1 to it.
+        """
+        if name not in self._random_state:
+            with self.inside(self.function.block):
+                initial = np.array(self.seed if name == RANDOM_SEED else 0, np.int64)
+                self._random_state[name] = self.add_state(name, initial, is_trainable=False)
+        return self._random_state[name]
+
+    def random_label(self, name: str) -> str:
+        """The label of the random numbers of a node, which tells nodes of one name from each other."""
+        self._labels[name] += 1
+        return f"{name}/{self._labels[name]}"
+
+    def _count_call(self) -> None:
+        """Save the number of the next call, if random numbers follow from it."""
+        if (calls := self._random_state.get(RANDOM_CALLS)) is None:
+            return
+        location, owner = named_location(RANDOM_CALLS), calls.owner
+        assert isinstance(owner, GetOp)
+        one = self.constant(np.array(1, np.int64), RANDOM_CALLS, location)
+        counted = self.insert(AddOp.make(calls, one, location=location)).results[0]
+        self.function.block.add_op(SaveOp.to(counted, owner.storage_name, location))
 
     def add_output(self, name: str, value: SSAValue) -> None:
         """An output of the function, which has that value; its symbol is another one where an input has the name."""
@@ -154,6 +195,7 @@ class ModuleBuilder:
 
     def finish(self, name: str) -> ModuleOp:
         """The module, whose function has that name."""
+        self._count_call()
         self.function.properties.update(FuncOp.named(name, self._bindings).properties)
         self.storage.module.body.block.add_op(self.function)
         return self.storage.module

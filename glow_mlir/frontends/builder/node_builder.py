@@ -8,11 +8,13 @@ import numpy as np
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from glow_mlir.constants.storage import scalar_attribute
 from glow_mlir.dialects.attribute_syntax import AttributeValue
-from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.element_types import is_float, numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, Operand
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
+from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.dialects.sizes import RunTimeSizeError
 from glow_mlir.errors import InputValuesError, LargeInputError, UnsupportedError
@@ -52,6 +54,15 @@ class NodeBuilder:
     def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
         """A value as another element type that is computed with, unless it is of that."""
         return value if element_of(value) == element else self.emit(CastOp, value, to=element)
+
+    def __call__(self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None) -> SSAValue:
+        """The same as `emit`, for what is written for any `OperatorEmitter`."""
+        return self.emit(operator, *operands, **properties)
+
+    def splat(self, value: float, like: SSAValue | Attribute, shape: Sizes = ()) -> SSAValue:
+        """A splat of `value` in the element type of `like`, by default a scalar."""
+        element = element_of(like) if isinstance(like, SSAValue) else like
+        return self.emit(SplatOp, value=scalar_attribute(numpy_dtype(element).type(value), element), shape=shape)
 
     def insert(self, op: Operation) -> Operation:
         """Insert any op behind those that there are."""

@@ -43,6 +43,8 @@ class GraphImporter:
     """What the model says wrongly, and is imported in spite of."""
     state: Mapping[str, bool] = field(default_factory=dict[str, bool])
     module: ModuleOp | None = None
+    seed: int = 0
+    """What random numbers of nodes without a seed of their own follow from."""
 
     def run(self, name: str) -> ModuleOp:
         """Import the graph as function `name` of a new module."""
@@ -50,7 +52,7 @@ class GraphImporter:
         inputs = [value for value in self.graph.input if value.name not in initializers]
         outputs = [value.name for value in self.graph.output]
         builder = ModuleBuilder(
-            frozenset(outputs), self.pool, Storage(ModuleOp([]) if self.module is None else self.module)
+            frozenset(outputs), self.pool, Storage(ModuleOp([]) if self.module is None else self.module), self.seed
         )
         model = ModelImport(builder, self.tensors, self.state, self.inconsistencies)
         scope = Scope(model, self.opsets, initializers=initializers)

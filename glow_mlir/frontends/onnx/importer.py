@@ -108,6 +108,7 @@ def import_model(
     strict: bool = False,
     state: Mapping[str, bool] | None = None,
     module: ModuleOp | None = None,
+    seed: int = 0,
 ) -> ModuleOp:
     """
     Import an ONNX model, of any opset, as function `name` of a new module of `glow_high`.
@@ -119,25 +120,22 @@ def import_model(
     spite of, such as outputs of other shapes than its nodes give, a warning tells, or a `ModelError` where the import
     is `strict`.
     Initializers that `state` names are state, trainable if it says so. The function is added to `module`, if there is
-    one, with whose functions it shares storage.
+    one, with whose functions it shares storage. Random numbers of nodes without a seed of their own follow from `seed`.
     Raises `ModelError` for a damaged or contradictory model, and `UnsupportedError` that lists every unsupported node;
     an `InputValuesError` where nothing is missing but values of inputs that fix shapes.
     """
     operators()  # What is wrong with a package of operators is no matter of the model.
     model = open_model(source, in_memory)
     try:
-        check_names(model.proto.graph)
-        for function in model.proto.functions:
-            _check_node_names(function.node)
-        check_graph(model.proto)
-        inconsistencies = Inconsistencies()
-        inconsistencies.check_graph(model.proto)
+        inconsistencies = _checked(model.proto)
         opsets = opsets_of(model.proto)
         plain = inlined(model.proto)
         pool = None if by_content else ConstantPool()
         known = {input_: np.asarray(value) for input_, value in (values or {}).items()}
         sizes, kept = dict(dimensions or {}), dict(state or {})
-        importer = GraphImporter(plain.graph, opsets, sizes, model.tensors, pool, known, inconsistencies, kept, module)
+        importer = GraphImporter(
+            plain.graph, opsets, sizes, model.tensors, pool, known, inconsistencies, kept, module, seed
+        )
         try:
             made = importer.run(name)
         except GlowError:
@@ -152,6 +150,17 @@ def import_model(
     except GlowError as error:
         error.file = error.file or ("" if model.path is None else str(model.path))
         raise
+
+
+def _checked(proto: onnx.ModelProto) -> Inconsistencies:
+    """What a model says wrongly, and can be imported in spite of; raises `ModelError` for what it can not."""
+    check_names(proto.graph)
+    for function in proto.functions:
+        _check_node_names(function.node)
+    check_graph(proto)
+    found = Inconsistencies()
+    found.check_graph(proto)
+    return found
 
 
 def check_names(graph: onnx.GraphProto) -> None:

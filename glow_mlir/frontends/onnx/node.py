@@ -38,6 +38,10 @@ class Surroundings(Protocol):
         """The outputs of a graph inside of the node, see `Scope.inline`."""
         ...
 
+    def lookup(self, name: str) -> SSAValue | None:
+        """The value behind a name, see `Scope.lookup`."""
+        ...
+
     def expand(self, node: Node) -> list[SSAValue | None] | None:
         """The results of the body by which the standard defines the operator, see `Scope.expand`."""
         ...
@@ -131,6 +135,13 @@ class Node(NodeBuilder):
     def told_sizes(self, position: int, role: str) -> Sizes:
         """Like `integers`, where the operand may follow from sizes that are known at run time only."""
         return self.required_sizes(self.input(position), role)
+
+    def named(self, name: str) -> SSAValue:
+        """The value that an attribute names; raises `ModelError` where there is none."""
+        value = self._surroundings.lookup(name)
+        if value is None:
+            raise ModelError(f"{self.kind}: '{name}' has no value", node=self.name)
+        return value
 
     # Attributes
 

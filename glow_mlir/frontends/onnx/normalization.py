@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import i1
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
-from glow_mlir.constants.storage import scalar_attribute
-from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import normalization as ops
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import ReciprocalOp, SqrtOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
-from glow_mlir.dialects.glow_high.storage import SplatOp
-from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_operator
@@ -173,36 +168,3 @@ def rms_normalization(node: Node) -> SSAValue:
     """Without a mean."""
     axis, epsilon = node.int("axis", -1), node.float("epsilon", 1e-5)
     return node.emit(ops.RmsNormalizationOp, node.input(0), node.input(1), axis=axis, epsilon=epsilon)
-
-
-def _kept(node: Node, mask: Attribute) -> Sequence[SSAValue]:
-    """The operand itself, and a mask that is true throughout where it is asked for."""
-    x = node.input()
-    if not node.wants(1):
-        return (x,)
-    true = scalar_attribute(numpy_dtype(mask).type(1), mask)
-    return x, node.emit(SplatOp, value=true, shape=shape_of(x))
-
-
-@onnx_operator("Dropout")
-def dropout_in_test(node: Node) -> Sequence[SSAValue]:
-    """Inference, for which `is_test` is set up to opset 6."""
-    if not node.flag("is_test") and node.float("ratio", 0.5) > 0:
-        raise node.unsupported("is_test = 0, which is training, is not supported")
-    return _kept(node, node.element())
-
-
-@onnx_operator("Dropout", since=7)
-def dropout_typed_mask(node: Node) -> Sequence[SSAValue]:
-    """Inference; up to opset 9 the mask has the type of the operand."""
-    return _kept(node, node.element())
-
-
-@onnx_operator("Dropout", since=10)
-def dropout(node: Node) -> Sequence[SSAValue]:
-    """Inference; training, from opset 12 on an operand, has to be off or to drop nothing."""
-    training = node.optional(2) is not None and bool(node.array(2, "training_mode").item())
-    ratio = 0.5 if node.optional(1) is None or not training else float(node.array(1, "the ratio").item())
-    if training and ratio > 0:
-        raise node.unsupported("training_mode is not supported")
-    return _kept(node, i1)

@@ -79,8 +79,10 @@ def _producing(node: onnx.NodeProto, producers: Mapping[str, int], is_known: Cal
 
 
 def used_names(node: onnx.NodeProto) -> Iterator[str]:
-    """The names of a node's operands, then those that its subgraphs use of what is around them."""
+    """The names of a node's operands, then those that its attributes name or its subgraphs use of what is around."""
     yield from node.input
+    if node.op_type == "Gradient" and node.domain == "ai.onnx.preview.training":
+        yield from (attribute.s.decode(errors="replace") for attribute in node.attribute if attribute.name == "y")
     for attribute in node.attribute:
         for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
             own = {value.name for value in graph.input} | initializers_of(graph).keys()

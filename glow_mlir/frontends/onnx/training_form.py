@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import onnx
-from onnx import helper
+from onnx import helper, numpy_helper
 
+from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.onnx.domains import plain_domain
+from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.support.dataclass import dataclass
 
@@ -15,6 +18,15 @@ _FLOATS = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.Tenso
 
 _BY_MODE = 14
 """The first opset in which `training_mode` says that a batch normalization takes statistics of its batch."""
+
+_BY_OPERAND = 12
+"""The first opset in which an operand says that Dropout drops elements."""
+
+_INFERENCE_ALONE = 7
+"""The first opset in which Dropout never does."""
+
+_TRAINING = "training_mode.of.training"
+"""The initializer that says so."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +65,24 @@ def separated(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def training_form(model: onnx.ModelProto) -> TrainingForm:
     """
-    A copy of a model whose normalizations of batches take the statistics of these, and update the running ones.
+    A copy of a model as it is in training.
 
-    Nodes in branches and loops stay as they are.
+    Normalizations of batches take the statistics of these, and update the running ones; Dropout drops elements. Nodes
+    in branches and loops stay as they are.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     opset = next((item.version for item in copy.opset_import if not plain_domain(item.domain)), 1)
     kept: dict[str, str] = {}
     for node in copy.graph.node:
-        if node.op_type == "BatchNormalization" and not plain_domain(node.domain):
+        if plain_domain(node.domain):
+            continue
+        if node.op_type == "BatchNormalization":
             kept |= _in_training(node, opset)
+        elif node.op_type == "Dropout":
+            _dropping(node, opset)
+    if any(_TRAINING in node.input for node in copy.graph.node):
+        copy.graph.initializer.append(numpy_helper.from_array(np.array(True), _TRAINING))
     copy.graph.output.extend(onnx.ValueInfoProto(name=name) for name in kept)
     return TrainingForm(copy, kept)
 
@@ -83,6 +102,25 @@ def _in_training(node: onnx.NodeProto, opset: int) -> dict[str, str]:
     del node.output[:]
     node.output.extend(results)
     return dict(zip(results[1:3], statistics, strict=True))
+
+
+def _dropping(node: onnx.NodeProto, opset: int) -> None:
+    """
+    Let a Dropout drop elements.
+
+    Raises `UnsupportedError` for one of opset 7 to 11, which is for inference alone, unless it drops nothing.
+    """
+    if opset >= _BY_OPERAND:
+        inputs = [*node.input, "", ""][:2]
+        del node.input[:]
+        node.input.extend([*inputs, _TRAINING])
+    elif opset < _INFERENCE_ALONE:
+        attributes = [item for item in node.attribute if item.name != "is_test"]
+        del node.attribute[:]
+        node.attribute.extend(attributes)
+    elif next((item.f for item in node.attribute if item.name == "ratio"), 0.5) > 0:
+        hint = f"export the model for opset {_BY_OPERAND} or later"
+        raise UnsupportedError(f"Dropout of opset {opset} has no training", node=node_name(node), hint=hint)
 
 
 def statistics_of(graph: onnx.GraphProto) -> set[str]:

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from xdsl.ir import Attribute, SSAValue
 
+from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.expressions import Number, Tensor
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as unary
 from glow_mlir.dialects.glow_high.activations import TanhOp
-from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.base import HighOp, Operand
+from glow_mlir.dialects.glow_high.reductions import CumSumOp
 from glow_mlir.dialects.staging import COMPARISONS, postorder
 from glow_mlir.errors import UnsupportedError
-from glow_mlir.ir.emitter import Emitter
+from glow_mlir.support.symbols import Size, Sizes
+
+
+class OperatorEmitter(Protocol):
+    """What operators are emitted with: an `Emitter`, or what builds a node of a model."""
+
+    def __call__(self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None) -> SSAValue:
+        """Emit an operator and return its first result."""
+        ...
+
+    def splat(self, value: float, like: SSAValue | Attribute, shape: Sizes = ()) -> SSAValue:
+        """A splat of `value` in the element type of `like`, by default a scalar."""
+        ...
+
 
 _BINARY: dict[str, type[HighOp]] = {
     "add": binary.AddOp,
@@ -65,7 +81,12 @@ _BITS: dict[str, tuple[type[HighOp], type[HighOp]]] = {
 """Word → the operator on truth values, and that on integers."""
 
 
-def emitted(root: Tensor, known: Mapping[Tensor, SSAValue], emit: Emitter) -> SSAValue:
+def positions(count: Size, element: Attribute, emit: OperatorEmitter) -> SSAValue:
+    """0, 1, 2, … in an integer type, `count` of them."""
+    return emit(CumSumOp, emit.splat(1, element, (count,)), axis=0, exclusive=True)
+
+
+def emitted(root: Tensor, known: Mapping[Tensor, SSAValue], emit: OperatorEmitter) -> SSAValue:
     """Emit an expression, whose parts that are known are these values; scalars broadcast."""
     values = dict(known)
     for part in postorder(root, values):
@@ -73,7 +94,7 @@ def emitted(root: Tensor, known: Mapping[Tensor, SSAValue], emit: Emitter) -> SS
     return values[root]
 
 
-def _operator(part: Tensor, values: Mapping[Tensor, SSAValue], emit: Emitter) -> SSAValue:
+def _operator(part: Tensor, values: Mapping[Tensor, SSAValue], emit: OperatorEmitter) -> SSAValue:
     """Emit one operation."""
     like = part.parts[0 if part.word != "select" else -1].element
     operands = [_value(item, values, like, emit) for item in part.arguments]
@@ -99,7 +120,9 @@ def _operator(part: Tensor, values: Mapping[Tensor, SSAValue], emit: Emitter) ->
     return emit(operator, *operands)
 
 
-def _value(item: Tensor | Number, values: Mapping[Tensor, SSAValue], like: Attribute, emit: Emitter) -> SSAValue:
+def _value(
+    item: Tensor | Number, values: Mapping[Tensor, SSAValue], like: Attribute, emit: OperatorEmitter
+) -> SSAValue:
     return values[item] if isinstance(item, Tensor) else emit.splat(item, like)
 
 

@@ -9,8 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.expressions import Tensor
 from glow_mlir.dialects.shapes import element_of
-from glow_mlir.differentiation.emission import emitted
-from glow_mlir.ir.emitter import Emitter
+from glow_mlir.frontends.builder.emission import OperatorEmitter, emitted
 from glow_mlir.support.dataclass import dataclass
 
 NOWHERE = frozenset[str]()
@@ -21,7 +20,7 @@ NOWHERE = frozenset[str]()
 class Formulas:
     """Makes operands of formulas of values, and values of formulas; what was emitted is not emitted again."""
 
-    emit: Emitter
+    emit: OperatorEmitter
     _values: dict[Tensor, SSAValue] = field(default_factory=dict[Tensor, SSAValue])
     _operands: dict[SSAValue, Tensor] = field(default_factory=dict[SSAValue, Tensor])
 
