@@ -104,7 +104,7 @@ BUILTIN = OperatorPackage(
     gradients=_modules(
         "glow_mlir.differentiation",
         "elementwise expressed linear data_movement indexing reductions convolution pooling "
-        "normalization attention resize sampling regions embedding einsum fourier",
+        "normalization attention resize sampling regions embedding einsum fourier recurrent control_flow",
     ),
     kernels={
         "cpu": _modules(

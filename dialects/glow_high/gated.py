@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -15,21 +15,31 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.properties import float_prop, floats, number, optional_floats_prop, text
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import require
+from glow_mlir.support.dataclass import dataclass
 
-Function = Callable[[ScalarBuilder, Scalar], Scalar]
 
+@dataclass(frozen=True)
+class Gate:
+    """A gate function with its parameters; its argument is limited to ±`clip` unless that is 0."""
 
-def gate_function(name: str, alpha: float | None, beta: float | None, clip: float) -> Function:
-    """The gate function of that name; its argument is limited to ±`clip` unless that is 0. Raises for others."""
-    require(name in GATE_FUNCTIONS, f"'{name}' is no gate function; there are {', '.join(GATE_FUNCTIONS)}")
-    function = GATE_FUNCTIONS[name]
-    first = (function.alpha or 0.0) if alpha is None else alpha
-    second = (function.beta or 0.0) if beta is None else beta
+    name: str
+    alpha: float
+    beta: float
+    clip: float
 
-    def build(b: ScalarBuilder, x: Scalar) -> Scalar:
-        return function.build(b, b.clamp(x, -clip, clip) if clip else x, first, second)
+    @staticmethod
+    def of(name: str, alpha: float | None, beta: float | None, clip: float) -> Gate:
+        """The gate function of that name, with its usual parameters where there are none; raises for others."""
+        require(name in GATE_FUNCTIONS, f"'{name}' is no gate function; there are {', '.join(GATE_FUNCTIONS)}")
+        function = GATE_FUNCTIONS[name]
+        first = (function.alpha or 0.0) if alpha is None else alpha
+        second = (function.beta or 0.0) if beta is None else beta
+        return Gate(name, first, second, clip)
 
-    return build
+    def __call__(self, b: ScalarBuilder, x: Scalar) -> Scalar:
+        """Scalar code of it."""
+        limited = b.clamp(x, -self.clip, self.clip) if self.clip else x
+        return GATE_FUNCTIONS[self.name].build(b, limited, self.alpha, self.beta)
 
 
 def names_of(activations: Attribute | None, default: Sequence[str]) -> tuple[str, ...]:
@@ -61,7 +71,7 @@ class Gated(HighOp):
     betas = optional_floats_prop()
     clip = float_prop(0.0)
 
-    def gate_functions(self, default: Sequence[str], unclipped: Sequence[int] = ()) -> tuple[Function, ...]:
+    def gate_functions(self, default: Sequence[str], unclipped: Sequence[int] = ()) -> tuple[Gate, ...]:
         """
         The gate functions, as many as there are by default, those at some positions without limit.
 
@@ -74,6 +84,6 @@ class Gated(HighOp):
         clip = float(number(self.clip))
         require(clip >= 0.0, "clip must not be negative")
         return tuple(
-            gate_function(name, alpha, beta, 0.0 if position in unclipped else clip)
+            Gate.of(name, alpha, beta, 0.0 if position in unclipped else clip)
             for position, (name, alpha, beta) in enumerate(zip(names, alphas, betas, strict=True))
         )

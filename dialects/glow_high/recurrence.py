@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS
-from glow_mlir.dialects.glow_high.gated import Function, Gated
+from glow_mlir.dialects.glow_high.gated import Gate, Gated
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import FLOATS, LENGTHS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop
@@ -50,7 +50,7 @@ class Recurrence(Gated):
         outputs = self.outputs()
         return Arithmetic(sum(map(size_of, outputs)) * self.GATES * shape_of(outputs[0])[-1])
 
-    def functions(self) -> tuple[Function, ...]:
+    def functions(self) -> tuple[Gate, ...]:
         """The gate functions, in order; raises where names or parameters do not fit."""
         return self.gate_functions(self.FUNCTIONS, self.UNCLIPPED)
 

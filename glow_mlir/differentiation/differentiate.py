@@ -45,7 +45,7 @@ def _expand(op: GradientOp, storage: Storage) -> None:
     """Compute a gradient by operators in front of it."""
     emit = Emitter(op, storage)
     seed = op.cotangent or emit.splat(1, op.target, sizes_of(op.target))
-    found = Differentiator(op, storage, op.sources).run(op.target, seed)
+    found = Differentiator(op, storage, op.sources).run([(op.target, seed)])
     replace(
         op, [_zeros(source, emit) if value is None else value for source, value in zip(op.sources, found, strict=True)]
     )

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
-from typing import cast
+from typing import Any, cast
 
 from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.control_flow import RegionOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.generic import GenericOp
+from glow_mlir.dialects.glow_high.storage import GetOp
 from glow_mlir.dialects.lean_operation import previous_of
 from glow_mlir.dialects.shapes import element_of
-from glow_mlir.differentiation.contributions import Contribution, Contributions
+from glow_mlir.differentiation.contributions import Contribution
 from glow_mlir.differentiation.elementwise import elementwise
 from glow_mlir.differentiation.expressed import expressed
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import GRADIENTS
+from glow_mlir.ir.rewriting import replace
+from glow_mlir.ir.traversal import inner_blocks, subtree
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -47,16 +51,26 @@ class Differentiator:
         known = self._cotangents.get(value)
         self._cotangents[value] = cotangent if known is None else emit(AddOp, known, cotangent)
 
-    def run(self, target: SSAValue, cotangent: SSAValue, since: Operation | None = None) -> list[SSAValue | None]:
+    def run(
+        self, targets: Iterable[tuple[SSAValue, SSAValue]], since: Operation | None = None
+    ) -> list[SSAValue | None]:
         """
-        The cotangent of each source, `None` where it has no influence; only operations behind `since` are passed.
+        The cotangent of each source, from targets with theirs; only operations behind `since` are passed.
+
+        It is `None` for a source that has no influence. Loops on the way are replaced by ones that keep what each trip
+        begins with.
 
         Raises `UnsupportedError` for an operator in between that has no gradient.
         """
         ops = list(_backward(self.anchor, since))
+        for op in ops:
+            if isinstance(op, RegionOp):
+                _read_outside(op, self.sources)
         self._active = _dependent(self.sources, reversed(ops))
-        if target in self._active:
-            self._cotangents[target] = cotangent
+        emit = Emitter(self.anchor, self.storage)
+        for value, given in targets:
+            if value in self._active:
+                self.add(value, given, emit)
         for op in ops:
             self._visit(op)
         return [self._cotangents.get(source) for source in self.sources]
@@ -64,10 +78,15 @@ class Differentiator:
     def _visit(self, op: Operation) -> None:
         """Hand the cotangents of the results of an operation on to its operands."""
         given = [self._cotangents.get(result) for result in op.results]
-        if not any(cotangent is not None for cotangent in given) or not any(map(self._is_wanted, op.operands)):
+        wanted = [value for value in _read_by(op) if self._is_wanted(value)]
+        if not wanted or all(cotangent is None for cotangent in given):
+            return
+        emit = Emitter(self.anchor, self.storage, location=op.location)
+        if isinstance(op, RegionOp):
+            for value, cotangent in _rule(op)(op, given, wanted, emit).items():
+                self.add(value, cotangent, emit)
             return
         assert isinstance(op, HighOp)
-        emit = Emitter(self.anchor, self.storage, location=op.location)
         found = _rule(op)(op, given[0] if len(given) == 1 else tuple(given), emit)
         for name, group in op.operand_groups():
             contributions = found.get(name)
@@ -97,12 +116,30 @@ def _dependent(sources: Iterable[SSAValue], ops: Iterable[Operation]) -> set[SSA
     """The sources, and what operations compute from them, in order."""
     found = set(sources)
     for op in ops:
-        if not found.isdisjoint(op.operands):
+        if not found.isdisjoint(_read_by(op)):
             found.update(op.results)
     return found
 
 
-def _rule(op: HighOp) -> Callable[..., Contributions]:
+def _read_by(op: Operation) -> Sequence[SSAValue]:
+    """The operands of an operation, and what its regions read of values around it."""
+    if not isinstance(op, RegionOp):
+        return op.operands
+    inner = list(subtree(op))
+    defined: set[SSAValue] = {value for other in inner for block in inner_blocks(other) for value in block.args}
+    defined.update(result for other in inner for result in other.results)
+    return list(dict.fromkeys(value for other in inner for value in other.operands if value not in defined))
+
+
+def _read_outside(op: RegionOp, sources: Iterable[SSAValue]) -> None:
+    """Have regions read storage by those sources that are it."""
+    by_name = {source.owner.storage_name: source for source in sources if isinstance(source.owner, GetOp)}
+    for inner in list(subtree(op)):
+        if isinstance(inner, GetOp) and (source := by_name.get(inner.storage_name)) is not None:
+            replace(inner, [source])
+
+
+def _rule(op: HighOp | RegionOp) -> Callable[..., Any]:
     """The gradient function of an operator; raises `UnsupportedError` where it has none."""
     if (rule := GRADIENTS.get(type(op))) is not None:
         return rule

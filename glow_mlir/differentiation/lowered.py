@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 
 from xdsl.ir import SSAValue
@@ -14,26 +14,32 @@ from glow_mlir.differentiation.differentiator import Differentiator
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import LOWERINGS
 
-Composition = Callable[..., SSAValue]
-"""`(op, emit)`: computes the result of an operator by others."""
+Composition = Callable[..., SSAValue | Sequence[SSAValue]]
+"""`(op, emit)`: computes the results of an operator by others."""
+
+Cotangents = SSAValue | tuple[SSAValue | None, ...]
+"""The cotangent of the only result, or that of each of several ones."""
 
 
-def by_lowering(op: HighOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+def by_lowering(op: HighOp, cotangent: Cotangents, emit: Emitter) -> Contributions:
     """The contributions of what the lowering of an operator emits, which recomputes what is between."""
     lower = LOWERINGS.get(type(op))
     assert lower is not None, f"{op.name} has a lowering"
     return by_composition(op, cotangent, emit, lower)
 
 
-def by_composition(op: HighOp, cotangent: SSAValue, emit: Emitter, composition: Composition) -> Contributions:
-    """The contributions of operators that compute the result of another one."""
+def by_composition(op: HighOp, cotangent: Cotangents, emit: Emitter, composition: Composition) -> Contributions:
+    """The contributions of operators that compute the results of another one."""
     values = list(dict.fromkeys(op.operands))
 
     @cache
     def cotangents() -> dict[SSAValue, SSAValue | None]:
         before = previous_of(emit.anchor)
-        result = composition(op, emit)
-        found = Differentiator(emit.anchor, emit.storage, values).run(result, cotangent, since=before)
+        made = composition(op, emit)
+        results = [made] if isinstance(made, SSAValue) else made
+        given = [cotangent] if isinstance(cotangent, SSAValue) else cotangent
+        targets = [(result, one) for result, one in zip(results, given, strict=True) if one is not None]
+        found = Differentiator(emit.anchor, emit.storage, values).run(targets, since=before)
         return dict(zip(values, found, strict=True))
 
     found: dict[str, list[Contribution]] = {}

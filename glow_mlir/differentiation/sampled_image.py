@@ -142,7 +142,7 @@ class SampledImage:
         ]
         total = reduce(lambda x, y: emit(AddOp, x, y), products)
         one = emit.splat(1, total, sizes_of(total))
-        found = Differentiator(emit.anchor, emit.storage, self.numbers).run(total, one, since=since)
+        found = Differentiator(emit.anchor, emit.storage, self.numbers).run([(total, one)], since=since)
         return [
             emit.splat(0, number, sizes_of(number)) if value is None else value
             for number, value in zip(self.numbers, found, strict=True)

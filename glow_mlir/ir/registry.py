@@ -120,7 +120,8 @@ def gradient(operator: type[Operation]) -> Callable[[Entry], Entry]:
     """
     Register the gradient of `operator`: `(op, cotangent, emit) -> {operand: function}`, see `Contributions`.
 
-    An operator with several results is given a cotangent for each, `None` where nothing depends on it.
+    An operator with several results is given a cotangent for each, `None` where nothing depends on it. One with regions
+    is `(op, cotangents, wanted, emit) -> {value: cotangent}`: it is told which of the values that it reads are wanted.
     """
     return lambda function: GRADIENTS.add(operator, function)  # pyright: ignore[reportReturnType]
 

@@ -7,16 +7,17 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, ModuleOp, NoneAttr, UnknownLoc
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.traits import IsTerminator, MemoryEffect, NoMemoryEffect, SymbolOpInterface
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
+from glow_mlir.dialects.glow_high.control_flow import YieldOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp
 from glow_mlir.dialects.glow_low.memory import FuncOp as LowFuncOp
 from glow_mlir.dialects.glow_low.memory import ViewOp
 from glow_mlir.dialects.lean_operation import next_of
-from glow_mlir.ir.traversal import Scope, operations_backward
+from glow_mlir.ir.traversal import Scope, operations_backward, own_operations
 from glow_mlir.support.identity import subclasses_of
 
 Op = TypeVar("Op", bound=Operation)
@@ -58,6 +59,19 @@ def replace(op: Operation, values: Sequence[SSAValue]) -> None:
     block = op.parent_block()
     assert block is not None
     block.erase_op(op)
+
+
+def copied(block: Block, arguments: Sequence[SSAValue]) -> tuple[list[Operation], list[SSAValue]]:
+    """Copies of the operators of a body that takes these arguments, and what it yields then."""
+    values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
+    copies: list[Operation] = []
+    for op in own_operations(block):
+        if isinstance(op, YieldOp):
+            return copies, [values.get(value, value) for value in op.values]
+        copies.append(op.clone(values))
+        for new, old in zip(copies[-1].results, op.results, strict=True):
+            new.name_hint = old.name_hint
+    raise AssertionError("a body ends with what it yields")
 
 
 def fuse_locations(locations: Iterable[LocationAttr]) -> LocationAttr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import cast
 
 from xdsl.context import Context
@@ -10,7 +11,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import Accesses, may_be_same_buffer
-from glow_mlir.analysis.regions import may_overlap
+from glow_mlir.analysis.regions import may_overlap, region_of, regions_overlap
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, DeallocOp, ViewOp, byte_size, root_of
 from glow_mlir.dialects.shapes import has_static_shape
@@ -72,7 +73,7 @@ class Sharing:
         for input_, value in enumerate(op.operands):
             dies = root_of(value)
             fits = dies is not begins and self._ends_at(op, dies) and are_as_large(dies, begins)
-            if fits and can_take(op, output, input_):
+            if fits and can_take(op, output, input_) and _agree(op, (output, input_)):
                 self._merge(begins, dies)
                 return
 
@@ -101,6 +102,20 @@ def are_as_large(one: SSAValue, other: SSAValue) -> bool:
     if has_static_shape(one) and has_static_shape(other):
         return byte_size(one) == byte_size(other)
     return one.type == other.type
+
+
+def _agree(op: Instruction, chosen: tuple[int, int]) -> bool:
+    """Whether all other operands of two allocations, if these are one, are apart or may be the same."""
+    begins, dies = (root_of(op.operands[index]) for index in chosen)
+    roots = [root_of(value) for value in op.operands]
+    for pair in product(range(len(roots)), repeat=2):
+        one, other = pair
+        if pair == chosen or roots[one] is not begins or roots[other] is not dies:
+            continue
+        regions = [region_of(op.operands[index].type) for index in pair]
+        if regions_overlap(*regions) and not (regions[0] == regions[1] and may_be_same_buffer(op, one, other)):
+            return False
+    return True
 
 
 def can_take(op: Instruction, output: int, input_: int) -> bool:

@@ -19,6 +19,7 @@ from glow_mlir.dialects.symbol_binding import SymbolBinding
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.ir.rewriting import copied
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dataclass import dataclass
 
@@ -77,19 +78,6 @@ def unrolled(
     return carried, [
         _stacked(column, rows, emit) for column, rows in zip(zip(*stacks, strict=True), loop.stacks, strict=True)
     ]
-
-
-def copied(block: Block, arguments: Sequence[SSAValue]) -> tuple[list[Operation], list[SSAValue]]:
-    """Copies of the operators of a body that takes these arguments, and what it yields then."""
-    values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
-    copies: list[Operation] = []
-    for op in own_operations(block):
-        if isinstance(op, YieldOp):
-            return copies, [values.get(value, value) for value in op.values]
-        copies.append(op.clone(values))
-        for new, old in zip(copies[-1].results, op.results, strict=True):
-            new.name_hint = old.name_hint
-    raise AssertionError("a body ends with what it yields")
 
 
 def in_steps(loop: LoopOp, factor: int, emit: Emitter) -> LoopOp:

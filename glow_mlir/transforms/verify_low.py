@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.accesses import may_be_same_buffer
-from glow_mlir.analysis.regions import may_overlap, region_covers, region_of
+from glow_mlir.analysis.regions import may_overlap, region_of
 from glow_mlir.analysis.written import WrittenElements
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import PlaceholderOp, StorageOp
@@ -218,17 +218,14 @@ def _steps_along_all(op: LoopOp, root: SSAValue, window: SSAValue) -> bool:
 
 
 def _is_behind(value: SSAValue, root: SSAValue, moved: Writes) -> bool:
-    """Whether a window has elements alone that another, which moves alike, was written with in the same trip."""
+    """Whether a window has elements alone that others, which move alike, were written with in the same trip."""
     if not isinstance(value.owner, WindowOp):
         return False
-    region, motion = region_of(value.type), motion_of(value)
-    return any(
-        written_root is root
-        and isinstance(window.owner, WindowOp)
-        and motion_of(window) == motion
-        and region_covers(region_of(window.type), region)
-        for written_root, window in moved
-    )
+    motion, written = motion_of(value), WrittenElements()
+    for written_root, window in moved:
+        if written_root is root and isinstance(window.owner, WindowOp) and motion_of(window) == motion:
+            written.add(root, region_of(window.type))
+    return written.has(root, region_of(value.type))
 
 
 def _check_trips(op: LoopOp) -> None:

@@ -337,6 +337,23 @@ glow_low.func @window_ahead(@x, @y) {
 
 // -----
 
+// What several windows of a trip were written with is read as one.
+
+// CHECK-LABEL: glow_low.func @window_in_parts(
+glow_low.func @window_in_parts(@in %x: memref<2xf32>, @out %y: memref<8xf32>, @out %z: memref<8xf32>) {
+  glow_low.loop %i = 2 {
+    %left = glow_low.window %y[%i by 4] : memref<8xf32> to memref<2xf32>
+    %right = glow_low.window %y[%i by 4] : memref<8xf32> to memref<2xf32, strided<[1], offset: 2>>
+    glow_low.copy @out %left, @in %x
+    glow_low.copy @out %right, @in %x
+    %both = glow_low.window %y[%i by 4] : memref<8xf32> to memref<4xf32>
+    %out = glow_low.window %z[%i by 4] : memref<8xf32> to memref<4xf32>
+    glow_low.relu @out %out, @in %both
+  }
+}
+
+// -----
+
 // Windows of no elements need not move.
 
 // CHECK-LABEL: glow_low.func @no_elements(

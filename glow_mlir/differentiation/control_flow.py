@@ -1,0 +1,185 @@
+"""Gradients of branches and loops: their regions are computed again from what they began with, and differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Block, Region, SSAValue
+
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.control_flow import IfOp, YieldOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, SubOp
+from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
+from glow_mlir.dialects.lean_operation import previous_of
+from glow_mlir.dialects.properties import ints
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.differentiation.contributions import zeros_like
+from glow_mlir.differentiation.differentiator import Differentiator
+from glow_mlir.differentiation.loops import Values, emit_loop
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.registry import gradient
+from glow_mlir.ir.rewriting import copied, replace
+from glow_mlir.ir.traversal import subtree
+from glow_mlir.support.dataclass import dataclass
+
+Cotangents = Sequence[SSAValue | None]
+Found = Mapping[SSAValue, SSAValue]
+
+
+def _block(emit: Emitter) -> tuple[Block, Emitter]:
+    """A block that yields nothing yet, and an emitter of its operators."""
+    end = YieldOp.of([], emit.location)
+    block = Block()
+    block.add_op(end)
+    return block, Emitter(end, emit.storage, location=emit.location)
+
+
+def _back_through(
+    block: Block, arguments: Values, given: Cotangents, sources: Values, emit: Emitter
+) -> list[SSAValue | None]:
+    """Compute a block again; the cotangents of sources, from those of what it yields."""
+    since = previous_of(emit.anchor)
+    copies, yielded = copied(block, arguments)
+    for copy in copies:
+        emit.insert(copy)
+    targets = [(value, one) for value, one in zip(yielded, given, strict=True) if one is not None]
+    return Differentiator(emit.anchor, emit.storage, sources).run(targets, since)
+
+
+def _or_zeros(cotangents: Cotangents, like: Values, emit: Emitter) -> list[SSAValue]:
+    return [zeros_like(value, emit) if one is None else one for one, value in zip(cotangents, like, strict=True)]
+
+
+@gradient(IfOp)
+def branch(op: IfOp, cotangents: Cotangents, wanted: Values, emit: Emitter) -> Found:
+    """A branch between the gradients of both regions."""
+    regions: list[Region] = []
+    for region in op.regions:
+        block, inner = _block(emit)
+        found = _back_through(region.block, (), cotangents, wanted, inner)
+        inner.anchor.operands = _or_zeros(found, wanted, inner)
+        regions.append(Region(block))
+    made = emit.insert(IfOp.of(op.condition, [value.type for value in wanted], regions, emit.location))
+    return dict(zip(wanted, made.results, strict=True))
+
+
+@gradient(LoopOp)
+def loop(op: LoopOp, cotangents: Cotangents, wanted: Values, emit: Emitter) -> Found:
+    """
+    A loop from the last trip to the first, each of which is computed again from what it began with.
+
+    Raises `UnsupportedError` where it is not known how many trips there are at most.
+    """
+    if op.static_trips is None:
+        hint = "give the loop a largest number of trips"
+        raise UnsupportedError(
+            "loop has a gradient where its trips are counted", node=location_name(op.location), hint=hint
+        )
+    return LoopGradient(op, op.static_trips, cotangents, wanted, emit).run()
+
+
+@dataclass(frozen=True)
+class LoopGradient:
+    """The gradient of one loop with a number of trips."""
+
+    op: LoopOp
+    trips: int
+    cotangents: Cotangents
+    wanted: Values
+    emit: Emitter
+
+    def run(self) -> Found:
+        """The cotangents of what is wanted."""
+        op, emit = self._keeping(), self.emit
+        kept = op.stacked[len(self.cotangents) - len(op.initial) :]
+        carried = [place for place, value in enumerate(op.initial) if is_float(element_of(value))]
+        scanned = [place for place, rows in enumerate(op.over) if rows.value in self.wanted]
+        around = self._read_by(op)
+        given = [(place, value) for place, value in enumerate(self.cotangents[len(op.initial) :]) if value is not None]
+        over, initial, backwards = op.over, op.initial, ints(op.reversed_outputs)
+        seeds = _or_zeros([self.cotangents[place] for place in carried], [initial[place] for place in carried], emit)
+        sums = [zeros_like(value, emit) for value in around]
+        rows = [
+            *(Rows(value, True) for value in kept),
+            *(Rows(item.value, not item.reversed) for item in over),
+            *(Rows(value, place not in backwards) for place, value in given),
+        ]
+        conditional = int(len(kept) > len(initial))
+        yields = len(op.yielded(op.body))
+
+        def step(emit: Emitter, number: SSAValue, states: Values, own: Values) -> tuple[Values, Values]:
+            """One trip back that takes place: cotangents of what it began with, sums, and those of rows."""
+            before, taken = own[: len(initial)], own[len(kept) : len(kept) + len(over)]
+            last = emit(SubOp, emit.splat(self.trips - 1, number), number)
+            by_result: list[SSAValue | None] = [None] * yields
+            for place, value in zip(carried, states, strict=False):
+                by_result[conditional + place] = value
+            for (place, _), value in zip(given, own[len(kept) + len(over) :], strict=True):
+                by_result[conditional + len(initial) + place] = value
+            sources = [*(before[place] for place in carried), *(taken[place] for place in scanned), *around]
+            found = _back_through(op.body.block, [last, *before, *taken], by_result, sources, emit)
+            by_carried, by_rows = found[: len(carried)], found[len(carried) : len(carried) + len(scanned)]
+            totals = [
+                total if one is None else emit(AddOp, total, one)
+                for total, one in zip(states[len(carried) :], found[len(carried) + len(scanned) :], strict=True)
+            ]
+            after = _or_zeros(by_carried, sources[: len(carried)], emit)
+            return [*after, *totals], _or_zeros(by_rows, [taken[place] for place in scanned], emit)
+
+        def trip(emit: Emitter, number: SSAValue, states: Values, own: Values) -> tuple[Values, Values]:
+            if not conditional:
+                return step(emit, number, states, own)
+            first, inner = _block(emit)
+            after, by_rows = step(inner, number, states, own)
+            inner.anchor.operands = [*after, *by_rows]
+            second, inner = _block(emit)
+            zeros = [zeros_like(own[len(kept) + place], inner) for place in scanned]
+            inner.anchor.operands = [*states, *zeros]
+            types = [value.type for value in (*after, *by_rows)]
+            ran = own[len(initial)]
+            results = emit.insert(IfOp.of(ran, types, [Region(first), Region(second)], emit.location)).results
+            return results[: len(states)], results[len(states) :]
+
+        reverse = [not over[place].reversed for place in scanned]
+        finals, stacked = emit_loop(Trips(self.trips), [*seeds, *sums], rows, trip, emit, reverse)
+        pairs = [
+            *((initial[place], value) for place, value in zip(carried, finals, strict=False)),
+            *((over[place].value, value) for place, value in zip(scanned, stacked, strict=True)),
+            *zip(around, finals[len(carried) :], strict=True),
+        ]
+        return self._gathered(pairs)
+
+    def _read_by(self, op: LoopOp) -> list[SSAValue]:
+        """What the body reads of wanted values around it."""
+        inside = {value for inner in subtree(op) if inner is not op for value in inner.operands}
+        return [value for value in self.wanted if value in inside]
+
+    def _keeping(self) -> LoopOp:
+        """A loop in the place of this one that stacks what each trip began with, and whether it took place."""
+        op, count = self.op, len(self.op.initial)
+        region = op.body.clone()
+        block = region.block
+        end = block.last_op
+        assert isinstance(end, YieldOp)
+        extra: list[SSAValue] = [*block.args[1 : 1 + count]]
+        if op.condition is not None:
+            extra.append(Emitter(end, self.emit.storage, location=op.location).splat(1, i1))
+        end.operands = [*end.operands, *extra]
+        backwards = ints(op.reversed_outputs)
+        flags = [place in backwards for place in range(len(op.stacked))] + [False] * len(extra)
+        made = LoopOp.of(Trips(self.trips, op.condition), op.initial, op.over, region, flags, op.location)
+        Emitter(op, self.emit.storage, location=op.location).insert(made)
+        replace(op, made.results[: len(op.results)])
+        return made
+
+    def _gathered(self, pairs: Sequence[tuple[SSAValue, SSAValue]]) -> Found:
+        """The sum of the cotangents of each value that is wanted."""
+        found: dict[SSAValue, SSAValue] = {}
+        for value, one in pairs:
+            if value in self.wanted:
+                known = found.get(value)
+                found[value] = one if known is None else self.emit(AddOp, known, one)
+        return found

@@ -1,0 +1,364 @@
+"""
+Gradients of recurrences: a loop from the last step to the first, with nothing but what has to go step by step.
+
+What the gates have been given is computed again from the states, by one product for all steps. The loop gives the
+cotangents of it, of all steps; those of the weights are one product of them and of the states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.dialects.generic_form import is_half
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, SliceOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, LessOp, MulOp, SubOp, WhereOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.loop import Rows, Trips
+from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, Recurrence, RnnRecurrenceOp
+from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, Recurrent, RnnOp
+from glow_mlir.dialects.lean_operation import previous_of
+from glow_mlir.dialects.properties import flag
+from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.dialects.sizes import RunTimeSizeError, static
+from glow_mlir.differentiation.contributions import Contributions, converted_like, reduced_to, zeros_like
+from glow_mlir.differentiation.differentiator import Differentiator
+from glow_mlir.differentiation.gates import gated
+from glow_mlir.differentiation.loops import emit_loop
+from glow_mlir.differentiation.lowered import by_lowering
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.builder.emission import positions
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.registry import gradient
+from glow_mlir.support.dataclass import dataclass
+
+Cotangents = tuple[SSAValue | None, ...]
+Values = Sequence[SSAValue]
+
+Step = Callable[[Emitter, Values, Values], tuple[Values, Values]]
+"""
+Emits a step back from the cotangents of the states behind it and from rows: those of the states in front of it, and
+what is wanted of all steps.
+"""
+
+
+@gradient(LstmOp)
+@gradient(GruOp)
+@gradient(RnnOp)
+def recurrent(op: Recurrent, cotangents: Cotangents, emit: Emitter) -> Contributions:
+    """Those of one product for the inputs of all steps, and of a recurrence a direction."""
+    return by_lowering(op, cotangents, emit)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The way back through the steps of a recurrence, whose states are computed in f32 where they are half floats."""
+
+    op: Recurrence
+    cotangents: Cotangents
+    emit: Emitter
+
+    def wide(self, value: SSAValue) -> SSAValue:
+        """A value in the element type that is computed with."""
+        return self.emit(CastOp, value, to=f32) if is_half(element_of(value)) else value
+
+    @cached_property
+    def inputs(self) -> SSAValue:
+        """What the gates of all steps are given by the layer's input."""
+        return self.wide(self.op.inputs()[0])
+
+    @cached_property
+    def weights(self) -> SSAValue:
+        """[hidden, gates·hidden]."""
+        return self.wide(self.op.inputs()[1])
+
+    @cached_property
+    def initial(self) -> SSAValue:
+        """The state in front of the first step."""
+        return self.wide(self.op.inputs()[2])
+
+    @cached_property
+    def steps(self) -> int:
+        """How many steps there are; raises `UnsupportedError` where that is known at run time only."""
+        try:
+            return static(sizes_of(self.op.inputs()[0])[:1])[0]
+        except RunTimeSizeError as error:
+            name = self.op.name.removeprefix("glow_high.")
+            what = f"{name} has a gradient where the number of steps is known"
+            raise UnsupportedError(what, node=location_name(self.op.location), hint="give the length") from error
+
+    @cached_property
+    def active(self) -> SSAValue | None:
+        """[steps, batch, 1]: whether the sequence has the step, or `None` where it has all."""
+        lengths = next((value for name, (value,) in self.op.operand_groups() if name == "sequence_lens"), None)
+        if lengths is None:
+            return None
+        emit, (steps, batch, _) = self.emit, sizes_of(self.inputs)
+        times = emit(ReshapeOp, positions(steps, element_of(lengths), emit), shape=(steps, 1, 1))
+        return emit(LessOp, times, emit(ReshapeOp, lengths, shape=(1, batch, 1)))
+
+    def before(self, values: SSAValue, initial: SSAValue) -> SSAValue:
+        """[steps, batch, hidden]: what there is in front of each step, from what there is behind it."""
+        emit, steps, row = self.emit, self.steps, sizes_of(values)[1:]
+        reverse = flag(self.op.reverse)
+        first, last = (1, steps) if reverse else (0, steps - 1)
+        begin = emit(ReshapeOp, initial, shape=(1, *row))
+        zero = (0,) * len(row)
+        rest = [emit(SliceOp, values, starts=(first, *zero), ends=(last, *row))] if steps > 1 else []
+        if rest and reverse and self.active is not None:
+            # The first step of a short sequence is not that of the loop.
+            later = emit(SliceOp, self.active, starts=(1, 0, 0), ends=(steps, row[0], 1))
+            rest = [emit(WhereOp, later, rest[0], begin)]
+        parts = [*rest, begin] if reverse else [begin, *rest]
+        return emit(ConcatOp, parts, axis=0) if rest else begin
+
+    @cached_property
+    def states(self) -> SSAValue:
+        """[steps, batch, hidden]: the state in front of each step."""
+        return self.before(self.wide(self.op.results[0]), self.initial)
+
+    def product(self, rows: SSAValue, weights: SSAValue) -> SSAValue:
+        """The product of the rows of all steps."""
+        (steps, batch, _), columns = sizes_of(rows), sizes_of(weights)[1]
+        return self.emit(ReshapeOp, self.emit(MatMulOp, self._flat(rows), weights), shape=(steps, batch, columns))
+
+    def by_weights(self, rows: SSAValue, cotangents: SSAValue) -> SSAValue:
+        """The cotangent of weights that rows of all steps are multiplied with."""
+        return self.emit(MatMulOp, self._flat(rows), self._flat(cotangents), transpose_left=True)
+
+    def _flat(self, rows: SSAValue) -> SSAValue:
+        steps, batch, width = sizes_of(rows)
+        return self.emit(ReshapeOp, rows, shape=(steps * batch, width))
+
+    def final(self, place: int) -> SSAValue:
+        """The cotangent of a last state."""
+        given = self.cotangents[1 + place]
+        return zeros_like(self.initial, self.emit) if given is None else self.wide(given)
+
+    def run(self, rows: Values, carried: int, step: Step) -> tuple[list[SSAValue], list[SSAValue]]:
+        """
+        Go back through the steps; the cotangents of the initial states, and what the steps give, of all of them.
+
+        Steps that a sequence does not have leave the cotangents of states, and give 0.
+        """
+        given = [] if self.cotangents[0] is None else [self.wide(self.cotangents[0])]
+        masks = [] if self.active is None else [self.active]
+
+        def trip(emit: Emitter, _: SSAValue, states: Values, own: Values) -> tuple[Values, Values]:
+            operands = own[: len(rows)]
+            total = emit(AddOp, states[0], own[len(rows)]) if given else states[0]
+            after, outputs = step(emit, [total, *states[1:]], operands)
+            if masks:
+                after = [emit(WhereOp, own[-1], new, old) for new, old in zip(after, states, strict=True)]
+                outputs = [emit(WhereOp, own[-1], value, emit.splat(0, value)) for value in outputs]
+            return after, outputs
+
+        backwards = not flag(self.op.reverse)
+        taken = [Rows(value, backwards) for value in (*rows, *given, *masks)]
+        initial = [self.final(place) for place in range(carried)]
+        return emit_loop(Trips(self.steps), initial, taken, trip, self.emit, (backwards,))
+
+    def contributions(self, found: Mapping[str, SSAValue | None]) -> Contributions:
+        """Cotangents of operands, in the element types of these."""
+        operands = {name: value for name, (value,) in self.op.operand_groups()}
+
+        def contribution(name: str) -> SSAValue | None:
+            value, like = found[name], operands[name]
+            return None if value is None or like is None else converted_like(value, like, self.emit)
+
+        return {name: partial(contribution, name) for name in found}
+
+
+def _parts(values: SSAValue, count: int, emit: Emitter) -> list[SSAValue]:
+    """Equal parts along the last axis."""
+    *front, width = sizes_of(values)
+    size = static((width,))[0] // count
+    zero = (0,) * len(front)
+    return [
+        emit(SliceOp, values, starts=(*zero, place * size), ends=(*front, (place + 1) * size)) for place in range(count)
+    ]
+
+
+def _joined(parts: Values, emit: Emitter) -> SSAValue:
+    return emit(ConcatOp, parts, axis=-1)
+
+
+def _cotangents(
+    targets: Mapping[SSAValue, SSAValue], sources: Values, since: Operation | None, emit: Emitter
+) -> Values:
+    """The cotangents of sources by the operators that have been emitted since an operation; 0 without influence."""
+    found = Differentiator(emit.anchor, emit.storage, sources).run(targets.items(), since)
+    return [zeros_like(source, emit) if one is None else one for source, one in zip(sources, found, strict=True)]
+
+
+def _back_by(cotangents: SSAValue, weights: SSAValue, emit: Emitter) -> SSAValue:
+    """The cotangent of a state that weights multiply."""
+    return emit(MatMulOp, cotangents, weights, transpose_right=True)
+
+
+def _lstm_cell(op: LstmRecurrenceOp, gates: Values, c: SSAValue, peepholes: Values, emit: Emitter) -> Values:
+    """The new state and cell, as `LstmRecurrenceOp.cell` says."""
+    gate, candidate, output = op.functions()
+
+    def at(place: int, peephole: int, cell: SSAValue) -> SSAValue:
+        return emit(AddOp, gates[place], emit(MulOp, peepholes[peephole], cell)) if peepholes else gates[place]
+
+    enters = gated(gate, at(0, 0, c), emit)
+    stays = emit(SubOp, emit.splat(1, c), enters) if flag(op.input_forget) else gated(gate, at(2, 2, c), emit)
+    new = emit(AddOp, emit(MulOp, stays, c), emit(MulOp, enters, gated(candidate, gates[3], emit)))
+    leaves = gated(gate, at(1, 1, new), emit)
+    return emit(MulOp, leaves, gated(output, new, emit)), new
+
+
+@gradient(LstmRecurrenceOp)
+def lstm_recurrence(op: LstmRecurrenceOp, cotangents: Cotangents, emit: Emitter) -> Contributions:
+    """The cells are computed again, step by step; then the way back."""
+    sweep = Sweep(op, cotangents, emit)
+    peepholes = [] if op.peepholes is None else _parts(sweep.wide(op.peepholes), 3, emit)
+    sums = emit(AddOp, sweep.inputs, sweep.product(sweep.states, sweep.weights))
+    cells = _cells(op, sweep, sums, peepholes)
+
+    def step(emit: Emitter, states: Values, rows: Values) -> tuple[Values, Values]:
+        since = previous_of(emit.anchor)
+        gates, c = _parts(rows[0], 4, emit), rows[1]
+        h, new = _lstm_cell(op, gates, c, peepholes, emit)
+        *by_gates, by_cell = _cotangents({h: states[0], new: states[1]}, [*gates, c], since, emit)
+        given = _joined(by_gates, emit)
+        return [_back_by(given, sweep.weights, emit), by_cell], [given]
+
+    (by_h, by_c), (by_sums,) = sweep.run([sums, cells], 2, step)
+    found = {
+        "input": by_sums,
+        "weights": sweep.by_weights(sweep.states, by_sums),
+        "initial_h": by_h,
+        "initial_c": by_c,
+        "peepholes": _by_peepholes(op, sweep, sums, cells, by_sums) if peepholes else None,
+    }
+    return sweep.contributions(found)
+
+
+def _cells(op: LstmRecurrenceOp, sweep: Sweep, sums: SSAValue, peepholes: Values) -> SSAValue:
+    """[steps, batch, hidden]: the cell in front of each step."""
+    masks = [] if sweep.active is None else [sweep.active]
+
+    def trip(emit: Emitter, _: SSAValue, states: Values, rows: Values) -> tuple[Values, Values]:
+        _, new = _lstm_cell(op, _parts(rows[0], 4, emit), states[0], peepholes, emit)
+        after = emit(WhereOp, rows[1], new, states[0]) if masks else new
+        return [after], [states[0]]
+
+    reverse = flag(op.reverse)
+    rows = [Rows(value, reverse) for value in (sums, *masks)]
+    initial = [sweep.wide(op.initial_c)]
+    return emit_loop(Trips(sweep.steps), initial, rows, trip, sweep.emit, (reverse,))[1][0]
+
+
+def _by_peepholes(
+    op: LstmRecurrenceOp, sweep: Sweep, sums: SSAValue, cells: SSAValue, by_sums: SSAValue
+) -> SSAValue | None:
+    """The cotangents of gates times the cells that they look at: the output gate at the new one."""
+    emit = sweep.emit
+    assert op.peepholes is not None
+    peepholes = sweep.wide(op.peepholes)
+    _, new = _lstm_cell(op, _parts(sums, 4, emit), cells, _parts(peepholes, 3, emit), emit)
+    by_input, by_output, by_forget, _ = _parts(by_sums, 4, emit)
+    seen = [(by_input, cells), (by_output, new), (by_forget, cells)]
+    products = _joined([emit(MulOp, given, cell) for given, cell in seen], emit)
+    return reduced_to(products, peepholes, emit)
+
+
+def _blend(op: GruRecurrenceOp, update: SSAValue, total: SSAValue, h: SSAValue, emit: Emitter) -> SSAValue:
+    """The new state, as `GruRecurrenceOp.blend` says."""
+    candidate = gated(op.functions()[1], total, emit)
+    return emit(AddOp, emit(MulOp, emit(SubOp, emit.splat(1, update), update), candidate), emit(MulOp, update, h))
+
+
+@gradient(GruRecurrenceOp)
+def gru_recurrence(op: GruRecurrenceOp, cotangents: Cotangents, emit: Emitter) -> Contributions:
+    """The reset gate multiplies the product where there is a bias, else the state."""
+    sweep = Sweep(op, cotangents, emit)
+    return _gru_with_reset_product(op, sweep) if op.bias is not None else _gru_with_reset_state(op, sweep)
+
+
+def _gru_with_reset_product(op: GruRecurrenceOp, sweep: Sweep) -> Contributions:
+    emit, gate = sweep.emit, op.functions()[0]
+    assert op.bias is not None
+    bias = sweep.wide(op.bias)
+    products = sweep.product(sweep.states, sweep.weights)
+
+    def step(emit: Emitter, states: Values, rows: Values) -> tuple[Values, Values]:
+        since = previous_of(emit.anchor)
+        inputs, factors, h = _parts(rows[0], 3, emit), _parts(rows[1], 3, emit), rows[2]
+        sums = [emit(AddOp, inputs[place], factors[place]) for place in range(2)]
+        update, reset = (gated(gate, value, emit) for value in sums)
+        total = emit(AddOp, inputs[2], emit(MulOp, reset, emit(AddOp, factors[2], bias)))
+        new = _blend(op, update, total, h, emit)
+        sources = [*sums, inputs[2], factors[2], h]
+        *by_gates, by_input, by_factor, by_state = _cotangents({new: states[0]}, sources, since, emit)
+        by_product = _joined([*by_gates, by_factor], emit)
+        before = emit(AddOp, by_state, _back_by(by_product, sweep.weights, emit))
+        return [before], [by_product, by_input]
+
+    (by_h,), (by_products, by_candidate) = sweep.run([sweep.inputs, products, sweep.states], 1, step)
+    *by_gates, by_factor = _parts(by_products, 3, emit)
+    found = {
+        "input": _joined([*by_gates, by_candidate], emit),
+        "weights": sweep.by_weights(sweep.states, by_products),
+        "initial_h": by_h,
+        "bias": reduced_to(by_factor, bias, emit),
+    }
+    return sweep.contributions(found)
+
+
+def _gru_with_reset_state(op: GruRecurrenceOp, sweep: Sweep) -> Contributions:
+    emit, gate = sweep.emit, op.functions()[0]
+    first, second, last = _parts(sweep.weights, 3, emit)
+    of_gates = _joined([first, second], emit)
+    in_update, in_reset, in_candidate = _parts(sweep.inputs, 3, emit)
+    sums = emit(AddOp, _joined([in_update, in_reset], emit), sweep.product(sweep.states, of_gates))
+    reset_states = emit(MulOp, gated(gate, _parts(sums, 2, emit)[1], emit), sweep.states)
+    totals = emit(AddOp, in_candidate, sweep.product(reset_states, last))
+
+    def step(emit: Emitter, states: Values, rows: Values) -> tuple[Values, Values]:
+        since = previous_of(emit.anchor)
+        (at_update, at_reset), total, h = _parts(rows[0], 2, emit), *rows[1:]
+        new = _blend(op, gated(gate, at_update, emit), total, h, emit)
+        by_update, by_total, by_state = _cotangents({new: states[0]}, [at_update, total, h], since, emit)
+        by_product = _back_by(by_total, last, emit)
+        since = previous_of(emit.anchor)
+        product = emit(MulOp, gated(gate, at_reset, emit), h)
+        by_reset, by_reset_state = _cotangents({product: by_product}, [at_reset, h], since, emit)
+        by_gates = _joined([by_update, by_reset], emit)
+        direct = emit(AddOp, by_state, by_reset_state)
+        return [emit(AddOp, direct, _back_by(by_gates, of_gates, emit))], [by_gates, by_total]
+
+    (by_h,), (by_gates, by_total) = sweep.run([sums, totals, sweep.states], 1, step)
+    by_weights = [sweep.by_weights(sweep.states, by_gates), sweep.by_weights(reset_states, by_total)]
+    found = {
+        "input": _joined([by_gates, by_total], emit),
+        "weights": _joined(by_weights, emit),
+        "initial_h": by_h,
+    }
+    return sweep.contributions(found)
+
+
+@gradient(RnnRecurrenceOp)
+def rnn_recurrence(op: RnnRecurrenceOp, cotangents: Cotangents, emit: Emitter) -> Contributions:
+    """The cotangent of the state goes through its gate function, then back by the weights."""
+    sweep = Sweep(op, cotangents, emit)
+    sums = emit(AddOp, sweep.inputs, sweep.product(sweep.states, sweep.weights))
+
+    def step(emit: Emitter, states: Values, rows: Values) -> tuple[Values, Values]:
+        since = previous_of(emit.anchor)
+        new = gated(op.functions()[0], rows[0], emit)
+        (given,) = _cotangents({new: states[0]}, rows, since, emit)
+        return [_back_by(given, sweep.weights, emit)], [given]
+
+    (by_h,), (by_sums,) = sweep.run([sums], 1, step)
+    return sweep.contributions(
+        {"input": by_sums, "weights": sweep.by_weights(sweep.states, by_sums), "initial_h": by_h}
+    )
