@@ -52,6 +52,11 @@ def share(items: Sequence[T], name: str) -> list[T]:
     return list(items[zlib.crc32(name.encode()) % min(PART, len(items)) :: PART] if _breadth["is_short"] else items)
 
 
+def is_drawn(name: str) -> bool:
+    """Whether a run does what a short one has time for in a part of the tests alone, in the test of that name."""
+    return not _breadth["is_short"] or zlib.crc32(name.encode()) % PART == 0
+
+
 def in_short_run(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Those tests that a short run has, in their order."""
     functions: dict[str, list[pytest.Item]] = {}

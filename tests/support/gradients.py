@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from breadth import is_drawn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
@@ -86,8 +88,14 @@ def check_gradients(
 def check_module(
     module: ModuleOp, forward: ModuleOp, inputs: Arrays, sources: Sequence[str], rtol: float = 1e-5
 ) -> dict[str, np.ndarray]:
-    """Compare the outputs of a module that are gradients of `y` with central differences of a module without these."""
-    found = [run_function(module, inputs), run_machine_code(module.clone(), inputs)]
+    """
+    Compare the outputs of a module that are gradients of `y` with central differences of a module without these.
+
+    A short run takes machine code in a part of the tests.
+    """
+    found = [run_function(module, inputs)]
+    if is_drawn(os.environ["PYTEST_CURRENT_TEST"].split(" ")[0]):
+        found.append(run_machine_code(module.clone(), inputs))
 
     def y(values: Arrays) -> np.ndarray:
         return run_function(forward, values)["y"]
