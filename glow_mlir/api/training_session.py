@@ -13,6 +13,7 @@ from glow_mlir.errors import InputError, OptionError
 from glow_mlir.frontends.onnx.importer import ModelSource
 from glow_mlir.frontends.onnx.replaced_initializers import with_constants
 from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.files import replaced
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.training.checkpoint import read_checkpoint, write_checkpoint
@@ -65,13 +66,24 @@ class TrainingSession:
         self._model = trainable_model(model)
         self.optimizer = _chosen("optimizer", optimizer, OPTIMIZERS)
         """The optimizer."""
-        losses = {output: _chosen("loss", item, LOSSES) for output, item in named.items()}
-        module = training_module(self._model, losses, self.optimizer, trainable, dimensions, seed)
+        self.losses: dict[str, Loss] = {output: _chosen("loss", item, LOSSES) for output, item in named.items()}
+        """The loss of each output that has one; of the first, where there is no name."""
+        module = training_module(self._model, self.losses, self.optimizer, trainable, dimensions, seed)
         self._session = ModelSession.of(module, entry=PREDICT, **options)
 
     def __repr__(self) -> str:
         """The function that trains."""
         return f"<TrainingSession {self._session.entry(TRAIN)}>"
+
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
+        """The inputs of a step, targets among them."""
+        return self._session.entry(TRAIN).inputs
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        """The outputs of the model."""
+        return self._session.entry(PREDICT).outputs
 
     def step(self, batch: Mapping[str, Any]) -> float:
         """Change the parameters by one step; gives the loss before it. Raises what `InferenceSession.run` raises."""
@@ -107,22 +119,22 @@ class TrainingSession:
         """Overwrite state by name; raises `InputError` for an unknown name or a misshapen array."""
         self._session.set_state(values)
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
         """
         Write all state to a file of safetensors, whole or not at all, from which `load` goes on as if nothing had been.
 
-        Raises `OptionError` where it cannot be written.
+        `notes` are its metadata. Raises `OptionError` where it cannot be written.
         """
-        write_checkpoint(Path(path), self._session.get_state())
+        write_checkpoint(Path(path), self._session.get_state(), notes)
 
     def load(self, path: str | Path) -> None:
         """Read the state that `save` wrote; raises `InputError` for what does not fit this model and optimizer."""
         values = read_checkpoint(Path(path))
         known = self._session.get_state().keys()
         if missing := sorted(known - values.keys()):
-            listed = ", ".join(missing[:5])
+            listed = ", ".join(f"'{name}'" for name in missing[:5])
             hint = "it was saved with another model or optimizer"
-            raise InputError(f"{path}: there is no '{listed}'", hint=hint)
+            raise InputError(f"there is no {listed}", file=str(path), hint=hint)
         self._session.set_state(values)
 
     def export(self, path: str | Path) -> None:

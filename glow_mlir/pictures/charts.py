@@ -11,7 +11,8 @@ import numpy as np
 from glow_mlir.support.dataclass import dataclass
 
 STYLE = """
-body { font: 14px/1.4 system-ui, sans-serif; margin: 2em auto; max-width: 72em; color: #222; }
+:root { color-scheme: light dark; }
+body { font: 14px/1.4 system-ui, sans-serif; margin: 2em auto; padding: 0 1em; max-width: 72em; color: #222; }
 table { border-collapse: collapse; }
 td, th { padding: 2px 10px; text-align: right; white-space: nowrap; border-bottom: 1px solid #ddd; }
 td:first-child, th:first-child { text-align: left; }
@@ -19,7 +20,24 @@ tr.marked { background: #fdf0d5; }
 text { font: 11px system-ui, sans-serif; fill: #444; }
 .axis { stroke: #888; } .grid { stroke: #eee; } .bar { fill: #8aa9c8; } .cut { stroke: #c0392b; }
 .point { fill: #4a7aab; } .point.marked { fill: #c0392b; } .line { fill: none; stroke: #4a7aab; }
+.curve { fill: none; stroke-width: 1.5; }
+@media (prefers-color-scheme: dark) {
+  body { background: #14171d; color: #e6e9ef; } td, th { border-color: #343b47; } tr.marked { background: #4a3a1d; }
+  text { fill: #b6bfcc; } .grid { stroke: #2a303a; } .point { fill: #77aadd; } .line { stroke: #77aadd; }
+}
 """
+
+CURVE_COLOURS = ("#4a90d9", "#d9822b", "#3aa876", "#a86bc7")
+"""Of curves, in order: on a light page and on a dark one."""
+
+MOST_CORNERS = 1000
+"""Of a curve; one of more points has the means of neighbours."""
+
+MOST_MARKS = 100
+"""Points of a curve that are drawn one by one."""
+
+NAME_WIDTH, LINE_HEIGHT = 100, 15
+"""Pixels of the name of a curve."""
 
 WIDTH, HEIGHT, EDGE = 640, 320, 48
 """Pixels of a chart, and of the border with its labels."""
@@ -73,31 +91,80 @@ class Dot:
 def scatter(dots: Sequence[Dot], x_title: str, y_title: str, line: Sequence[Dot] = ()) -> str:
     """Points in a plane, some of which, from left to right, are joined by a line of steps."""
     across, up = _Axis.of([dot.x for dot in dots]), _Axis.of([dot.y for dot in dots])
-    inner_width, inner_height = WIDTH - 2 * EDGE, HEIGHT - 2 * EDGE
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        return EDGE + across.share(x) * inner_width, HEIGHT - EDGE - up.share(y) * inner_height
-
-    parts: list[str] = []
-    for tick in across.ticks():
-        x, _ = place(tick, up.low)
-        parts.append(f'<line class="grid" x1="{x:.1f}" y1="{EDGE}" x2="{x:.1f}" y2="{HEIGHT - EDGE}"/>')
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - EDGE + 16}" text-anchor="middle">{tick:.4g}</text>')
-    for tick in up.ticks():
-        _, y = place(across.low, tick)
-        parts.append(f'<line class="grid" x1="{EDGE}" y1="{y:.1f}" x2="{WIDTH - EDGE}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{EDGE - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:.4g}</text>')
-    parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_title)}</text>')
-    parts.append(f'<text x="{EDGE}" y="{EDGE - 16}">{escape(y_title)}</text>')
+    parts = _grid(across, up, x_title, y_title)
     if line:
-        corners = [place(*corner) for corner in _steps(line)]
+        corners = [_place(across, up, *corner) for corner in _steps(line)]
         parts.append(f'<polyline class="line" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in corners)}"/>')
     for dot in dots:
-        x, y = place(dot.x, dot.y)
+        x, y = _place(across, up, dot.x, dot.y)
         kind, radius = ("point marked", 6) if dot.is_marked else ("point", 3.5)
         title = f"<title>{escape(dot.text)}</title>"
         parts.append(f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}">{title}</circle>')
     return _svg(WIDTH, HEIGHT, parts)
+
+
+def _place(across: _Axis, up: _Axis, x: float, y: float) -> tuple[float, float]:
+    """Where a point is drawn."""
+    return EDGE + across.share(x) * (WIDTH - 2 * EDGE), HEIGHT - EDGE - up.share(y) * (HEIGHT - 2 * EDGE)
+
+
+def _grid(across: _Axis, up: _Axis, x_title: str, y_title: str) -> list[str]:
+    """The lines behind a chart, and what is written at its axes."""
+    parts: list[str] = []
+    for tick in across.ticks():
+        x, _ = _place(across, up, tick, up.low)
+        parts.append(f'<line class="grid" x1="{x:.1f}" y1="{EDGE}" x2="{x:.1f}" y2="{HEIGHT - EDGE}"/>')
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - EDGE + 16}" text-anchor="middle">{tick:.4g}</text>')
+    for tick in up.ticks():
+        _, y = _place(across, up, across.low, tick)
+        parts.append(f'<line class="grid" x1="{EDGE}" y1="{y:.1f}" x2="{WIDTH - EDGE}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="{EDGE - 6}" y="{y + 4:.1f}" text-anchor="end">{tick:.4g}</text>')
+    parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_title)}</text>')
+    parts.append(f'<text x="{EDGE}" y="{EDGE - 16}">{escape(y_title)}</text>')
+    return parts
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A name, and points from left to right, which a line joins."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+
+
+def curves(lines: Sequence[Curve], x_title: str, y_title: str) -> str:
+    """Curves in a plane, each with its colour and name; empty where no curve has points."""
+    drawn = [Curve(line.name, _thinned(line.points)) for line in lines if line.points]
+    if not drawn:
+        return ""
+    points = [point for line in drawn for point in line.points]
+    across, up = _Axis.of([x for x, _ in points]), _Axis.of([y for _, y in points])
+    parts = _grid(across, up, x_title, y_title)
+    for number, line in enumerate(drawn):
+        colour = CURVE_COLOURS[number % len(CURVE_COLOURS)]
+        places = [_place(across, up, *point) for point in line.points]
+        corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        parts.append(f'<polyline class="curve" stroke="{colour}" points="{corners}"/>')
+        if len(places) <= MOST_MARKS:
+            parts += [_mark(place, point, line.name, colour) for place, point in zip(places, line.points, strict=True)]
+        left, top = WIDTH - EDGE - NAME_WIDTH, EDGE - LINE_HEIGHT * (len(drawn) - number)
+        parts.append(f'<rect x="{left}" y="{top}" width="10" height="10" fill="{colour}"/>')
+        parts.append(f'<text x="{left + 16}" y="{top + 9}">{escape(line.name)}</text>')
+    return _svg(WIDTH, HEIGHT, parts)
+
+
+def _mark(place: tuple[float, float], point: tuple[float, float], name: str, colour: str) -> str:
+    """A point of a curve, which says what it is where the mouse is over it."""
+    title = f"<title>{escape(name)} {point[1]:.6g} at {point[0]:.6g}</title>"
+    return f'<circle cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="3" fill="{colour}">{title}</circle>'
+
+
+def _thinned(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
+    """Points, of many neighbours their means."""
+    if len(points) <= MOST_CORNERS:
+        return points
+    parts = np.array_split(np.array(points, np.float64), MOST_CORNERS)
+    return [(float(part[:, 0].mean()), float(part[:, 1].mean())) for part in parts]
 
 
 def _steps(line: Sequence[Dot]) -> list[tuple[float, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -13,9 +14,12 @@ from glow_mlir.errors import InputError, PackageError
 from glow_mlir.support.files import replaced
 
 
-def write_checkpoint(path: Path, state: Mapping[str, np.ndarray]) -> None:
-    """Write state, whole or not at all; raises `OptionError` where that is not possible."""
-    content = _safetensors().save({name: np.require(value, requirements="C") for name, value in state.items()})
+def write_checkpoint(path: Path, state: Mapping[str, np.ndarray], notes: Mapping[str, str] | None = None) -> None:
+    """
+    Write state, and notes as metadata, whole or not at all; raises `OptionError` where that is not possible.
+    """
+    arrays = {name: np.asarray(value, order="C") for name, value in state.items()}
+    content = _safetensors().save(arrays, dict(notes) if notes else None)
     with replaced(path) as file:
         file.write(content)
 
@@ -27,13 +31,20 @@ def read_checkpoint(path: Path) -> dict[str, np.ndarray]:
         content = path.read_bytes()
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be read: {error.strerror}", hint="a checkpoint is a file that save wrote"
+            f"cannot be read: {error.strerror}", file=str(path), hint="a checkpoint is a file that save wrote"
         ) from error
     try:
         return library.load(content)
     except Exception as error:  # The library has an exception of its own, and raises others for damaged headers.
         hint = "check that the copy is complete"
-        raise InputError(f"{path}: is no file of safetensors, or is cut off: {error}", hint=hint) from error
+        raise InputError(f"is no file of safetensors, or is cut off: {error}", file=str(path), hint=hint) from error
+
+
+def read_notes(path: Path) -> dict[str, str]:
+    """The notes of a file that `read_checkpoint` reads."""
+    with path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    return header.get("__metadata__", {})
 
 
 def _safetensors() -> Any:

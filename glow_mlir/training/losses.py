@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType, i64
@@ -40,6 +40,18 @@ class Loss(ABC):
     @abstractmethod
     def emitted(self, output: SSAValue, targets: SSAValue, emit: Emitter) -> SSAValue:
         """The loss, a scalar of the element type of the output."""
+
+    def weight(self, targets: np.ndarray | None, samples: int) -> float:
+        """What the loss of a batch counts beside those of others in the loss of all of their `samples`."""
+        return samples
+
+    def wrong_target(self, targets: np.ndarray, shape: Sequence[int]) -> str:
+        """What is wrong with targets for outputs of shape `shape`; empty if nothing."""
+        return ""
+
+    def right(self, output: np.ndarray, targets: np.ndarray) -> tuple[int, int] | None:
+        """How many classes an output tells rightly, and of how many; `None` where there are no classes."""
+        return None
 
     def reduced(self, value: SSAValue, emit: Emitter) -> SSAValue:
         """The mean or the sum of all elements."""
@@ -94,6 +106,12 @@ class BinaryCrossEntropy(_Pointwise):
     def formula(self, y: Tensor, t: Tensor) -> Tensor:
         return -(t * maximum(log(y), -100.0) + (1.0 - t) * maximum(log1p(-y), -100.0))
 
+    def wrong_target(self, targets: np.ndarray, shape: Sequence[int]) -> str:
+        return _no_probability(targets)
+
+    def right(self, output: np.ndarray, targets: np.ndarray) -> tuple[int, int] | None:
+        return int(((output > 0.5) == (targets > 0.5)).sum()), targets.size
+
 
 @dataclass(frozen=True)
 class BinaryCrossEntropyWithLogits(_Pointwise):
@@ -104,6 +122,12 @@ class BinaryCrossEntropyWithLogits(_Pointwise):
 
     def formula(self, y: Tensor, t: Tensor) -> Tensor:
         return maximum(y, 0.0) - y * t + log1p(exp(-abs(y)))
+
+    def wrong_target(self, targets: np.ndarray, shape: Sequence[int]) -> str:
+        return _no_probability(targets)
+
+    def right(self, output: np.ndarray, targets: np.ndarray) -> tuple[int, int] | None:
+        return int(((output > 0.0) == (targets > 0.5)).sum()), targets.size
 
 
 @dataclass(frozen=True)
@@ -135,6 +159,25 @@ class CrossEntropy(Loss):
         axis = normalize_axis(self.axis, rank_of(output))
         return tensor([size for place, size in enumerate(sizes_of(output)) if place != axis], i64)
 
+    def weight(self, targets: np.ndarray | None, samples: int) -> float:
+        if targets is None or self.probabilities or self.reduction == "sum":
+            return samples
+        return int((targets != self.ignore_index).sum())
+
+    def wrong_target(self, targets: np.ndarray, shape: Sequence[int]) -> str:
+        if self.probabilities:
+            return _no_probability(targets)
+        classes = shape[normalize_axis(self.axis, len(shape))]
+        wrong = targets[((targets < 0) | (targets >= classes)) & (targets != self.ignore_index)]
+        return f"is no class from 0 to {classes - 1}: {wrong.flat[0]}" if wrong.size else ""
+
+    def right(self, output: np.ndarray, targets: np.ndarray) -> tuple[int, int] | None:
+        found = output.argmax(axis=self.axis)
+        if self.probabilities:
+            return int((found == targets.argmax(axis=self.axis)).sum()), found.size
+        valid = targets != self.ignore_index
+        return int(((found == targets) & valid).sum()), int(valid.sum())
+
     def emitted(self, output: SSAValue, targets: SSAValue, emit: Emitter) -> SSAValue:
         axis, formulas = normalize_axis(self.axis, rank_of(output)), Formulas(emit)
         logarithms = formulas.of(emit(LogSoftmaxOp, output, axis=axis))
@@ -164,6 +207,12 @@ class CrossEntropy(Loss):
         valid = not_equal(labels, self.ignore_index)
         chosen = equal(labels, formulas.of(emit.constant(places, "classes")))
         return chosen & valid if 0 <= self.ignore_index < len(places) else chosen, formulas.kept(valid)
+
+
+def _no_probability(targets: np.ndarray) -> str:
+    """What is wrong with targets that should be probabilities; empty if nothing."""
+    wrong = targets[~((targets >= 0) & (targets <= 1))]
+    return f"is no probability: {wrong.flat[0]}" if wrong.size else ""
 
 
 def _samples(valid: Tensor | None, output: SSAValue, axis: int, formulas: Formulas) -> Tensor:

@@ -10,13 +10,18 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from glow_mlir.dialects.glow_high.storage import FuncOp, PlaceholderOp
 from glow_mlir.errors import OptionError
 from glow_mlir.frontends.onnx.importer import Model, ModelSource, import_model, open_model
+from glow_mlir.frontends.onnx.signature import signature_of
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.training_form import parameters_of, separated, statistics_of, training_form
 from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.support.activity import warn
 from glow_mlir.support.symbols import Dimension
-from glow_mlir.training.losses import Loss
+from glow_mlir.training.losses import BinaryCrossEntropyWithLogits, CrossEntropy, Loss
 from glow_mlir.training.optimizers import Optimizer
 from glow_mlir.training.step import LOSS, StepBuilder
+
+SCORES: dict[type[Loss], str] = {CrossEntropy: "Softmax", BinaryCrossEntropyWithLogits: "Sigmoid"}
+"""Losses that take scores → what makes probabilities of these."""
 
 PREDICT, EVALUATE, TRAIN = "predict", "evaluate", "train"
 """The functions of a module that trains: the model as it is, its loss besides, and a step."""
@@ -26,6 +31,14 @@ def trainable_model(source: ModelSource) -> Model:
     """A model whose initializers are told apart; raises `ModelError` for what is no ONNX model."""
     opened = open_model(source)
     return Model(separated(opened.proto), opened.path, opened.tensors)
+
+
+def batch_dimensions(source: ModelSource, dimensions: Mapping[str, Dimension]) -> tuple[list[str], int | None]:
+    """The free dimensions that are the first axis of an input, and its size where it is not free."""
+    inputs = signature_of(open_model(source), dimensions).inputs
+    sizes = [argument.shape[0] for argument in inputs if argument.shape]
+    free = [size for size in sizes if isinstance(size, str)]
+    return list(dict.fromkeys(free)), next((size for size in sizes if isinstance(size, int)), None)
 
 
 def training_module(
@@ -47,6 +60,7 @@ def training_module(
     """
     if not -1 << 63 <= seed < 1 << 63:
         raise OptionError(f"seed {seed} has more than 64 bits", hint="give one from -2**63 to 2**63 - 1")
+    _warn_of_probabilities(model, losses)
     state = dict.fromkeys(statistics_of(model.proto.graph), False)
     state |= dict.fromkeys(_parameters(model, trainable), True)
     module = import_model(model, dimensions, PREDICT, state=state, seed=seed)
@@ -57,6 +71,17 @@ def training_module(
     _add_evaluation(module, functions[PREDICT], losses)
     _make_step(module, functions[TRAIN], losses, optimizer, form.kept)
     return module
+
+
+def _warn_of_probabilities(model: Model, losses: Mapping[str, Loss]) -> None:
+    """Tell of an output that is probabilities already, of which its loss would make probabilities once more."""
+    graph = model.proto.graph
+    makers = {output: node.op_type for node in graph.node for output in node.output}
+    for name, loss in losses.items():
+        output = name or graph.output[0].name
+        if (maker := makers.get(output)) is not None and maker == SCORES.get(type(loss)):
+            reason = f"output '{output}' is that of a {maker}, and its loss takes what stands in front of it"
+            warn(OptionError(reason, file=str(model.path or ""), hint=f"train the model without the {maker}"))
 
 
 def _parameters(model: Model, trainable: Collection[str] | None) -> list[str]:

@@ -23,7 +23,7 @@ def test_the_universe_loads_no_frontend_and_no_llvm() -> None:
     assert not loaded_by("import glow_mlir.ir.universe") & {"llvmlite", "onnx", "rich"}
 
 
-@pytest.mark.parametrize("tool", ["glow_compile", "glow_opt", "glow_import", "glow_run", "glow_profile"])
+@pytest.mark.parametrize("tool", ["glow_compile", "glow_opt", "glow_import", "glow_run", "glow_profile", "glow_train"])
 def test_help_of_a_tool_loads_no_frontend_and_no_llvm(tool: str) -> None:
     code = (
         f"from glow_mlir.tools.{tool} import main\n"

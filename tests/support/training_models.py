@@ -38,7 +38,7 @@ def weighted_sum(w: np.ndarray) -> onnx.ModelProto:
     return model(nodes, {"w": w}, w.shape, [], np.float64)
 
 
-def perceptron(sizes: Sequence[int], batch: int, dtype: type[np.floating] = np.float32) -> onnx.ModelProto:
+def perceptron(sizes: Sequence[int], batch: int | str, dtype: type[np.floating] = np.float32) -> onnx.ModelProto:
     """Fully connected layers with ReLU between them."""
     rng, value = np.random.default_rng(7), "x"
     nodes: list[onnx.NodeProto] = []

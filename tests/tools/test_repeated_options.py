@@ -11,7 +11,7 @@ from checkout import ROOT
 from in_process import run_tool
 
 from glow_mlir.errors import OptionError
-from glow_mlir.tools import glow_compile, glow_import, glow_opt, glow_profile, glow_run, glow_tune
+from glow_mlir.tools import glow_compile, glow_import, glow_opt, glow_profile, glow_run, glow_train, glow_tune
 from glow_mlir.tools.run_arguments import parse_arguments
 
 MODEL = str(ROOT / "examples" / "digits.onnx")
@@ -20,7 +20,7 @@ Tool = Callable[[list[str]], int]
 
 
 @pytest.mark.parametrize(
-    "tool", [glow_compile.main, glow_import.main, glow_profile.main, glow_run.main, glow_tune.main]
+    "tool", [glow_compile.main, glow_import.main, glow_profile.main, glow_run.main, glow_train.main, glow_tune.main]
 )
 def test_a_dimension_has_one_size(tool: Tool, tmp_path: Path) -> None:
     found = run_tool(tool, [MODEL, "--bind", "N=1..4", "--bind", "N=3"], directory=tmp_path)

@@ -1,0 +1,98 @@
+"""Batches of samples, in an order that the seed, the epoch and nothing else decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sized
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from glow_mlir.errors import InputError, OptionError
+from glow_mlir.support.dataclass import dataclass
+
+TARGETS = "targets"
+"""The input that has what the outputs of samples should be."""
+
+Arrays = dict[str, np.ndarray]
+
+
+class Samples(Sized, Protocol):
+    """What batches are made of: arrays, or anything else of which some samples can be had at a time."""
+
+    def take(self, places: np.ndarray) -> Arrays:
+        """The inputs of a step with the samples at some places, in that order."""
+        ...
+
+
+@dataclass(frozen=True)
+class ArraySamples:
+    """Samples in arrays by the names of inputs, `targets` among them; the first axis is that of samples."""
+
+    arrays: Mapping[str, np.ndarray]
+
+    def __post_init__(self) -> None:
+        counts = {name: len(array) if array.ndim else 0 for name, array in self.arrays.items()}
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"{count} for {name}" for name, count in counts.items())
+            raise InputError(f"there are different numbers of samples: {listed}")
+
+    def __len__(self) -> int:
+        return len(next(iter(self.arrays.values()))) if self.arrays else 0
+
+    def take(self, places: np.ndarray) -> Arrays:
+        """The samples at some places, in new arrays."""
+        return {name: array[places] for name, array in self.arrays.items()}
+
+
+class Padded(NamedTuple):
+    """A batch of which the first `own` samples are there for themselves, and the others copies of the last one."""
+
+    inputs: Arrays
+    own: int
+
+
+@dataclass(frozen=True)
+class Batches:
+    """
+    Batches of `size` samples.
+
+    In training each epoch has the samples in an order of its own, which `seed` and the number of the epoch decide, and
+    what does not fill a last batch is not in it: another epoch has it. Without a seed they are as they lie.
+    """
+
+    samples: Samples
+    size: int
+    seed: int | None = 0
+
+    def __post_init__(self) -> None:
+        if self.seed is not None and not 0 <= self.seed < 1 << 64:
+            raise OptionError(f"there is no seed {self.seed}", hint="seeds are whole numbers from 0 on, of 64 bits")
+        if self.size < 1 or self.per_epoch == 0:
+            reason = f"there are {len(self.samples)} samples, and a batch has {self.size}"
+            raise InputError(reason, hint="take a smaller batch")
+
+    @property
+    def per_epoch(self) -> int:
+        """The whole batches of an epoch."""
+        return len(self.samples) // self.size
+
+    def order(self, epoch: int) -> np.ndarray:
+        """The places of the samples in an epoch, which count from 0; the same with any version of numpy."""
+        if self.seed is None:
+            return np.arange(len(self.samples))
+        generator = np.random.Philox(key=np.array([self.seed, epoch], np.uint64))
+        return np.argsort(generator.random_raw(len(self.samples)), kind="stable")
+
+    def epoch(self, number: int, begin: int = 0) -> Iterator[Arrays]:
+        """The batches of an epoch, from one on; both count from 0."""
+        order = self.order(number)
+        for batch in range(begin, self.per_epoch):
+            yield self.samples.take(order[batch * self.size : (batch + 1) * self.size])
+
+
+def padded(samples: Samples, size: int) -> Iterator[Padded]:
+    """All samples as they lie in batches of a size, the last one filled with copies of its last sample."""
+    total = len(samples)
+    for begin in range(0, total, size):
+        places = np.minimum(np.arange(begin, begin + size), total - 1)
+        yield Padded(samples.take(places), min(size, total - begin))

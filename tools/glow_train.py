@@ -1,0 +1,284 @@
+"""`glow-train`: train the parameters of an ONNX model on samples in files, with checkpoints, metrics and a page."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from argparse import Namespace
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from glow_mlir.errors import InputError, OptionError
+from glow_mlir.support.activity import warn
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.tools.command_line import EXIT_INTERRUPTED, EXIT_OK, run_tool, takes_stdout
+from glow_mlir.tools.progress import Progress
+from glow_mlir.tools.run_arguments import model_options
+from glow_mlir.tools.training_arguments import (
+    DEFAULT_BATCH,
+    PROGRAM,
+    SETTINGS,
+    STDOUT_OPTIONS,
+    optimizer_of,
+    parse_arguments,
+)
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from glow_mlir.api.training_session import TrainingSession
+    from glow_mlir.support.symbols import Dimension
+    from glow_mlir.tools.training_data import ArrayFiles, ImageFolder
+    from glow_mlir.tools.training_metrics import Metrics, Record
+    from glow_mlir.training.batches import Batches, Samples
+    from glow_mlir.training.loop import EpochDone, StepDone
+
+PAGE_PAUSE = 2.0
+"""Seconds between two pages, where epochs are short."""
+
+
+class Interruption:
+    """Whether somebody asked to end, by SIGINT or SIGTERM; the second time is not waited for."""
+
+    def __init__(self) -> None:
+        self.is_wanted = False
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.is_wanted:
+            raise KeyboardInterrupt
+        self.is_wanted = True
+
+    @contextmanager
+    def noted(self) -> Generator[Interruption]:
+        """Take note of the signals inside the `with` statement."""
+        before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield self
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@dataclass
+class Run:
+    """A run of training: what is trained, on what, and where it is told and kept."""
+
+    args: Namespace
+    session: TrainingSession
+    batches: Batches
+    held_out: Samples | None
+    metrics: Metrics
+    progress: Progress
+    interruption: Interruption
+    drawn: float = 0.0
+    """When the page was written."""
+
+    def train(self) -> bool:
+        """Train; whether it came to its end."""
+        from glow_mlir.tools.training_report import StepLine
+        from glow_mlir.training.loop import EpochDone, fit
+
+        begin, per_epoch = self.session.steps, self.batches.per_epoch
+        line = StepLine(self.progress, self.args.epochs, self.args.epochs * per_epoch, self.batches.size)
+        losses = self.metrics.losses_of_epoch(begin, per_epoch)
+        for event in fit(self.session, self.batches, self.args.epochs, self.held_out, losses):
+            if isinstance(event, EpochDone):
+                self._end_epoch(event, begin)
+            else:
+                line.show(self._told(event, 1))
+            if self._is_kept(event):
+                self._keep()
+            # Behind the last step of an epoch stands the epoch itself.
+            if self.interruption.is_wanted and (isinstance(event, EpochDone) or not event.is_last):
+                self._keep()
+                return event.step == self.args.epochs * per_epoch
+        return True
+
+    def _told(self, event: StepDone | EpochDone, batches: int) -> Record:
+        """The record of a step or an epoch, which is written."""
+        from glow_mlir.tools.training_metrics import record_of
+
+        record = record_of(event, batches * self.batches.size)
+        self.metrics.add(record)
+        return record
+
+    def _end_epoch(self, event: EpochDone, begin: int) -> None:
+        """Tell of an epoch, of which the steps up to `begin` were those of another run."""
+        from glow_mlir.tools.training_report import epoch_line
+
+        record = self._told(event, min(self.batches.per_epoch, event.step - begin))
+        if not takes_stdout(self.args, STDOUT_OPTIONS):
+            self.progress.clear()
+            print(epoch_line(record, self.args.epochs), flush=True)
+        if monotonic() - self.drawn > PAGE_PAUSE:
+            self.draw()
+
+    def _is_kept(self, event: StepDone | EpochDone) -> bool:
+        """Whether there is to be a checkpoint behind a step or an epoch."""
+        from glow_mlir.training.loop import EpochDone
+
+        if isinstance(event, EpochDone):
+            return True
+        every = self.args.checkpoint_every
+        return bool(every) and event.step % every == 0 and not event.is_last
+
+    def _keep(self) -> None:
+        if self.args.checkpoint is not None:
+            self.session.save(self.args.checkpoint, decided(self.args, self.batches))
+
+    def draw(self) -> None:
+        """Write the page, if it is asked for."""
+        from glow_mlir.ir.text import write_text
+        from glow_mlir.tools.training_report import TrainingPage
+
+        if self.args.html is not None:
+            page = TrainingPage(Path(self.args.model).name, described(self.args, self.batches), self.metrics)
+            write_text(page.html(), Path(self.args.html))
+            self.drawn = monotonic()
+
+    def how_to_go_on(self) -> str:
+        """What to do behind an interruption, in a line."""
+        done = f"{PROGRAM}: stopped behind step {self.session.steps} of {self.args.epochs * self.batches.per_epoch}"
+        if self.args.checkpoint is None:
+            return f"{done}; nothing of it is kept (hint: --checkpoint FILE keeps it)"
+        return f"{done}, which {self.args.checkpoint} has (hint: the same command with --resume goes on)"
+
+
+def described(args: Namespace, batches: Batches) -> str:
+    """The settings of a run in words."""
+    given = {name: getattr(args, name) for name in ("loss", "optimizer", *SETTINGS, "schedule", "warm_up", "seed")}
+    listed = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in given.items() if value is not None)
+    return f"{len(batches.samples)} samples, {batches.per_epoch} batches of {batches.size} an epoch; {listed}"
+
+
+def run(arguments: list[str]) -> int:
+    """Run the tool on its arguments."""
+    args = parse_arguments(arguments)
+    progress = Progress()
+    try:
+        return trained(args, progress)
+    finally:
+        progress.clear()
+
+
+def trained(args: Namespace, progress: Progress) -> int:
+    """Train and write what the options ask for; the exit code."""
+    from glow_mlir.tools.training_metrics import metrics_in
+
+    progress.say("compiling")
+    session, batches, held_out = prepared(args)
+    resume(args, session, batches)
+    with metrics_in(args.metrics, session.steps) as metrics, Interruption().noted() as interruption:
+        run_ = Run(args, session, batches, held_out, metrics, progress, interruption)
+        is_done = run_.train()
+        run_.draw()
+    progress.clear()
+    if not is_done:
+        print(run_.how_to_go_on(), file=sys.stderr)
+        return EXIT_INTERRUPTED
+    session.export(args.output_file)
+    if not takes_stdout(args, STDOUT_OPTIONS):
+        print(f"{args.output_file}: trained in {session.steps} steps")
+    return EXIT_OK
+
+
+def prepared(args: Namespace) -> tuple[TrainingSession, Batches, Samples | None]:
+    """What is trained, on what, and on what it is evaluated; raises `GlowError` where these do not fit together."""
+    from glow_mlir.api.training_session import TrainingSession
+    from glow_mlir.tools.run_inputs import normalization_of
+    from glow_mlir.tools.training_data import ArrayFiles, ImageFolder, read_samples
+    from glow_mlir.training.batches import Batches
+
+    normalization, files = normalization_of(args), dict[str, ArrayFiles | ImageFolder]()
+    for name, labels in (("dataset", args.labels), ("evaluation", args.evaluation_labels)):
+        if (path := getattr(args, name)) is not None:
+            first = files.get("dataset")
+            names = first.names if isinstance(first, ImageFolder) else None
+            files[name] = read_samples(Path(path), labels and Path(labels), normalization, names)
+    size, dimensions = batch_of(args)
+    if size > (count := len(files["dataset"])):
+        hint = "--batch-size takes fewer, if the first axis of the model is free"
+        raise InputError(f"there are {count} samples, and a batch has {size}", file=args.dataset, hint=hint)
+    steps = args.epochs * (count // size)
+    options: dict[str, Any] = {
+        **model_options(args),
+        "dimensions": dimensions,
+        "backend": args.backend,
+        "threads": args.threads,
+    }
+    session = TrainingSession(
+        args.model,
+        loss=args.loss,
+        optimizer=optimizer_of(args, steps),
+        trainable=args.trainable,
+        seed=args.seed,
+        **options,
+    )
+    samples = {name: fitting(session, item) for name, item in files.items()}
+    return session, Batches(samples["dataset"], size, args.seed), samples.get("evaluation")
+
+
+def batch_of(args: Namespace) -> tuple[int, dict[str, Dimension]]:
+    """The samples of a batch, and the sizes of free dimensions; raises `OptionError` for a batch that is another."""
+    from glow_mlir.training.training_module import batch_dimensions
+
+    given: dict[str, Dimension] = dict(args.bind)
+    free, fixed = batch_dimensions(args.model, given)
+    size = args.batch_size or fixed or DEFAULT_BATCH
+    if fixed not in (None, size):
+        hint = f"--batch-size {fixed}, or a model whose first axis is free"
+        raise OptionError(f"the model takes {fixed} samples at a time, not {size}", file=args.model, hint=hint)
+    return size, {**given, **dict.fromkeys(free, size)}
+
+
+def fitting(session: TrainingSession, files: ArrayFiles | ImageFolder) -> Samples:
+    """The samples in files, whose targets are those of the loss; raises `InputError` where they do not fit."""
+    from glow_mlir.tools.training_data import ImageSamples
+    from glow_mlir.training.batches import TARGETS
+    from glow_mlir.training.loop import check_targets
+
+    samples = files.samples(session.inputs)
+    targets = samples.classes if isinstance(samples, ImageSamples) else samples.arrays.get(TARGETS)
+    if targets is not None:
+        try:
+            check_targets(session, targets)
+        except InputError as error:
+            error.file = files.place(TARGETS)
+            raise
+    return samples
+
+
+def decided(args: Namespace, batches: Batches) -> dict[str, str]:
+    """What the batches of each step depend on, which a run that goes on has to have the same."""
+    return {"seed": str(args.seed), "batch size": str(batches.size), "number of samples": str(len(batches.samples))}
+
+
+def resume(args: Namespace, session: TrainingSession, batches: Batches) -> None:
+    """Go on from the checkpoint, if the options say so; raises `InputError` for one of something else."""
+    from glow_mlir.training.checkpoint import read_notes
+
+    if not args.resume:
+        return
+    if not Path(args.checkpoint).exists():
+        warn(InputError("is not there yet: training begins anew", file=args.checkpoint))
+        return
+    session.load(args.checkpoint)
+    notes = read_notes(Path(args.checkpoint))
+    for name, value in decided(args, batches).items():
+        if notes.get(name, value) != value:
+            reason, hint = f"was written with the {name} {notes[name]}, and not {value}", "take the same to go on"
+            raise InputError(reason, file=args.checkpoint, hint=hint)
+    if args.learning_rate is not None:
+        session.learning_rate = args.learning_rate
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `glow-train`; the exit code: 0 success, 1 wrong input or options, 2 a bug in the compiler, 130 stopped."""
+    return run_tool(PROGRAM, run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
