@@ -9,7 +9,6 @@ from xdsl.ir import Operation
 
 from glow_mlir.backends.interface import Backend, Compiling, Room
 from glow_mlir.dialects.target import Target
-from glow_mlir.differentiation.differentiate import DifferentiatePass
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline
 from glow_mlir.ir.registry import backend
 
@@ -27,6 +26,8 @@ class InterpreterBackend(Backend):
         """The optimized graph; a module that was given as IR stays as it is, but for gradients."""
         if not compilation.as_given:
             return compilation.run()
+        from glow_mlir.differentiation.differentiate import DifferentiatePass
+
         compilation.check_given()
         DifferentiatePass().apply(compilation.context, compilation.module)
         return compilation.module
