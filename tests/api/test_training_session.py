@@ -215,7 +215,7 @@ def test_operator_without_a_gradient_is_named() -> None:
 def test_checkpoint_of_another_optimizer_is_told(tmp_path: Path) -> None:
     path = tmp_path / "state.safetensors"
     session(optimizer=SGD(0.1)).save(path)
-    with pytest.raises(InputError, match=r"there is no 'b0.momentum, b1.momentum, w0.momentum"):
+    with pytest.raises(InputError, match=r"there is no 'b0.momentum', 'b1.momentum', 'w0.momentum'"):
         session().load(path)
     path.write_bytes(b"\0" * 40)
     with pytest.raises(InputError, match="is no file of safetensors"):

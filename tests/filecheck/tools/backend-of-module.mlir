@@ -5,7 +5,7 @@
 // RUN: glow-opt %s --stop-after optimized | filecheck %s
 
 // STAGE: no stage 'selected'
-// STAGE-SAME: imported, optimized
+// STAGE-SAME: imported, differentiated, optimized
 
 // PIPELINE: assign-target{backend="interpreter"}
 
