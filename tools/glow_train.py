@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from glow_mlir.errors import InputError, OptionError
+from glow_mlir.errors import ExecutionError, InputError, OptionError
 from glow_mlir.support.activity import warn
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.tools.command_line import EXIT_INTERRUPTED, EXIT_OK, run_tool, takes_stdout
@@ -179,6 +179,8 @@ def trained(args: Namespace, progress: Progress) -> int:
     if not is_done:
         print(run_.how_to_go_on(), file=sys.stderr)
         return EXIT_INTERRUPTED
+    if not session.is_finite():
+        raise ExecutionError("parameters are not finite", hint="a smaller --learning-rate, or --clip-norm 1")
     session.export(args.output_file)
     if not takes_stdout(args, STDOUT_OPTIONS):
         print(f"{args.output_file}: trained in {session.steps} steps")
@@ -252,8 +254,15 @@ def fitting(session: TrainingSession, files: ArrayFiles | ImageFolder) -> Sample
 
 
 def decided(args: Namespace, batches: Batches) -> dict[str, str]:
-    """What the batches of each step depend on, which a run that goes on has to have the same."""
-    return {"seed": str(args.seed), "batch size": str(batches.size), "number of samples": str(len(batches.samples))}
+    """What each step depends on, which a run that goes on has to have the same."""
+    return {
+        "loss": args.loss,
+        "optimizer": args.optimizer,
+        "schedule": args.schedule,
+        "seed": str(args.seed),
+        "batch size": str(batches.size),
+        "number of samples": str(len(batches.samples)),
+    }
 
 
 def resume(args: Namespace, session: TrainingSession, batches: Batches) -> None:

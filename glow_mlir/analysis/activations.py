@@ -132,7 +132,17 @@ class _Model:
             if isinstance(save, SaveOp):
                 for read in earlier:
                     for value in _views_of(read.results[0]) if isinstance(read, GetOp) else ():
-                        yield from ((self.place[user], self.place[save]) for user in _users(value) if user is not save)
+                        for user in _users(value):
+                            if user is not save:
+                                yield self.place[self._placed(user)], self.place[save]
+
+    def _placed(self, op: Operation) -> Operation:
+        """The operation among those of the block that an operation is, or is inside of."""
+        while op not in self.place:
+            around = op.parent_op()
+            assert around is not None, "a user is inside of the block"
+            op = around
+        return op
 
 
 def _users(value: SSAValue) -> Iterator[Operation]:

@@ -74,9 +74,13 @@ class Session:
         with time_limited(Cancellation(), self.time_limit, "call", "time_limit"):
             return chosen.run(inputs)
 
-    def get_state(self) -> dict[str, np.ndarray]:
-        """The state of the model by name, which all entries share, as it is between two calls; in new arrays."""
-        return self.loaded.state.get()
+    def get_state(self, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+        """
+        The state of those names, or all of it, which all entries share, as it is between two calls; in new arrays.
+
+        Raises `InputError` for an unknown name.
+        """
+        return self.loaded.state.get(names)
 
     def set_state(self, values: Mapping[str, Any]) -> None:
         """Overwrite the state of those names; raises `InputError` for an unknown name or a misshapen array."""

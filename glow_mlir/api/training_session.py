@@ -90,7 +90,11 @@ class TrainingSession:
         return float(self._session.run(batch, entry=TRAIN)[LOSS])
 
     def evaluate(self, batch: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """The outputs of the model and its loss, `loss`, as it infers; nothing changes."""
+        """
+        The outputs of the model and its loss, `loss`, as it infers.
+
+        Nothing changes, but in a model that draws random numbers as it infers, which of them come next.
+        """
         return self._session.run(batch, entry=EVALUATE)
 
     def predict(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -100,12 +104,12 @@ class TrainingSession:
     @property
     def steps(self) -> int:
         """How many steps there were."""
-        return int(self._session.get_state()[NUMBER])
+        return int(self._session.get_state([NUMBER])[NUMBER])
 
     @property
     def learning_rate(self) -> float:
         """The base learning rate, by which the factors of a schedule are multiplied; it may be set between steps."""
-        return float(self._session.get_state()[RATE])
+        return float(self._session.get_state([RATE])[RATE])
 
     @learning_rate.setter
     def learning_rate(self, rate: float) -> None:
@@ -142,6 +146,10 @@ class TrainingSession:
         trained = with_constants(self._model, self.weights(), {})
         with replaced(Path(path)) as file:
             file.write(trained.SerializeToString())
+
+    def is_finite(self) -> bool:
+        """Whether all parameters and running statistics are numbers, which steps that are too long end."""
+        return all(bool(np.isfinite(value).all()) for value in self.weights().values())
 
     def weights(self) -> dict[str, np.ndarray]:
         """The initializers of the model that are state: parameters and running statistics, as they are now."""

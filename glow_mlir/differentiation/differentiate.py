@@ -9,9 +9,12 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.gradient import GradientOp
+from glow_mlir.dialects.glow_high.storage import FuncOp
 from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 from glow_mlir.ir.traversal import all_operations
 from glow_mlir.support.dataclass import dataclass
@@ -42,6 +45,10 @@ class DifferentiatePass(ModulePass):
 
 def _expand(op: GradientOp, storage: Storage) -> None:
     """Compute a gradient by operators in front of it."""
+    if not isinstance(op.parent_op(), FuncOp):
+        hint = "ask for it in the function itself"
+        node = location_name(op.location)
+        raise UnsupportedError("a gradient inside of a branch or a loop is not supported", node=node, hint=hint)
     # Most modules ask for no gradient, and need none of it.
     from glow_mlir.differentiation.differentiator import Differentiator
 

@@ -46,10 +46,11 @@ class State:
         self.turn = threading.Lock()
         _STATES.add(self)
 
-    def get(self) -> dict[str, np.ndarray]:
-        """Copies of all of it."""
+    def get(self, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+        """Copies of that of those names, or of all of it; raises `InputError` for an unknown name."""
+        chosen = tuple(self.arrays) if names is None else tuple(names)
         with self.turn:
-            return {name: array.copy() for name, array in self.arrays.items()}
+            return {name: self._known(name).copy() for name in chosen}
 
     def set(self, values: Mapping[str, np.ndarray]) -> None:
         """Overwrite some of it, or, where an array is wrong, nothing; raises `InputError`."""

@@ -131,7 +131,7 @@ def evaluated(session: Trained, samples: Samples, size: int) -> Evaluation:
         outputs = session.evaluate(batch.inputs)
         lost, weight = _lost(session, loss, batch, outputs, size)
         total, weights = total + lost, weights + weight
-        told = None if loss is None else _right(loss, session.outputs[0].name, batch, outputs)
+        told = None if loss is None else _right(loss, _judged(session).name, batch, outputs)
         if told is not None:
             right, counted = right + told[0], counted + told[1]
     return Evaluation(total / weights if weights else math.nan, right / counted if counted else None)
@@ -155,14 +155,19 @@ def _lost(
 
 
 def _right(loss: Loss, name: str, batch: Padded, outputs: Mapping[str, np.ndarray]) -> tuple[int, int] | None:
-    """How many classes the first output tells rightly, and of how many; `None` where it tells none."""
+    """How many classes an output tells rightly, and of how many; `None` where it tells none."""
     targets = batch.inputs.get(TARGETS)
     return None if targets is None else loss.right(outputs[name][: batch.own], targets[: batch.own])
+
+
+def _judged(session: Trained) -> Argument:
+    """The output that the only loss of a session is of."""
+    (name,) = session.losses
+    return next(output for output in session.outputs if name in ("", output.name))
 
 
 def check_targets(session: Trained, targets: np.ndarray) -> None:
     """Raise `InputError` for targets that the only loss of a session is not of, as classes that there are not."""
     (loss,) = session.losses.values()
-    shape = session.outputs[0].numbers
-    if reason := loss.wrong_target(targets, shape):
+    if reason := loss.wrong_target(targets, _judged(session).numbers):
         raise InputError(f"a target {reason}", hint="compare the labels with what the model was made for")

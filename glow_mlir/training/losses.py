@@ -6,11 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, i64
+from xdsl.dialects.builtin import TensorType, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
+from glow_mlir.dialects.element_types import number_width
 from glow_mlir.dialects.expressions import Tensor, equal, exp, log, log1p, maximum, not_equal, where
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.normalization import LogSoftmaxOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp, ReduceSumOp
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, size_along, sizes_of, tensor
@@ -104,7 +106,7 @@ class BinaryCrossEntropy(_Pointwise):
     """-(t·log y + (1 - t)·log(1 - y)) of probabilities; logarithms are not below -100 (as `torch.nn.BCELoss`)."""
 
     def formula(self, y: Tensor, t: Tensor) -> Tensor:
-        return -(t * maximum(log(y), -100.0) + (1.0 - t) * maximum(log1p(-y), -100.0))
+        return -(t * _limited_log(y) + (1.0 - t) * _limited_log(1.0 - y))
 
     def wrong_target(self, targets: np.ndarray, shape: Sequence[int]) -> str:
         return _no_probability(targets)
@@ -135,7 +137,7 @@ class KullbackLeiblerDivergence(_Pointwise):
     """t·(log t - y) of logarithms of probabilities y, 0 where t is 0 (as `torch.nn.KLDivLoss`)."""
 
     def formula(self, y: Tensor, t: Tensor) -> Tensor:
-        return where(t > 0.0, t * (log(where(t > 0.0, t, 1.0)) - y), 0.0)
+        return where(t > 0.0, t * (log(where(t > 0.0, t, 1.0)) - where(t > 0.0, y, 0.0)), 0.0)
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ class CrossEntropy(Loss):
     def weight(self, targets: np.ndarray | None, samples: int) -> float:
         if targets is None or self.probabilities or self.reduction == "sum":
             return samples
-        return int((targets != self.ignore_index).sum())
+        return int(((targets != self.ignore_index) & (targets >= 0)).sum())
 
     def wrong_target(self, targets: np.ndarray, shape: Sequence[int]) -> str:
         if self.probabilities:
@@ -190,11 +192,12 @@ class CrossEntropy(Loss):
         if self.label_smoothing:
             wanted = wanted * (1.0 - self.label_smoothing) + self.label_smoothing / count
             wanted = wanted if valid is None else wanted * converted(valid, element_of(output))
-        lost = _total(formulas.value(-(logarithms * wanted)), emit)
-        if self.reduction == "sum":
-            return lost
-        samples = _samples(valid, output, axis, formulas)
-        return formulas.value(formulas.of(lost) / samples)
+        # A class that is not wanted may have the logarithm of 0.
+        lost = formulas.value(where(not_equal(wanted, 0.0), -(logarithms * wanted), 0.0))
+        total = formulas.of(_total(lost, emit))
+        if self.reduction == "mean":
+            total = total / _samples(valid, output, axis, formulas)
+        return formulas.value(converted(total, element_of(output)))
 
     def _chosen(
         self, targets: SSAValue, output: SSAValue, axis: int, emit: Emitter, formulas: Formulas
@@ -204,9 +207,18 @@ class CrossEntropy(Loss):
         places = np.arange(size_along(output, axis), dtype=np.int64).reshape(-1, *[1] * (len(sizes) - axis - 1))
         sizes[axis] = 1
         labels = formulas.of(emit(ReshapeOp, targets, shape=sizes))
-        valid = not_equal(labels, self.ignore_index)
-        chosen = equal(labels, formulas.of(emit.constant(places, "classes")))
-        return chosen & valid if 0 <= self.ignore_index < len(places) else chosen, formulas.kept(valid)
+        valid = formulas.kept((labels >= 0) & (labels < len(places)) & not_equal(labels, self.ignore_index))
+        return equal(labels, formulas.of(emit.constant(places, "classes"))) & valid, valid
+
+
+def _limited_log(x: Tensor) -> Tensor:
+    """The logarithm, not below -100, from where on it is level; its slope at 0 would be infinite."""
+    return where(x > 0.0, maximum(log(where(x > 0.0, x, 1.0)), -100.0), -100.0)
+
+
+def wide_element(element: Attribute) -> Attribute:
+    """The element type in which elements are summed: f32 of narrower floats."""
+    return f32 if number_width(element) < number_width(f32) else element
 
 
 def _no_probability(targets: np.ndarray) -> str:
@@ -216,8 +228,8 @@ def _no_probability(targets: np.ndarray) -> str:
 
 
 def _samples(valid: Tensor | None, output: SSAValue, axis: int, formulas: Formulas) -> Tensor:
-    """How many samples count, at least 1."""
-    element = element_of(output)
+    """How many samples count, at least 1, in the type that sums of outputs have."""
+    element = wide_element(element_of(output))
     if valid is None:
         sizes = tuple(1 if place == axis else size for place, size in enumerate(sizes_of(output)))
         counted = formulas.emit.splat(1, element, sizes)
@@ -227,7 +239,9 @@ def _samples(valid: Tensor | None, output: SSAValue, axis: int, formulas: Formul
 
 
 def _total(value: SSAValue, emit: OperatorEmitter) -> SSAValue:
-    """The sum of all elements."""
+    """The sum of all elements, of narrow floats in f32."""
+    if (wide := wide_element(element_of(value))) != element_of(value):
+        value = emit(CastOp, value, to=wide)
     return emit(ReduceSumOp, value, axes=tuple(range(rank_of(value))), keepdims=False)
 
 

@@ -23,7 +23,7 @@ from glow_mlir.frontends.builder.formulas import Formulas, converted, like
 from glow_mlir.frontends.builder.module_builder import named_location
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.training.losses import Loss, OutputLoss
+from glow_mlir.training.losses import Loss, OutputLoss, wide_element
 from glow_mlir.training.optimizers import Optimizer, Step
 
 LOSS = "loss"
@@ -69,20 +69,32 @@ class StepBuilder:
 
     def input(self, name: str, type_: TensorType[Attribute]) -> SSAValue:
         """An input of the function, which others of the module may share."""
-        known = self.storage.by_name.get(name)
-        if known is not None and (known.type != type_ or not isinstance(known, PlaceholderOp)):
-            raise OptionError(f"the model has something of the name '{name}'", hint="rename it")
+        known = self._known(name, type_, "input")
         return self._read(name, known or self.storage.add(PlaceholderOp.bound(name, type_, "input", _OF_PLACE)))
 
     def state(self, name: str, initial: np.ndarray, type_: TensorType[Attribute]) -> SSAValue:
         """State that begins with a value, which functions of the module share."""
-        placeholder = self.storage.by_name.get(name)
+        placeholder = self._known(name, type_, "state")
         if placeholder is None:
             placeholder = PlaceholderOp.bound(name, type_, "state", _OF_PLACE)
             if initial.any():
                 placeholder.give_content(content_of(initial, type_))
             self.storage.add(placeholder)
         return self._read(name, placeholder)
+
+    def _known(self, name: str, type_: TensorType[Attribute], role: str) -> PlaceholderOp | None:
+        """
+        What another function of the module has of that name, type and role.
+
+        Raises `OptionError` where the model has something else of the name.
+        """
+        known = self.storage.by_name.get(name)
+        if known is None:
+            return None
+        if isinstance(known, PlaceholderOp) and known.role == role and known.type == type_:
+            if name not in self._bindings:
+                return known
+        raise OptionError(f"the model has something of the name '{name}', which training needs", hint="rename it")
 
     def _read(self, name: str, placeholder: object) -> SSAValue:
         assert isinstance(placeholder, PlaceholderOp)
@@ -179,16 +191,17 @@ class StepBuilder:
         return Step(wide, rate, formulas)
 
     def _update(self, name: str, value: SSAValue, gradient: Tensor, optimizer: Optimizer, step: Step) -> None:
-        """Change a parameter, and what is kept for it."""
-        formulas, shape, element = step.formulas, shape_of(value), element_of(value)
+        """Change a parameter, and what is kept for it; those of half floats are changed in f32."""
+        formulas, shape, element = step.formulas, shape_of(value), wide_element(element_of(value))
         kept: dict[str, Tensor] = {}
         for slot, initial in optimizer.kept().items():
             begin = np.full(shape, initial, numpy_dtype(element))
             kept[slot] = formulas.of(self.state(slot_name(name, slot), begin, tensor(shape, element)))
-        parameter, slots = optimizer.updated(formulas.of(value), gradient, kept, step)
+        known, given = converted(formulas.of(value), element), converted(gradient, element)
+        parameter, slots = optimizer.updated(known, given, kept, step)
         for slot, formula in slots.items():
             self.save(formulas.value(formula), slot_name(name, slot))
-        self.save(formulas.value(parameter), name)
+        self.save(formulas.value(converted(parameter, element_of(value))), name)
 
 
 def slot_name(parameter: str, slot: str) -> str:

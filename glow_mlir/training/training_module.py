@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from glow_mlir.dialects.glow_high.storage import FuncOp, PlaceholderOp
+from glow_mlir.dialects.shapes import rank_of
 from glow_mlir.errors import OptionError
 from glow_mlir.frontends.onnx.importer import Model, ModelSource, import_model, open_model
 from glow_mlir.frontends.onnx.signature import signature_of
@@ -16,7 +17,7 @@ from glow_mlir.frontends.onnx.training_form import parameters_of, separated, sta
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.support.activity import warn
 from glow_mlir.support.symbols import Dimension
-from glow_mlir.training.losses import BinaryCrossEntropyWithLogits, CrossEntropy, Loss
+from glow_mlir.training.losses import BinaryCrossEntropyWithLogits, CrossEntropy, Loss, OutputLoss
 from glow_mlir.training.optimizers import Optimizer
 from glow_mlir.training.step import LOSS, StepBuilder
 
@@ -106,9 +107,12 @@ def _add_evaluation(module: ModuleOp, predict: FuncOp, losses: Mapping[str, Loss
     evaluate.sym_name = StringAttr(EVALUATE)
     module.body.block.insert_op_after(evaluate, predict)
     builder = StepBuilder(module, evaluate)
-    loss = builder.loss(_chosen(losses, builder))
-    if LOSS not in builder.outputs():
+    chosen, outputs = _chosen(losses, builder), builder.outputs()
+    loss = builder.loss(chosen)
+    if LOSS not in outputs:
         builder.output(LOSS, loss)
+    elif rank_of(outputs[LOSS].input) or not (len(chosen) == 1 and isinstance(chosen.get(LOSS), OutputLoss)):
+        raise OptionError(f"the model has an output '{LOSS}', which is not the loss", hint="rename it")
     builder.finish()
 
 

@@ -169,6 +169,95 @@ def test_equal_initializers_that_an_exporter_wrote_once_are_told_apart() -> None
     assert (weights["b0"] != weights["b1"]).any()
 
 
+def test_matrix_that_two_nodes_share_stays_one_parameter() -> None:
+    source = perceptron([4, 4, 4], 8)
+    (copied,) = [tensor for tensor in source.graph.initializer if tensor.name == "w1"]
+    source.graph.initializer.remove(copied)
+    source.graph.node.insert(0, helper.make_node("Identity", ["w0"], ["w1"]))
+    assert set(session(source).weights()) == {"w0", "b0", "b1"}
+
+
+@pytest.mark.parametrize("opset", [7, 9, 13, 15])
+def test_batch_normalization_of_any_opset_trains(opset: int) -> None:
+    source = convolutional(8)
+    del source.opset_import[:]
+    source.opset_import.append(helper.make_opsetid("", opset))
+    trained = session(source)
+    before = trained.weights()["mean"]
+    assert trained.step(IMAGES) > trained.step(IMAGES)
+    assert (trained.weights()["mean"] != before).any()
+
+
+def test_function_of_a_model_trains() -> None:
+    source = perceptron([6, 5, 3], 8)
+    (node,) = [node for node in source.graph.node if node.name == "layer1"]
+    node.CopyFrom(helper.make_node("Layer", node.input, node.output, domain="own"))
+    inner = helper.make_node("Gemm", ["a", "w", "b"], ["c"])
+    source.functions.append(
+        helper.make_function("own", "Layer", ["a", "w", "b"], ["c"], [inner], [helper.make_opsetid("", 20)])
+    )
+    source.opset_import.append(helper.make_opsetid("own", 1))
+    assert session(source).step(BATCH) == session().step(BATCH)
+
+
+def test_parameter_of_a_branch_trains() -> None:
+    branches = [
+        helper.make_graph(
+            [helper.make_node("MatMul", ["x", name], [f"{name}.y"])],
+            name,
+            [],
+            [helper.make_tensor_value_info(f"{name}.y", onnx.TensorProto.FLOAT, [8, 3])],
+        )
+        for name in ("w", "v")
+    ]
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0),
+        helper.make_node("Greater", ["sum", "zero"], ["is_above"]),
+        helper.make_node("If", ["is_above"], ["y"], then_branch=branches[0], else_branch=branches[1]),
+    ]
+    weights = {"w": np.ones((6, 3), np.float32), "v": np.ones((6, 3), np.float32), "zero": np.array(0, np.float32)}
+    trained = session(model(nodes, weights, [8, 6], [8, 3]))
+    for name, sign in (("w", 1), ("v", -1)):
+        before = trained.weights()
+        trained.step({"x": sign * abs(BATCH["x"]), "targets": BATCH["targets"]})
+        assert {other for other, value in trained.weights().items() if (value != before[other]).any()} >= {name}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("x", "targets"), ("x", "step"), ("w0", "learning_rate"), ("b0", "w0.momentum")]
+)
+def test_names_that_training_needs_are_told(old: str, new: str) -> None:
+    source = perceptron([6, 5, 3], 8)
+    for item in (*source.graph.input, *source.graph.initializer):
+        item.name = new if item.name == old else item.name
+    for node in source.graph.node:
+        names = [new if name == old else name for name in node.input]
+        del node.input[:]
+        node.input.extend(names)
+    with pytest.raises(OptionError, match=f"the model has something of the name '{new}'"):
+        session(source)
+
+
+def test_output_named_loss_that_is_not_the_loss_is_told() -> None:
+    source = perceptron([6, 5, 3], 8)
+    source.graph.output[0].name = source.graph.node[-1].output[0] = "loss"
+    with pytest.raises(OptionError, match="which is not the loss"):
+        session(source)
+
+
+def test_half_floats_are_changed_in_f32() -> None:
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    source = model(nodes, {"w": np.ones((2, 2), np.float16)}, [2, 2], [2, 2])
+    for value in (*source.graph.input, *source.graph.output):
+        value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    trained = session(source, loss="mse", optimizer="adam")
+    x = np.array([[1, 0], [1, 0]], np.float16)
+    for _ in range(3):
+        trained.step({"x": x, "targets": np.zeros((2, 2), np.float16)})
+    assert np.isfinite(trained.weights()["w"]).all()
+    assert (trained.weights()["w"][0] < 1).all()
+
+
 def test_free_batch_is_given_a_size() -> None:
     source = perceptron([6, 5, 3], 8)
     for value in (*source.graph.input, *source.graph.output):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gradients import Graph, check_gradients
+from gradients import Graph, check_gradients, differentiated, gradient_module
 
 from glow_mlir.errors import OptionError
+from glow_mlir.interpreter.machine import run_function
 from glow_mlir.training import losses
 from glow_mlir.training.losses import CrossEntropy, Loss
 
@@ -89,6 +90,39 @@ def test_logits_far_out_are_finite() -> None:
     y = np.array([[1e4, -1e4], [-1e4, 1e4]])
     results = check_gradients(graph_of(losses.BinaryCrossEntropyWithLogits()), {"x": y, "t": np.ones((2, 2))}, ["x"])
     np.testing.assert_allclose(results["y"], 5e3)
+
+
+@pytest.mark.parametrize(("y", "t"), [(0.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0)])
+def test_probabilities_at_their_ends_have_finite_gradients(y: float, t: float) -> None:
+    inputs = {"x": np.array([[y]]), "t": np.array([[t]])}
+    results = run_function(
+        differentiated(gradient_module(graph_of(losses.BinaryCrossEntropy()), inputs, ["x"])), inputs
+    )
+    np.testing.assert_allclose(results["y"], 100.0 * (y != t))
+    assert np.isfinite(results["dx"]).all()
+
+
+def test_logit_of_minus_infinity_is_a_class_that_is_not_there() -> None:
+    y = Y.copy()
+    y[:, 2] = -np.inf
+    inputs = {"x": y, "t": LABELS}
+    results = run_function(differentiated(gradient_module(graph_of(CrossEntropy()), inputs, ["x"])), inputs)
+    expected = y - np.log(np.exp(y).sum(1, keepdims=True))
+    np.testing.assert_allclose(results["y"], -expected[range(4), LABELS].mean())
+    assert np.isfinite(results["dx"]).all()
+
+
+def test_classes_that_there_are_not_do_not_count() -> None:
+    labels = np.array([1, 7, 0, -3])
+    results = check_gradients(graph_of(CrossEntropy(label_smoothing=0.1)), {"x": Y, "t": labels}, ["x"])
+    expected = -(0.9 * LOGARITHMS[[0, 2], [1, 0]] + 0.1 * LOGARITHMS[[0, 2]].mean(1)).mean()
+    np.testing.assert_allclose(results["y"], expected)
+
+
+def test_half_floats_are_summed_in_f32() -> None:
+    inputs = {"x": np.zeros((70_000, 2), np.float16), "t": np.zeros(70_000, np.int64)}
+    results = run_function(differentiated(gradient_module(graph_of(CrossEntropy()), inputs, [])), inputs)
+    np.testing.assert_allclose(results["y"], np.log(2.0), rtol=1e-3)
 
 
 def test_unknown_reduction_is_told() -> None:

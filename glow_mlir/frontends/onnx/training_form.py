@@ -10,6 +10,7 @@ from onnx import helper, numpy_helper
 
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.onnx.domains import plain_domain
+from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.support.dataclass import dataclass
@@ -39,18 +40,19 @@ class TrainingForm:
 
 def separated(model: onnx.ModelProto) -> onnx.ModelProto:
     """
-    A copy of a model in which what `Identity` gives of an initializer is an initializer of its own.
+    A copy of a model without functions of its own, in which what `Identity` gives of a vector is an initializer too.
 
-    Exporters write those of equal values once, as PyTorch's do with statistics and biases that nothing has trained yet.
+    Exporters write those of equal values once, as PyTorch's do with biases, scales and statistics that nothing has
+    trained yet. Matrices that are equal are meant to be one, as an embedding and the layer behind a decoder.
     """
     copy = onnx.ModelProto()
-    copy.CopyFrom(model)
+    copy.CopyFrom(inlined(model))
     graph = copy.graph
     known = {tensor.name: tensor for tensor in graph.initializer}
     kept: list[onnx.NodeProto] = []
     for node in graph.node:
         origin = known.get(node.input[0]) if node.op_type == "Identity" and len(node.input) == 1 else None
-        if origin is None or plain_domain(node.domain):
+        if origin is None or len(origin.dims) != 1 or plain_domain(node.domain):
             kept.append(node)
             continue
         tensor = onnx.TensorProto()
@@ -90,18 +92,27 @@ def training_form(model: onnx.ModelProto) -> TrainingForm:
 def _in_training(node: onnx.NodeProto, opset: int) -> dict[str, str]:
     """Let a normalization take the statistics of its batch; gives what its running statistics become."""
     if opset >= _BY_MODE:
-        attributes = [item for item in node.attribute if item.name != "training_mode"]
-        del node.attribute[:]
-        node.attribute.extend([*attributes, helper.make_attribute("training_mode", 1)])
+        _forget(node, "training_mode")
+        node.attribute.append(helper.make_attribute("training_mode", 1))
+    elif opset < _INFERENCE_ALONE:
+        _forget(node, "is_test")
     statistics = list(node.input[3:5])
-    results = list(node.output)
-    names = [f"{name}.next" for name in statistics]
-    while len(results) < 3:
-        results.append(names[len(results) - 1])
-    results = [result or wish for result, wish in zip(results, (results[0], *names), strict=False)]
+    wanted = [f"{name}.next" for name in statistics]
+    if opset < _BY_MODE:  # All results, those of the batch among them, are there or none.
+        wanted += [f"{name}.of.batch" for name in statistics]
+    given = [*node.output[1:], *[""] * len(wanted)]
+    results = [result or wish for result, wish in zip(given, wanted, strict=False)]
+    first = node.output[0]
     del node.output[:]
-    node.output.extend(results)
-    return dict(zip(results[1:3], statistics, strict=True))
+    node.output.extend([first, *results])
+    return dict(zip(results[:2], statistics, strict=True))
+
+
+def _forget(node: onnx.NodeProto, name: str) -> None:
+    """Take an attribute away from a node."""
+    attributes = [item for item in node.attribute if item.name != name]
+    del node.attribute[:]
+    node.attribute.extend(attributes)
 
 
 def _dropping(node: onnx.NodeProto, opset: int) -> None:
@@ -115,9 +126,7 @@ def _dropping(node: onnx.NodeProto, opset: int) -> None:
         del node.input[:]
         node.input.extend([*inputs, _TRAINING])
     elif opset < _INFERENCE_ALONE:
-        attributes = [item for item in node.attribute if item.name != "is_test"]
-        del node.attribute[:]
-        node.attribute.extend(attributes)
+        _forget(node, "is_test")
     elif next((item.f for item in node.attribute if item.name == "ratio"), 0.5) > 0:
         hint = f"export the model for opset {_BY_OPERAND} or later"
         raise UnsupportedError(f"Dropout of opset {opset} has no training", node=node_name(node), hint=hint)
