@@ -69,7 +69,7 @@ def test_glow_run_runs_measures_draws_and_dumps(site: Path, tmp_path: Path) -> N
     assert "min" in output(site, *tool("glow_run"), MODEL, *options, "--iterations", "1", "--warmup", "0")
     output(site, *tool("glow_run"), MODEL, *options, "--dump-html", page, "--dump-phases", phases)
     assert "arena" in page.read_text(encoding="utf-8")
-    assert (phases / "07-allocated.mlir").exists()
+    assert (phases / "08-allocated.mlir").exists()
     output(site, *tool("glow_run"), MODEL, *options, "--dump-values", values)
     assert list(values.glob("*.npy"))
 

@@ -27,9 +27,9 @@ from glow_mlir.support.symbols import Size
 OPERATORS: dict[str, type[HighOp]] = {
     operator.name.removeprefix("glow_high."): operator
     for operator in GLOW_UNIVERSE.all_dialects["glow_high"]().operations
-    if issubclass(operator, HighOp)
+    if issubclass(operator, HighOp) and operator.HAS_INSTRUCTION
 }
-"""The operators by name."""
+"""The operators by name, but for those that a pass replaces by others."""
 
 
 def whole(*shape: int, bound: int, dtype: str = "i8") -> np.ndarray:

@@ -82,7 +82,7 @@ def test_files_are_those_of_the_first_compilation(tmp_path: Path) -> None:
     files = ("--compilation-log", "log.txt", "--dump-phases", "phases")
     assert compared(tmp_path, "--bind", "N=1", "--compare=--precision bf16", *files, *FAST).code == 0
     assert "convert-precision" not in (tmp_path / "log.txt").read_text()
-    assert "xbf16>" not in (tmp_path / "phases" / "07-allocated.mlir").read_text()
+    assert "xbf16>" not in (tmp_path / "phases" / "08-allocated.mlir").read_text()
 
 
 @pytest.mark.parametrize(

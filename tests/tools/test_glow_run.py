@@ -205,13 +205,23 @@ def test_compiled_model_is_kept_unless_forbidden(digits: Runner, tmp_path: Path)
 def test_dumped_phases_run_on_and_share_their_weights(digits: Runner, run: Runner, tmp_path: Path) -> None:
     whole = digits("--dump-phases", "phases", "--outputs", "y.npz")
     files = sorted(path.name for path in (tmp_path / "phases").iterdir() if path.suffix != ".weights")
-    names = ["imported", "optimized", "lowered", "scheduled", "instructions", "stacked", "selected", "allocated"]
+    names = [
+        "imported",
+        "differentiated",
+        "optimized",
+        "lowered",
+        "scheduled",
+        "instructions",
+        "stacked",
+        "selected",
+        "allocated",
+    ]
     stages = [f"{number:02}-{name}.mlir" for number, name in enumerate(names)]
-    assert files == [*stages, "08-llvm.ll", "08-llvm.mlir", "08-llvm.s"]
+    assert files == [*stages, "09-llvm.ll", "09-llvm.mlir", "09-llvm.s"]
     assert [path.name for path in (tmp_path / "phases").glob("*.weights") if not path.is_symlink()] == ["model.weights"]
     assert 'loc("conv1"' in (tmp_path / "phases" / stages[0]).read_text()
-    assert "define i32 @main(" in (tmp_path / "phases" / "08-llvm.ll").read_text()
-    assert "main:" in (tmp_path / "phases" / "08-llvm.s").read_text()
+    assert "define i32 @main(" in (tmp_path / "phases" / "09-llvm.ll").read_text()
+    assert "main:" in (tmp_path / "phases" / "09-llvm.s").read_text()
     for stage in stages:
         assert run(f"phases/{stage}") == whole
     for stage in (stages[0], stages[-1]):
@@ -280,7 +290,7 @@ def test_tolerance_decides(tmp_path: Path) -> None:
     assert finished(tmp_path, *arguments, "--rtol", 0, "--atol", "1e-2").code == 0
 
 
-@pytest.mark.parametrize(("stage", "layers"), [("02-lowered", "layers"), ("07-allocated", "0 layers")])
+@pytest.mark.parametrize(("stage", "layers"), [("03-lowered", "layers"), ("08-allocated", "0 layers")])
 def test_module_is_checked_as_far_as_it_has_tensors(digits: Runner, run: Runner, stage: str, layers: str) -> None:
     digits("--dump-phases", "phases")
     last = run(f"phases/{stage}.mlir", "--check", "interpreter").splitlines()[-1]

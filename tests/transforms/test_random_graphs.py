@@ -118,6 +118,7 @@ ALLOCATE = "shorten-lifetimes,verify-low,allocate,verify-allocated"
 ELSEWHERE = {
     "apply-patterns",
     "convert-precision",
+    "differentiate",
     "glow-low-to-llvm",
     "hoist-from-loops",
     "instrument-debug",

@@ -39,6 +39,24 @@ def swish(writer: Writer, op: act.SwishOp) -> str:
     return writer.emit("Mul", op.input, writer.emit("Sigmoid", inner))
 
 
+@onnx_export(math.Expm1Op)
+def expm1(writer: Writer, op: math.Expm1Op) -> str:
+    """tanh(x / 2) · (exp(x) + 1), in which nothing cancels."""
+    one, half = writer.like(1.0, op.input), writer.like(0.5, op.input)
+    tangent = writer.emit("Tanh", writer.emit("Mul", op.input, half))
+    return writer.emit("Mul", tangent, writer.emit("Add", writer.emit("Exp", op.input), one))
+
+
+@onnx_export(math.Log1pOp)
+def log1p(writer: Writer, op: math.Log1pOp) -> str:
+    """2 · atanh(x / (x + 2)) near 0, elsewhere log(1 + x)."""
+    one, two, half = (writer.like(value, op.input) for value in (1.0, 2.0, 0.5))
+    ratio = writer.emit("Div", op.input, writer.emit("Add", op.input, two))
+    near = writer.emit("Mul", writer.emit("Atanh", ratio), two)
+    far = writer.emit("Log", writer.emit("Add", op.input, one))
+    return writer.emit("Where", writer.emit("Less", writer.emit("Abs", op.input), half), near, far)
+
+
 @onnx_export(binary.BitShiftOp)
 def bit_shift(writer: Writer, op: binary.BitShiftOp) -> str:
     """Shift to the left or right."""
