@@ -63,10 +63,12 @@ class TrainingSession:
         Raises `OptionError` for unknown names, and `GlowError` for whatever is wrong with the model.
         """
         named = cast("Mapping[str, str | Loss]", loss if isinstance(loss, Mapping) else {"": loss})
+        if isinstance(trainable, str):
+            raise OptionError(f"trainable='{trainable}' is no list of names", hint=f"trainable=['{trainable}']")
         self._model = trainable_model(model)
-        self.optimizer = _chosen("optimizer", optimizer, OPTIMIZERS)
+        self.optimizer = _chosen("optimizer", optimizer, OPTIMIZERS, Optimizer)
         """The optimizer."""
-        self.losses: dict[str, Loss] = {output: _chosen("loss", item, LOSSES) for output, item in named.items()}
+        self.losses: dict[str, Loss] = {output: _chosen("loss", item, LOSSES, Loss) for output, item in named.items()}
         """The loss of each output that has one; of the first, where there is no name."""
         module = training_module(self._model, self.losses, self.optimizer, trainable, dimensions, seed)
         self._session = ModelSession.of(module, entry=PREDICT, **options)
@@ -157,9 +159,11 @@ class TrainingSession:
         return {name: state[name] for name in initializers_of(self._model.proto.graph) if name in state}
 
 
-def _chosen(what: str, given: Any, known: Mapping[str, Any]) -> Any:
-    """A loss or an optimizer, or that of a name; raises `OptionError` for an unknown name."""
+def _chosen(what: str, given: Any, known: Mapping[str, Any], kind: type) -> Any:
+    """A loss or an optimizer, or that of a name; raises `OptionError` for an unknown name, and for what is neither."""
     if not isinstance(given, str):
+        if not isinstance(given, kind):
+            raise OptionError(f"{given!r} is no {what}", hint=f"such as '{next(iter(known))}', or {kind.__name__}(…)")
         return given
     if given not in known:
         raise OptionError(f"there is no {what} '{given}'", hint=f"there are {', '.join(known)}")

@@ -258,6 +258,16 @@ def test_half_floats_are_changed_in_f32() -> None:
     assert (trained.weights()["w"][0] < 1).all()
 
 
+def test_settings_of_operators_are_no_parameters() -> None:
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["h"]),
+        helper.make_node("Resize", ["h", "", "scales"], ["y"], mode="nearest"),
+    ]
+    weights = {"w": np.ones(2, np.float32), "scales": np.array([1, 1, 2, 2], np.float32)}
+    trained = session(model(nodes, weights, [1, 1, 2, 2], [1, 1, 4, 4]), loss="mse")
+    assert set(trained.weights()) == {"w"}
+
+
 def test_free_batch_is_given_a_size() -> None:
     source = perceptron([6, 5, 3], 8)
     for value in (*source.graph.input, *source.graph.output):
@@ -279,6 +289,9 @@ ERRORS: dict[str, tuple[dict[str, Any], type[GlowError], str]] = {
     "optimizer": ({"optimizer": "newton"}, OptionError, "there is no optimizer 'newton'"),
     "trainable": ({"trainable": ["w7"]}, OptionError, "the model has no initializer 'w7'"),
     "output": ({"loss": {"z": CrossEntropy()}}, OptionError, "the model has no output 'z'"),
+    "class": ({"optimizer": SGD}, OptionError, "is no optimizer"),
+    "list": ({"loss": ["mse"]}, OptionError, "is no loss"),
+    "text": ({"trainable": "w1"}, OptionError, "trainable='w1' is no list of names"),
     "nothing": ({"trainable": []}, OptionError, "nothing of the model is trainable"),
 }
 

@@ -138,12 +138,35 @@ def statistics_of(graph: onnx.GraphProto) -> set[str]:
     return {name for node in nodes for name in node.input[3:5]} & set(initializers_of(graph))
 
 
+_SETTINGS: dict[str, Sequence[int]] = {
+    "Clip": (1, 2),
+    "DequantizeLinear": (1, 2),
+    "OneHot": (1, 2),
+    "Pad": (1, 2),
+    "QuantizeLinear": (1, 2),
+    "Resize": (1, 2),
+    "RoiAlign": (1,),
+    "Upsample": (1,),
+}
+"""Operator → which of its operands say how it works, and are no parameters."""
+
+
+def _settings_of(graph: onnx.GraphProto) -> set[str]:
+    """What says how operators work."""
+    return {
+        node.input[place]
+        for node in graph.node
+        for place in _SETTINGS.get(node.op_type, ())
+        if place < len(node.input) and not plain_domain(node.domain)
+    }
+
+
 def parameters_of(graph: onnx.GraphProto) -> Sequence[str]:
     """
     The initializers that training changes unless it is told others: tensors of floats with an axis or more, but for
-    running statistics of batches.
+    running statistics of batches and what says how operators work, as the scales of a Resize.
     """
-    statistics = statistics_of(graph)
+    statistics = statistics_of(graph) | _settings_of(graph)
     return [
         tensor.name
         for tensor in graph.initializer
