@@ -484,10 +484,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["two.onnx", "--disable-passes", "unstack"], "there is no pass 'unstack' in pipeline 'cpu'"),
     (["two.onnx", "--disable-passes", "select"], "the pass 'select' cannot be left out"),
     (["two.onnx", "--dot-stage", "x"], "--dot-stage needs --dump-dot"),
-    (
-        ["two.onnx", "--dump-dot", "d", "--dot-stage", "x"],
-        "no stage 'x' (hint: stages are imported, differentiated, optimized",
-    ),
+    (["two.onnx", "--dump-dot", "d", "--dot-stage", "x"], "no stage 'x' (hint: stages are imported, "),
     (["two.onnx", "--dump-dot", "d", "--dot-stage", "llvm"], "the stage 'llvm' has no graph"),
     (["two.onnx", "--dump-html", "-"], "--quantization-report need a file"),
     (["two.onnx", "--log-nodes", "x"], "--log-nodes needs --compilation-log"),
