@@ -205,17 +205,7 @@ def test_compiled_model_is_kept_unless_forbidden(digits: Runner, tmp_path: Path)
 def test_dumped_phases_run_on_and_share_their_weights(digits: Runner, run: Runner, tmp_path: Path) -> None:
     whole = digits("--dump-phases", "phases", "--outputs", "y.npz")
     files = sorted(path.name for path in (tmp_path / "phases").iterdir() if path.suffix != ".weights")
-    names = [
-        "imported",
-        "differentiated",
-        "optimized",
-        "lowered",
-        "scheduled",
-        "instructions",
-        "stacked",
-        "selected",
-        "allocated",
-    ]
+    names = "imported differentiated optimized lowered scheduled instructions stacked selected allocated".split()
     stages = [f"{number:02}-{name}.mlir" for number, name in enumerate(names)]
     assert files == [*stages, "09-llvm.ll", "09-llvm.mlir", "09-llvm.s"]
     assert [path.name for path in (tmp_path / "phases").glob("*.weights") if not path.is_symlink()] == ["model.weights"]
