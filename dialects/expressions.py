@@ -214,6 +214,11 @@ def cast(x: Tensor, dtype: str) -> Tensor:
         element = element_type(named_dtype(dtype))
     except (KeyError, TypeError, ValueError):
         raise OptionError(f"'{dtype}' is no element type", hint="such as float32, int8, bool") from None
+    return converted(x, element)
+
+
+def converted(x: Tensor, element: Attribute) -> Tensor:
+    """`x` as another element type."""
     return x if x.element == element else Tensor(element, x.dimensions, "convert", (x,))
 
 

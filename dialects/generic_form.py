@@ -9,7 +9,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, Affine
 
 from glow_mlir.dialects.affine_maps import dimensions_in
 from glow_mlir.dialects.element_types import is_float, is_narrow_float, number_width, signless
-from glow_mlir.dialects.expressions import Tensor, cast
+from glow_mlir.dialects.expressions import Tensor, cast, converted
 from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.stages import RowType
 from glow_mlir.dialects.staging import Staging, parallel_dimensions
@@ -74,12 +74,17 @@ def generic_form(
     return GenericForm(tuple(maps), tuple(kinds), block, root.element)
 
 
+def operand_tensor(element: Attribute, access: Access, number: int) -> Tensor:
+    """An operand of an expression, as it is."""
+    names = frozenset(axis for axis in access.axes if axis != "1")
+    return Tensor(element, names, access.name, operand=number)
+
+
 def operand_tensors(signature: Signature, elements: Sequence[Attribute]) -> list[Tensor]:
     """The operands of an expression, of these element types; half floats are computed with as f32."""
     found: list[Tensor] = []
     for number, (access, element) in enumerate(zip(signature.operands, elements, strict=True)):
-        names = frozenset(axis for axis in access.axes if axis != "1")
-        given = Tensor(element, names, access.name, operand=number)
+        given = operand_tensor(element, access, number)
         found.append(cast(given, "float32") if is_half(element) else given)
     return found
 
@@ -88,7 +93,7 @@ def rounded(root: Tensor, element: Attribute) -> Tensor:
     """A float as one of an element type, if that is a half float; anything else as it is."""
     if not (is_half(element) and is_float(root.element)):
         return root
-    return Tensor(element, root.dimensions, "convert", (root,))
+    return converted(root, element)
 
 
 def is_half(element: Attribute) -> bool:

@@ -115,7 +115,7 @@ class Scalar:
         return self.builder.compare("ne", self, other)
 
 
-_BINARY: dict[str, tuple[type[IRDLOperation], type[IRDLOperation], type[IRDLOperation]]] = {
+BINARY: dict[str, tuple[type[IRDLOperation], type[IRDLOperation], type[IRDLOperation]]] = {
     "add": (arith.AddfOp, arith.AddiOp, arith.AddiOp),
     "sub": (arith.SubfOp, arith.SubiOp, arith.SubiOp),
     "mul": (arith.MulfOp, arith.MuliOp, arith.MuliOp),
@@ -204,9 +204,9 @@ class ScalarBuilder:
         return value if isinstance(value, Scalar) else self.constant(value, like.element)
 
     def binary(self, name: str, left: Scalar, right: Scalar | Number) -> Scalar:
-        """One op of `_BINARY` on two values of one type."""
+        """One op of `BINARY` on two values of one type."""
         right = self.lift(right, left)
-        return self._build(_BINARY[name][_variant(left.element)], [left, right], left.element)
+        return self._build(BINARY[name][_variant(left.element)], [left, right], left.element)
 
     def negate(self, x: Scalar) -> Scalar:
         """`-x`; wraps for integers."""

@@ -48,9 +48,7 @@ def _is_zero(value: Value) -> bool:
 
 def _converted(value: Value, like: Tensor) -> Value:
     """A derivative as one of another element type."""
-    if not isinstance(value, Tensor):
-        return value
-    return Tensor(like.element, value.dimensions, "convert", (value,))
+    return ex.converted(value, like.element) if isinstance(value, Tensor) else value
 
 
 def partials(part: Tensor, names: Mapping[Tensor, Tensor]) -> tuple[Value, ...]:
@@ -113,19 +111,14 @@ def _of_fold(part: Tensor, total: Value, names: Mapping[Tensor, Tensor]) -> Valu
         return total
     if part.word == "mul":
         is_zero = ex.equal(x, 0)
-        zeros = ex.reduce_sum(_truth(is_zero, part), sorted(part.along))
+        zeros = ex.reduce_sum(ex.converted(is_zero, part.element), sorted(part.along))
         others = ex.reduce_prod(ex.where(is_zero, 1.0, x), sorted(part.along))
         alone = choice(is_zero & ex.equal(zeros, 1), others, 0)
         return times(total, choice(ex.equal(zeros, 0), result / x, alone))
     is_chosen = ex.equal(x, result)
-    count = ex.reduce_sum(_truth(is_chosen, part), sorted(part.along))
+    count = ex.reduce_sum(ex.converted(is_chosen, part.element), sorted(part.along))
     shared = tensor_of(total, part)
     return choice(is_chosen, shared / count, 0)
-
-
-def _truth(condition: Tensor, like: Tensor) -> Tensor:
-    """1 where a condition holds, else 0."""
-    return Tensor(like.element, condition.dimensions, "convert", (condition,))
 
 
 def _gathered(share: Value, part: Tensor, argument: Tensor) -> Value:

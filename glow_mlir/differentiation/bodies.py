@@ -10,12 +10,11 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import is_integer, number_width
-from glow_mlir.dialects.expressions import Number, Tensor
+from glow_mlir.dialects.expressions import Number, Tensor, converted
 from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.index_notation import Access
-from glow_mlir.dialects.scalar_builder import UNARY_MATH
+from glow_mlir.dialects.scalar_builder import BINARY, UNARY_MATH
 from glow_mlir.dialects.stages import StageOp, YieldOp, element_at
 from glow_mlir.dialects.staging import COMPARISONS, postorder
 from glow_mlir.errors import UnsupportedError
@@ -23,30 +22,7 @@ from glow_mlir.errors import UnsupportedError
 Part = Tensor | Number
 
 _WORDS: dict[type[Operation], str] = {
-    arith.AddfOp: "add",
-    arith.AddiOp: "add",
-    arith.SubfOp: "sub",
-    arith.SubiOp: "sub",
-    arith.MulfOp: "mul",
-    arith.MuliOp: "mul",
-    arith.DivfOp: "div",
-    arith.DivSIOp: "div",
-    arith.DivUIOp: "div",
-    RemFOp: "rem",
-    arith.RemSIOp: "rem",
-    arith.RemUIOp: "rem",
-    arith.MaximumfOp: "max",
-    arith.MaxSIOp: "max",
-    arith.MaxUIOp: "max",
-    arith.MinimumfOp: "min",
-    arith.MinSIOp: "min",
-    arith.MinUIOp: "min",
-    arith.AndIOp: "and",
-    arith.OrIOp: "or",
-    arith.XOrIOp: "xor",
-    arith.ShLIOp: "shift_left",
-    arith.ShRSIOp: "shift_right",
-    arith.ShRUIOp: "shift_right",
+    **{kind: word for word, kinds in BINARY.items() for kind in kinds},
     arith.NegfOp: "negate",
     arith.SelectOp: "select",
     math.PowFOp: "power",
@@ -109,18 +85,14 @@ def _element(op: Operation, arguments: Sequence[Part]) -> Attribute:
 
 
 def expressions_of_block(block: Block, known: Mapping[SSAValue, Part]) -> dict[SSAValue, Part]:
-    """The expression of each value of a block of scalar ops, from those of what it reads."""
+    """The expression of each value of a block of scalar ops and stages, from those of what it reads."""
     found = dict(known)
     for op in block.ops:
-        if not isinstance(op, YieldOp):
+        if isinstance(op, StageOp):
+            found |= _expressions_of_stage(op, found)
+        elif not isinstance(op, YieldOp):
             found[op.results[0]] = expression_of_scalar(op, [found[operand] for operand in op.operands])
     return found
-
-
-def operand_of(element: Attribute, access: Access, number: int) -> Tensor:
-    """An operand of an expression."""
-    names = frozenset(axis for axis in access.axes if axis != "1")
-    return Tensor(element, names, access.name, operand=number)
 
 
 def accesses_of(form: GenericForm) -> list[Access]:
@@ -139,19 +111,12 @@ def dimension_name(number: int) -> str:
 
 def expression_of_form(form: GenericForm, operands: Sequence[Tensor]) -> Tensor:
     """What a form computes of its operands, as an expression."""
-    found: dict[SSAValue, Part] = dict(zip(form.block.args, operands, strict=True))
-    for op in form.block.ops:
-        if isinstance(op, StageOp):
-            found |= _expressions_of_stage(op, found)
-        elif not isinstance(op, YieldOp):
-            found[op.results[0]] = expression_of_scalar(op, [found[operand] for operand in op.operands])
+    found = expressions_of_block(form.block, dict(zip(form.block.args, operands, strict=True)))
     last = form.block.last_op
     assert last is not None
     root = found[last.operands[0]]
-    if isinstance(root, Tensor) and root.element == form.element:
-        return root
     assert isinstance(root, Tensor), "the result of a form depends on its operands"
-    return Tensor(form.element, root.dimensions, "convert", (root,))
+    return converted(root, form.element)
 
 
 def _expressions_of_stage(stage: StageOp, known: Mapping[SSAValue, Part]) -> dict[SSAValue, Part]:

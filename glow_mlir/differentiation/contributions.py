@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
@@ -24,6 +25,12 @@ What is not wanted is not emitted. Operands without an entry have no influence o
 """
 
 
+def by_operand(op: HighOp, contributions: Sequence[Contribution]) -> Contributions:
+    """Contributions in the order of the operands of an operator, by the names of these."""
+    grouped = zip(op.operand_groups(), group_like(op, contributions), strict=True)
+    return {name: group for (name, _), group in grouped if group is not None}
+
+
 def reduced_to(value: SSAValue, like: SSAValue, emit: Emitter) -> SSAValue:
     """A cotangent summed along the axes to which an operand was broadcast, in the shape of the operand."""
     wanted = sizes_of(like)
@@ -33,7 +40,7 @@ def reduced_to(value: SSAValue, like: SSAValue, emit: Emitter) -> SSAValue:
     behind = len(own) - len(wanted)
     axes = [axis for axis, size in enumerate(own) if axis < behind or (wanted[axis - behind] == 1 and size != 1)]
     total = emit(ReduceSumOp, value, axes=axes) if axes else value
-    return total if sizes_of(total) == wanted else emit(ReshapeOp, total, shape=wanted)
+    return reshaped(total, wanted, emit)
 
 
 def expanded_to(value: SSAValue, sizes: Sizes, emit: Emitter) -> SSAValue:

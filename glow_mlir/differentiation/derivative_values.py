@@ -35,7 +35,7 @@ def tensor_of(value: Value, like: Tensor) -> Tensor | Number:
         return value
     yes, no = tensor_of(value.yes, like), tensor_of(value.no, like)
     if not isinstance(yes, Tensor) and not isinstance(no, Tensor):
-        truth = Tensor(like.element, value.condition.dimensions, "convert", (value.condition,))
+        truth = ex.converted(value.condition, like.element)
         return truth * (yes - no) + no if no else truth * yes
     return ex.where(value.condition, yes, no)
 

@@ -34,7 +34,7 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass
 class Differentiator:
     """
-    Computes cotangents of `sources` in front of an operation, from those that `add` tells.
+    Computes cotangents of `sources` in front of an operation.
 
     Values that depend on no source get none.
     """
@@ -46,7 +46,7 @@ class Differentiator:
     _active: set[SSAValue] = field(default_factory=set[SSAValue])
     """The values that depend on a source."""
 
-    def add(self, value: SSAValue, cotangent: SSAValue, emit: Emitter) -> None:
+    def _add(self, value: SSAValue, cotangent: SSAValue, emit: Emitter) -> None:
         """A contribution to the cotangent of a value."""
         known = self._cotangents.get(value)
         self._cotangents[value] = cotangent if known is None else emit(AddOp, known, cotangent)
@@ -70,7 +70,7 @@ class Differentiator:
         emit = Emitter(self.anchor, self.storage)
         for value, given in targets:
             if value in self._active:
-                self.add(value, given, emit)
+                self._add(value, given, emit)
         for op in ops:
             self._visit(op)
         return [self._cotangents.get(source) for source in self.sources]
@@ -84,7 +84,7 @@ class Differentiator:
         emit = Emitter(self.anchor, self.storage, location=op.location)
         if isinstance(op, RegionOp):
             for value, cotangent in _rule(op)(op, given, wanted, emit).items():
-                self.add(value, cotangent, emit)
+                self._add(value, cotangent, emit)
             return
         assert isinstance(op, HighOp)
         found = _rule(op)(op, given[0] if len(given) == 1 else tuple(given), emit)
@@ -97,7 +97,7 @@ class Differentiator:
             )
             for value, contribution in zip(group, listed, strict=True):
                 if value is not None and self._is_wanted(value) and (cotangent := contribution()) is not None:
-                    self.add(value, cotangent, emit)
+                    self._add(value, cotangent, emit)
 
     def _is_wanted(self, value: SSAValue) -> bool:
         return value in self._active and is_float(element_of(value))

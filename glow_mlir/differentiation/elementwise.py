@@ -21,20 +21,17 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     SubOp,
     WhereOp,
 )
-from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.properties import number
 from glow_mlir.dialects.scalar_body import scalar_body
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.differentiation.adjoints import derivative
 from glow_mlir.differentiation.bodies import expressions_of_block
-from glow_mlir.differentiation.contributions import Contribution, Contributions, reduced_to
+from glow_mlir.differentiation.contributions import Contribution, Contributions, by_operand, converted_like, reduced_to
 from glow_mlir.differentiation.derivative_values import tensor_of, times
 from glow_mlir.frontends.builder.emission import emitted
+from glow_mlir.frontends.builder.formulas import NOWHERE
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
-
-NOWHERE = frozenset[str]()
-"""The dimensions of an element."""
 
 
 def elementwise(op: Elementwise, cotangent: SSAValue, emit: Emitter) -> Contributions:
@@ -54,12 +51,10 @@ def elementwise(op: Elementwise, cotangent: SSAValue, emit: Emitter) -> Contribu
         product = tensor_of(times(factor, derivative(root, operands[place], {root: result})), factor)
         if not isinstance(product, Tensor):
             return None
-        value = reduced_to(emitted(product, known, emit), op.operands[place], emit)
-        element = element_of(op.operands[place])
-        return value if element_of(value) == element else emit(CastOp, value, to=element)
+        operand = op.operands[place]
+        return converted_like(reduced_to(emitted(product, known, emit), operand, emit), operand, emit)
 
-    names = [name for name, group in op.operand_groups() if group != [None]]
-    return {name: partial(contribution, place) for place, name in enumerate(names)}
+    return by_operand(op, [partial(contribution, place) for place in range(len(operands))])
 
 
 @gradient(activations.SigmoidOp)

@@ -11,8 +11,7 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects import expressions as ex
 from glow_mlir.dialects.expressions import Tensor
-from glow_mlir.dialects.generic_form import generic_form, is_half, rounded
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.generic_form import generic_form, is_half, operand_tensor, rounded
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.generic import GenericOp
 from glow_mlir.dialects.glow_high.normalization import AlongAxis, LogSoftmaxOp, SoftmaxOp
@@ -20,8 +19,8 @@ from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.dialects.staging import postorder
 from glow_mlir.differentiation.adjoints import adjoints
-from glow_mlir.differentiation.bodies import accesses_of, expression_of_form, operand_of, substituted
-from glow_mlir.differentiation.contributions import Contribution, Contributions, expanded_to
+from glow_mlir.differentiation.bodies import accesses_of, expression_of_form, substituted
+from glow_mlir.differentiation.contributions import Contributions, by_operand, expanded_to, reshaped
 from glow_mlir.differentiation.derivative_values import tensor_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
@@ -39,12 +38,12 @@ def expressed(op: Expressed | GenericOp, cotangent: SSAValue, emit: Emitter) -> 
     *reads, written = accesses_of(form)
     sources = op.inputs()
     operands = [
-        operand_of(element_of(value), access, place)
+        operand_tensor(element_of(value), access, place)
         for place, (value, access) in enumerate(zip(sources, reads, strict=True))
     ]
     root = expression_of_form(form, operands)
-    result = operand_of(root.element, replace(written, name="result"), len(operands))
-    given = operand_of(root.element, replace(written, name="cotangent"), len(operands) + 1)
+    result = operand_tensor(root.element, replace(written, name="result"), len(operands))
+    given = operand_tensor(root.element, replace(written, name="cotangent"), len(operands) + 1)
     values = (*sources, op.results[0], cotangent)
     known: Known = dict(zip((*operands, result, given), zip(values, (*reads, written, written)), strict=True))
     found = adjoints(root, given, {root: result})
@@ -53,15 +52,7 @@ def expressed(op: Expressed | GenericOp, cotangent: SSAValue, emit: Emitter) -> 
         value = tensor_of(found.get(operands[place], 0), operands[place])
         return computed(value, known, operands[place], emit) if isinstance(value, Tensor) else None
 
-    return _by_name(op, [partial(contribution, place) for place in range(len(operands))])
-
-
-def _by_name(op: Expressed | GenericOp, contributions: Sequence[Contribution]) -> Contributions:
-    """Contributions in the order of operands, by the names of these."""
-    if isinstance(op, GenericOp):
-        return {"sources": contributions}
-    names = [name for name, group in op.operand_groups() if group != [None]]
-    return dict(zip(names, contributions, strict=True))
+    return by_operand(op, [partial(contribution, place) for place in range(len(operands))])
 
 
 def computed(value: Tensor, known: Known, like: Tensor, emit: Emitter) -> SSAValue:
@@ -76,8 +67,7 @@ def computed(value: Tensor, known: Known, like: Tensor, emit: Emitter) -> SSAVal
     narrow = _generic(root, known, [axis for axis in access.axes if axis in root.dimensions], emit)
     sizes = sizes_of(origin)
     kept = tuple(size if axis in root.dimensions else 1 for axis, size in zip(access.axes, sizes, strict=True))
-    shaped = narrow if sizes_of(narrow) == kept else emit(ReshapeOp, narrow, shape=kept)
-    return expanded_to(shaped, sizes, emit)
+    return expanded_to(reshaped(narrow, kept, emit), sizes, emit)
 
 
 def _generic(root: Tensor, known: Known, axes: Sequence[str], emit: Emitter) -> SSAValue:
@@ -115,21 +105,19 @@ def _with_statistics(root: Tensor, known: Known, emit: Emitter) -> tuple[Tensor,
     return substituted(root, leaves), values
 
 
-def _widened(part: Tensor) -> Tensor:
-    """An operand of half floats as f32, which expressions compute in."""
-    return Tensor(f32, part.dimensions, "convert", (part,))
-
-
 def _along_axis(op: AlongAxis, cotangent: SSAValue, emit: Emitter, formula: Formula) -> Contributions:
     """The contribution that a formula gives from the result, the cotangent, and the dimension of the axis."""
     access = op.notation().result
-    y, g = (operand_of(element_of(op.results[0]), replace(access, name=name), place) for place, name in enumerate("yg"))
+    y, g = (
+        operand_tensor(element_of(op.results[0]), replace(access, name=name), place) for place, name in enumerate("yg")
+    )
     values = {y: (op.results[0], access), g: (cotangent, access)}
     return {"input": lambda: computed(formula(_wide(y), _wide(g), op.folded()), values, y, emit)}
 
 
 def _wide(part: Tensor) -> Tensor:
-    return _widened(part) if is_half(part.element) else part
+    """An operand, of half floats as f32, which expressions compute in."""
+    return ex.converted(part, f32) if is_half(part.element) else part
 
 
 @gradient(SoftmaxOp)

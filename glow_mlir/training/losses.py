@@ -10,15 +10,15 @@ from xdsl.dialects.builtin import TensorType, f32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import number_width
-from glow_mlir.dialects.expressions import Tensor, equal, exp, log, log1p, maximum, not_equal, where
+from glow_mlir.dialects.expressions import Tensor, converted, equal, exp, log, log1p, maximum, not_equal, where
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.normalization import LogSoftmaxOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp, ReduceSumOp
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, size_along, sizes_of, tensor
 from glow_mlir.errors import OptionError
-from glow_mlir.frontends.builder.emission import OperatorEmitter
-from glow_mlir.frontends.builder.formulas import Formulas, converted
+from glow_mlir.frontends.builder.emission import OperatorEmitter, over_all
+from glow_mlir.frontends.builder.formulas import Formulas
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.support.dataclass import dataclass
 
@@ -58,7 +58,7 @@ class Loss(ABC):
     def reduced(self, value: SSAValue, emit: Emitter) -> SSAValue:
         """The mean or the sum of all elements."""
         operator = ReduceMeanOp if self.reduction == "mean" else ReduceSumOp
-        return emit(operator, value, axes=tuple(range(rank_of(value))), keepdims=False)
+        return over_all(operator, value, emit)
 
 
 class _Pointwise(Loss):
@@ -242,7 +242,7 @@ def _total(value: SSAValue, emit: OperatorEmitter) -> SSAValue:
     """The sum of all elements, of narrow floats in f32."""
     if (wide := wide_element(element_of(value))) != element_of(value):
         value = emit(CastOp, value, to=wide)
-    return emit(ReduceSumOp, value, axes=tuple(range(rank_of(value))), keepdims=False)
+    return over_all(ReduceSumOp, value, emit)
 
 
 @dataclass(frozen=True)

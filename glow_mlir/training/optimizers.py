@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from glow_mlir.dialects.expressions import Tensor, equal, maximum, sqrt, where
 from glow_mlir.dialects.glow_high.reductions import ReduceL2Op
-from glow_mlir.dialects.shapes import rank_of
+from glow_mlir.frontends.builder.emission import over_all
 from glow_mlir.frontends.builder.formulas import Formulas, like
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.training.schedules import Constant, Schedule
@@ -195,8 +195,7 @@ class LAMB(Adam):
 
 def _norm(x: Tensor, formulas: Formulas) -> Tensor:
     """The Euclidean norm of all elements."""
-    value = formulas.value(x)
-    return formulas.of(formulas.emit(ReduceL2Op, value, axes=tuple(range(rank_of(value))), keepdims=False))
+    return formulas.of(over_all(ReduceL2Op, formulas.value(x), formulas.emit))
 
 
 OPTIMIZERS: dict[str, type[Optimizer]] = {

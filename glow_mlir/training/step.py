@@ -6,23 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, f64, i64
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, i64
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.constants.storage import Storage, content_of
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.dialects.expressions import Tensor, maximum, minimum, sqrt
+from glow_mlir.dialects.expressions import Tensor, converted, maximum, minimum, sqrt
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.gradient import GradientOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumSquareOp
 from glow_mlir.dialects.glow_high.returns import ReturnOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of, tensor
+from glow_mlir.dialects.shapes import element_of, shape_of, tensor
 from glow_mlir.errors import OptionError
-from glow_mlir.frontends.builder.formulas import Formulas, converted, like
+from glow_mlir.frontends.builder.emission import over_all
+from glow_mlir.frontends.builder.formulas import WIDE, Formulas, like
 from glow_mlir.frontends.builder.module_builder import named_location
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.training.batches import TARGETS
 from glow_mlir.training.losses import Loss, OutputLoss, wide_element
 from glow_mlir.training.optimizers import Optimizer, Step
 
@@ -33,7 +35,7 @@ RATE = "learning_rate"
 NUMBER = "step"
 """The state that counts steps, an i64."""
 
-_OF_PLACE = named_location("training")
+_LOCATION = named_location("training")
 
 
 @dataclass
@@ -50,7 +52,7 @@ class StepBuilder:
     def __post_init__(self) -> None:
         self.storage = Storage(self.module)
         self._bindings = list(self.function.binding_names)
-        self._end = ReturnOp.create(location=_OF_PLACE)
+        self._end = ReturnOp.create(location=_LOCATION)
         self.function.block.add_op(self._end)
 
     @property
@@ -70,13 +72,13 @@ class StepBuilder:
     def input(self, name: str, type_: TensorType[Attribute]) -> SSAValue:
         """An input of the function, which others of the module may share."""
         known = self._known(name, type_, "input")
-        return self._read(name, known or self.storage.add(PlaceholderOp.bound(name, type_, "input", _OF_PLACE)))
+        return self._read(name, known or self.storage.add(PlaceholderOp.bound(name, type_, "input", _LOCATION)))
 
     def state(self, name: str, initial: np.ndarray, type_: TensorType[Attribute]) -> SSAValue:
         """State that begins with a value, which functions of the module share."""
         placeholder = self._known(name, type_, "state")
         if placeholder is None:
-            placeholder = PlaceholderOp.bound(name, type_, "state", _OF_PLACE)
+            placeholder = PlaceholderOp.bound(name, type_, "state", _LOCATION)
             if initial.any():
                 placeholder.give_content(content_of(initial, type_))
             self.storage.add(placeholder)
@@ -99,16 +101,16 @@ class StepBuilder:
     def _read(self, name: str, placeholder: object) -> SSAValue:
         assert isinstance(placeholder, PlaceholderOp)
         self._bindings.append(name)
-        return self.emit.insert(GetOp.of(placeholder, _OF_PLACE)).results[0]
+        return self.emit.insert(GetOp.of(placeholder, _LOCATION)).results[0]
 
     def save(self, value: SSAValue, name: str) -> None:
         """Overwrite state, or an output that there is."""
-        self.emit.insert(SaveOp.to(value, name, _OF_PLACE))
+        self.emit.insert(SaveOp.to(value, name, _LOCATION))
 
     def output(self, name: str, value: SSAValue) -> None:
         """Another output of the function."""
         symbol = self.storage.unique_name(name)
-        placeholder = PlaceholderOp.bound(symbol, tensor(shape_of(value), element_of(value)), "output", _OF_PLACE)
+        placeholder = PlaceholderOp.bound(symbol, tensor(shape_of(value), element_of(value)), "output", _LOCATION)
         if symbol != name:
             placeholder.label = StringAttr(name)
         self.storage.add(placeholder)
@@ -154,7 +156,7 @@ class StepBuilder:
         for name, loss in losses.items():
             if name not in outputs:
                 raise OptionError(f"the model has no output '{name}'", hint=f"it has {', '.join(outputs)}")
-            found = self._loss(outputs[name].input, loss, "targets" if len(losses) == 1 else f"{name}.targets")
+            found = self._loss(outputs[name].input, loss, TARGETS if len(losses) == 1 else f"{name}.{TARGETS}")
             formulas = Formulas(self.emit)
             total = found if total is None else formulas.value(formulas.of(total) + formulas.of(found))
         if total is None:
@@ -183,10 +185,10 @@ class StepBuilder:
     def _step(self, optimizer: Optimizer, formulas: Formulas) -> Step:
         """Count the step, and compute its learning rate."""
         number = self.state(NUMBER, np.zeros((), np.int64), tensor((), i64))
-        base = self.state(RATE, np.array(optimizer.learning_rate), tensor((), f64))
+        base = self.state(RATE, np.array(optimizer.learning_rate), tensor((), WIDE))
         counted = formulas.of(number) + 1
         self.save(formulas.value(counted), NUMBER)
-        wide = formulas.of(self.emit(CastOp, formulas.value(counted), to=f64))
+        wide = formulas.of(self.emit(CastOp, formulas.value(counted), to=WIDE))
         rate = formulas.kept(formulas.of(base) * optimizer.schedule.factor(wide - 1.0))
         return Step(wide, rate, formulas)
 
@@ -218,10 +220,9 @@ def _clipped(gradients: Sequence[Tensor], optimizer: Optimizer, formulas: Formul
         return found
     total: Tensor | None = None
     for gradient in found:
-        value = formulas.value(gradient)
-        squares = formulas.emit(ReduceSumSquareOp, value, axes=tuple(range(rank_of(value))), keepdims=False)
-        squares_ = converted(formulas.of(squares), f64)
-        total = squares_ if total is None else total + squares_
+        sum_of_squares = over_all(ReduceSumSquareOp, formulas.value(gradient), formulas.emit)
+        squares = converted(formulas.of(sum_of_squares), WIDE)
+        total = squares if total is None else total + squares
     assert total is not None
     scale = formulas.kept(minimum(most / (sqrt(total) + 1e-6), 1.0))
     return [gradient * like(scale, gradient) for gradient in found]

@@ -14,7 +14,8 @@ from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as unary
 from glow_mlir.dialects.glow_high.activations import TanhOp
 from glow_mlir.dialects.glow_high.base import HighOp, Operand
-from glow_mlir.dialects.glow_high.reductions import CumSumOp
+from glow_mlir.dialects.glow_high.reductions import CumSumOp, Reduction
+from glow_mlir.dialects.shapes import rank_of
 from glow_mlir.dialects.staging import COMPARISONS, postorder
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.support.symbols import Size, Sizes
@@ -84,6 +85,11 @@ _BITS: dict[str, tuple[type[HighOp], type[HighOp]]] = {
 def positions(count: Size, element: Attribute, emit: OperatorEmitter) -> SSAValue:
     """0, 1, 2, … in an integer type, `count` of them."""
     return emit(CumSumOp, emit.splat(1, element, (count,)), axis=0, exclusive=True)
+
+
+def over_all(operator: type[Reduction], value: SSAValue, emit: OperatorEmitter) -> SSAValue:
+    """What a reduction gives of all elements, a scalar."""
+    return emit(operator, value, axes=tuple(range(rank_of(value))), keepdims=False)
 
 
 def emitted(root: Tensor, known: Mapping[Tensor, SSAValue], emit: OperatorEmitter) -> SSAValue:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import field
 
 from xdsl.dialects.builtin import f64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.expressions import Tensor
+from glow_mlir.dialects.expressions import Tensor, converted
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.frontends.builder.emission import OperatorEmitter, emitted
 from glow_mlir.support.dataclass import dataclass
@@ -40,11 +40,6 @@ class Formulas:
     def kept(self, formula: Tensor) -> Tensor:
         """A formula as the operand that stands for its value."""
         return self.of(self.value(formula))
-
-
-def converted(formula: Tensor, element: Attribute) -> Tensor:
-    """A formula in another element type."""
-    return formula if formula.element == element else Tensor(element, formula.dimensions, "convert", (formula,))
 
 
 def like(formula: Tensor, other: Tensor) -> Tensor:

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.expressions import Tensor, sqrt, where
+from glow_mlir.dialects.expressions import Tensor, converted, sqrt, where
 from glow_mlir.dialects.glow_high.gradient import GradientOp
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.builder.formulas import WIDE, Formulas, converted, like
+from glow_mlir.frontends.builder.formulas import WIDE, Formulas, like
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
 
