@@ -31,7 +31,7 @@ def conv(op: ConvOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """By the input a transposed convolution with the same filter; by the filter see `by_filter`."""
     g, window = converted_like(cotangent, op.input, emit), op.window()
     return {
-        "input": lambda: transposed(g, op.filter, window, op.input, integer(op.group), op.layout, emit),
+        "input": lambda: transposed_convolution(g, op.filter, window, op.input, integer(op.group), op.layout, emit),
         "filter": lambda: by_filter(op.input, g, window, integer(op.group), op.layout, emit),
         "bias": lambda: _by_bias(cotangent, op.bias, op.layout, emit),
     }
@@ -58,7 +58,7 @@ def conv_transpose(op: ConvTransposeOp, cotangent: SSAValue, emit: Emitter) -> C
     }
 
 
-def transposed(
+def transposed_convolution(
     g: SSAValue, filter_: SSAValue, window: Window, like: SSAValue, group: int, layout: StringAttr, emit: Emitter
 ) -> SSAValue:
     """The transposed convolution whose result has the spatial sizes of `like`, also where no window reaches the end."""

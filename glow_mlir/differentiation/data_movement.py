@@ -23,6 +23,7 @@ from glow_mlir.dialects.shapes import normalize_axis, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest, static
 from glow_mlir.differentiation.contributions import Contributions, reduced_to, reshaped, transposed
 from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.builder.emission import over_all
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
 from glow_mlir.support.dataclass import dataclass
@@ -189,7 +190,7 @@ def _border(op: PadOp, cotangent: SSAValue, emit: Emitter) -> SSAValue | None:
         for start, width in ((0, before), (before + size, after)):
             if width:
                 outer = part_along(inner, axis, start, width, emit)
-                share = emit(ReduceSumOp, outer, axes=tuple(range(rank_of(outer))), keepdims=False)
+                share = over_all(ReduceSumOp, outer, emit)
                 total = share if total is None else emit(AddOp, total, share)
         inner = part_along(inner, axis, before, size, emit)
     return total

@@ -22,7 +22,7 @@ from glow_mlir.dialects.glow_high.pooling import AvgPoolOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp, ReduceSumOp
 from glow_mlir.dialects.properties import integer, number
 from glow_mlir.dialects.shapes import normalize_axis, rank_of, sizes_of
-from glow_mlir.differentiation.contributions import Contributions
+from glow_mlir.differentiation.contributions import Contributions, reshaped
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
 from glow_mlir.support.symbols import Sizes, product_of
@@ -111,29 +111,26 @@ def _over_images(
     """
     axis, whole = op.channel_axis(), sizes_of(op.input)
 
-    def shaped(value: SSAValue, sizes: Sizes) -> SSAValue:
-        return value if sizes_of(value) == sizes else emit(ReshapeOp, value, shape=sizes)
-
     def mean(value: SSAValue) -> SSAValue:
         return emit(ReduceMeanOp, value, axes=axes)
 
     @cache
     def normalized() -> tuple[SSAValue, SSAValue]:
         """The normalized input, and r."""
-        x = shaped(op.input, shape)
+        x = reshaped(op.input, shape, emit)
         difference = emit(SubOp, x, mean(x))
         r = _reciprocal_deviation(mean(emit(MulOp, difference, difference)), number(op.epsilon), emit)
         return emit(MulOp, difference, r), r
 
     def by_input() -> SSAValue:
         n, r = normalized()
-        scaled = shaped(emit(MulOp, cotangent, _per_channel(op.scale, op.input, axis, emit)), shape)
+        scaled = reshaped(emit(MulOp, cotangent, _per_channel(op.scale, op.input, axis, emit)), shape, emit)
         along = emit(MulOp, n, mean(emit(MulOp, scaled, n)))
         centered = emit(SubOp, emit(SubOp, scaled, mean(scaled)), along)
-        return shaped(emit(MulOp, centered, r), whole)
+        return reshaped(emit(MulOp, centered, r), whole, emit)
 
     def by_scale() -> SSAValue:
-        return _sum_of_channels(emit(MulOp, cotangent, shaped(normalized()[0], whole)), axis, emit)
+        return _sum_of_channels(emit(MulOp, cotangent, reshaped(normalized()[0], whole, emit)), axis, emit)
 
     return {"input": by_input, "scale": by_scale, "offset": lambda: _sum_of_channels(cotangent, axis, emit)}
 

@@ -20,7 +20,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import static
 from glow_mlir.dialects.windows import is_channels_last, join_image, split_sizes
 from glow_mlir.differentiation.contributions import Contributions
-from glow_mlir.differentiation.convolution import transposed
+from glow_mlir.differentiation.convolution import transposed_convolution
 from glow_mlir.differentiation.taps import Taps
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
@@ -78,7 +78,7 @@ def handed_back(op: Pool, value: SSAValue, emit: Emitter) -> SSAValue:
         return taps.closed(emit(ExpandOp, opened, shape=shape), emit)
     (channels,) = static((split_sizes(value, op.layout)[2],))
     ones = emit.splat(1, value, join_image(channels, taps.window.kernel, 1, op.layout))
-    return transposed(value, ones, taps.window, op.input, channels, op.layout, emit)
+    return transposed_convolution(value, ones, taps.window, op.input, channels, op.layout, emit)
 
 
 @gradient(LpPoolOp)
