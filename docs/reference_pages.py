@@ -30,6 +30,7 @@ INTRODUCTIONS = {
 }
 
 FOLDERS = {
+    "differentiation": "From gradients to graphs",
     "transforms": "On graphs and on instructions",
     "conversion": "From graphs to instructions",
     "codegen": "From instructions to the LLVM dialect",

@@ -210,6 +210,7 @@ def prepared(args: Namespace) -> tuple[TrainingSession, Batches, Samples | None]
         "dimensions": dimensions,
         "backend": args.backend,
         "threads": args.threads,
+        "activation_percent": args.activation_percent,
     }
     session = TrainingSession(
         args.model,

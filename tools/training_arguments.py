@@ -10,6 +10,7 @@ from typing import Any
 
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import OptionError
+from glow_mlir.options.compilation import CompilationOptions
 from glow_mlir.options.policy import Policy
 from glow_mlir.tools.bounded_numbers import amount, count, natural
 from glow_mlir.tools.command_line import ArgumentGroup, check_written, new_parser, spelled
@@ -74,6 +75,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     add_model_arguments(group)
     group.add_argument("--backend", metavar="NAME", help=f"what runs the model (default: {DEFAULT_BACKEND})")
     add_options(group, Policy, only=("threads",))
+    add_options(group, CompilationOptions, only=("activation_percent",))
     add_image_arguments(parser.add_argument_group("images"))
     args = parser.parse_args(arguments)
     _check(args)

@@ -90,8 +90,8 @@ class _Model:
 
     def _views(self) -> None:
         for op in self.ops:
-            if isinstance(op, ReshapeOp) or (isinstance(op, SliceOp) and op.is_view):
-                self.host[op.result] = op.input
+            if _is_view(op):
+                self.host[op.results[0]] = op.operands[0]
             elif isinstance(op, GetOp) or (isinstance(op, SplatOp) and all(map(_takes_number, _users(op.result)))):
                 self.outside.add(op.results[0])
 
@@ -124,6 +124,7 @@ class _Model:
             reads=tuple(dict.fromkeys(buffers[root] for root in reads if root in buffers)),
             shares=tuple((buffers[w], buffers[r]) for w, r in pairs if w in buffers and r in buffers and w is not r),
             result_bytes=0 if isinstance(op, GetOp) else sum(map(bytes_of, op.results)),
+            is_view=_is_view(op),
         )
 
     def _preferences(self, order: dict[Operation, list[Operation]]) -> Iterator[tuple[int, int]]:
@@ -143,6 +144,10 @@ class _Model:
             assert around is not None, "a user is inside of the block"
             op = around
         return op
+
+
+def _is_view(op: Operation) -> bool:
+    return isinstance(op, ReshapeOp) or (isinstance(op, SliceOp) and op.is_view)
 
 
 def _users(value: SSAValue) -> Iterator[Operation]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation
 
 from glow_mlir.dialects.costs import Costs
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.stack import StackOp
@@ -66,6 +67,15 @@ def work(op: Instruction, costs: Costs) -> int:
     It is the time of its arithmetic or of its memory traffic, whichever is longer.
     """
     return max(_arithmetic(op, costs), bytes_moved(op) * costs.operations_per_byte)
+
+
+def operator_work(op: Operation, costs: Costs) -> int:
+    """How long an operator takes that is an instruction of its own, as `work`; 0 for what computes nothing."""
+    if not isinstance(op, HighOp):
+        return 0
+    done = op.arithmetic()
+    traffic = sum(map(bytes_of, (*op.operands, *op.results))) * costs.operations_per_byte
+    return max(2 * (done.operations + done.functions * costs.function_operations), traffic)
 
 
 def _arithmetic(op: Instruction, costs: Costs) -> int:

@@ -26,6 +26,8 @@ class ScheduledStep:
     """Pairs (written buffer, read buffer): the first may lie where the second does, if that dies here."""
     result_bytes: int = 0
     """Bytes of its results, were each in a buffer of its own; Glow's order goes by them."""
+    is_view: bool = False
+    """Whether its result is memory of an operand, and it computes nothing."""
 
 
 @dataclass(frozen=True)

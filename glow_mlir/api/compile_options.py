@@ -30,6 +30,9 @@ TARGET_KEYWORDS: Mapping[str, Declared] = {
 }
 """Keyword of sessions that is a field of targets → what is declared of it."""
 
+ALL = 100
+"""The percentage of activations that is all of them."""
+
 _LISTS: Mapping[str, str] = {"disable": "passes", "keep_precision": "nodes"}
 """Option → what it lists by name."""
 
@@ -125,19 +128,22 @@ class CompileOptions(ModelOptions, CompilationOptions):
 
     def rewriting(self, module: ModuleOp) -> Pipeline | None:
         """
-        The pipeline with quantization and conversion in it; `None` is the backend's.
+        The pipeline with rematerialization, quantization and conversion in it; `None` is the backend's.
 
         Raises `OptionError` for a module that is behind these, and for a precision that there is not.
         """
         from glow_mlir.driver.compiler import stage_of
-        from glow_mlir.driver.pipelines import IMPORTED, converting, quantizing, quantizing_weights
+        from glow_mlir.driver.pipelines import IMPORTED, converting, quantizing, quantizing_weights, rematerializing
 
+        given = self.pipeline
+        if self.activation_percent < ALL:
+            given = rematerializing(self._whole(given), self.activation_percent)
         if self.quantize is None and self.precision == self.weights == FULL_PRECISION:
-            return self.pipeline
+            return given
         if (stage := stage_of(module)) not in ("", IMPORTED.name):
             what = "converted" if self.precision != FULL_PRECISION else "quantized"
             raise OptionError(f"a module at stage '{stage}' cannot be {what}", hint="give it as it was imported")
-        whole = self._whole(self.pipeline)
+        whole = self._whole(given)
         if self.quantize is not None:
             whole = quantizing(whole, parameters(self.quantize))
         if self.weights != FULL_PRECISION:

@@ -87,6 +87,11 @@ class TrainingSession:
         """The outputs of the model."""
         return self._session.entry(PREDICT).outputs
 
+    @property
+    def activation_bytes(self) -> int:
+        """What values of a call take of memory, of the function that needs most: parameters and batches not among it."""
+        return self._session.executable.activation_bytes
+
     def step(self, batch: Mapping[str, Any]) -> float:
         """Change the parameters by one step; gives the loss before it. Raises what `InferenceSession.run` raises."""
         return float(self._session.run(batch, entry=TRAIN)[LOSS])

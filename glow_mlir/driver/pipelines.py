@@ -477,6 +477,11 @@ def exchanging(pipeline: Pipeline, stage: str) -> Pipeline:
     return pipeline.replace("allocate", configured("allocate", exchanged=True), stage=ALLOCATED.name)
 
 
+def rematerializing(pipeline: Pipeline, percent: int) -> Pipeline:
+    """A pipeline whose compilations compute values again to fit into so much of the memory of activations."""
+    return pipeline.before("schedule", configured("rematerialize", percent=percent), stage=SCHEDULED.name)
+
+
 def memory_pipeline(backend: str, target: str | None = None) -> Pipeline:
     """From a graph to instructions with kernels and places in memory, which every compiling backend shares."""
     stages = (LOWERED, SCHEDULED, INSTRUCTIONS, STACKED, SELECTED, ALLOCATED)

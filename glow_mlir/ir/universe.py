@@ -27,7 +27,7 @@ _ROOMS: dict[str, str] = {
         "fold-transposes-into-pools fuse-epilogues fuse-prologues gather-to-slice hoist-from-loops instrument-debug "
         "instrument-profile lower lower-quantization merge-arithmetic merge-matmuls merge-pads parameterize-scalars "
         "quantize quantize-weights raise-clips recognize-activations recognize-attention recognize-normalization "
-        "recognize-softmax remove-identity-clips remove-unused-storage schedule select share-buffers "
+        "recognize-softmax rematerialize remove-identity-clips remove-unused-storage schedule select share-buffers "
         "shorten-lifetimes shrink-splats simplify-control-flow simplify-convolutions sink-clips sink-conversions "
         "sink-from-loops sink-reshapes sink-transposes stack tile-lines unroll-loops verify-allocated verify-low "
         "verify-lowered verify-selected"

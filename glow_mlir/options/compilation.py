@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from glow_mlir.options.declaration import Flag, Options, Words, option
+from glow_mlir.options.declaration import Flag, Options, Range, Words, option
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.kinds import Kind, made_by, of
 from glow_mlir.support.symbols import Dimension
@@ -78,6 +78,12 @@ class CompilationOptions(Options):
         (),
         "nodes or kinds of operators that these leave as they are, with * and ?",
         flag=Flag("--keep-precision-for-nodes", "NAMES", also="between commas"),
+    )
+    activation_percent: int = option(
+        100,
+        "how much of the memory of activations may be taken: beyond it what is kept for gradients is computed again",
+        domain=Range(1, 100, "percentage"),
+        flag=Flag("--activation-percent", "N"),
     )
     quantize: Quantization | None = option(
         None,

@@ -33,6 +33,9 @@ EFFORT = {
     "WINDOW",
     "WORK",
     "EXACT_WORK",
+    "ATTEMPTS",
+    "STAGES",
+    "UNITS",
 }
 """Bounds of how long a compilation takes, and how large it gets."""
 
@@ -50,6 +53,7 @@ FORM = {
     "LONGEST_SUM",
     "MOST_CANCELLED",
     "MOST_GATHERS",
+    "MOST_READ",
     "MOST_SHIFT",
     "MOST_STEPS",
     "ROUNDINGS",
