@@ -89,7 +89,7 @@ class TrainingSession:
 
     @property
     def activation_bytes(self) -> int:
-        """What values of a call take of memory, of the function that needs most: parameters and batches not among it."""
+        """What values take of memory in a call of the function that needs most, beside parameters and batches."""
         return self._session.executable.activation_bytes
 
     def step(self, batch: Mapping[str, Any]) -> float:

@@ -69,7 +69,8 @@ class InferenceSession(SessionFacade):
     matrix products, and tables of embeddings, become codes with a scale for each 32, but for those that the nodes in
     `keep_precision` read. `configuration` is the path of a file that says all of that but `weights`, as `glow-tune`
     writes it (docs/tuning.md), and goes with none of it. Where the model asks for gradients, activations may take
-    `activation_percent` of the memory that they need, 100 by default; the rest is computed again. Where an ONNX model says something wrong that does not keep it
+    `activation_percent` of the memory that they need, 100 by default; the rest is computed again. Where an ONNX model
+    says something wrong that does not keep it
     from being run, as outputs of shapes that its nodes do not give, a warning tells of it when it is compiled; `strict`
     refuses it. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose code
     this machine cannot run, a number of threads that there cannot be, or a `keep_precision` that keeps nothing from
