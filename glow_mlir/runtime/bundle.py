@@ -54,7 +54,7 @@ def read_bundle(folder: Path, name: str | None = None) -> tuple[str, dict[str, s
         raise InputError(f"cannot be read: {error.strerror}", file=str(error.filename or path)) from error
     except (ValueError, KeyError, TypeError) as error:
         raise InputError("is no manifest of a bundle", file=str(path), hint="glow-compile writes them") from error
-    if artifact_digests(code, constants, manifest) != manifest.digests:
+    if not functions or artifact_digests(code, constants, manifest) != manifest.digests:
         hint = "compile the model again"
         raise InputError("object, weights and manifest do not belong together", file=str(path), hint=hint)
     return name, functions, Artifact(code, constants, manifest)

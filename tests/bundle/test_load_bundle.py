@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,11 @@ def test_a_damaged_bundle_is_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(GlowError, match="do not belong together"):
         glow_mlir.load_bundle(tmp_path / "bundle")
     (tmp_path / "bundle" / "digits.weights.bin").write_bytes(b"")
+    with pytest.raises(GlowError, match="do not belong together"):
+        glow_mlir.load_bundle(tmp_path / "bundle")
+    shutil.copy(folder / "digits.weights.bin", tmp_path / "bundle")
+    manifest = tmp_path / "bundle" / "digits.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "entries": []}))
     with pytest.raises(GlowError, match="do not belong together"):
         glow_mlir.load_bundle(tmp_path / "bundle")
     with pytest.raises(GlowError, match="there is no bundle here"):
