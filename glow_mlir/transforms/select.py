@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -24,7 +26,8 @@ from glow_mlir.transforms.allocate import ALIGNMENT, room_of
 class SelectPass(ModulePass):
     """
     Write on every instruction which kernel executes it, with its parameters, packed constants and scratch operands.
-    Functions are added that pack state which an instruction reads and its function leaves as it is.
+    Functions are added that pack state which an instruction reads and its function leaves as it is, and instructions
+    that pack what is the same in all trips of a loop in front of that.
 
     Nothing behind this pass decides anything. An instruction that has its kernel keeps it. For targets of the accuracy
     `strict`, kernels whose error has another bound than that of plain sums are not used (docs/floating-point.md). For
@@ -45,14 +48,13 @@ class SelectPass(ModulePass):
             self._select(function, storage)
 
     def _select(self, function: FuncOp, storage: Storage) -> None:
+        waiting = _waiting(function)
+        self._select_for(waiting, function, storage)
+        known = set(waiting)
+        self._select_for([op for op in _waiting(function) if op not in known], function, storage)
+
+    def _select_for(self, waiting: Sequence[Instruction], function: FuncOp, storage: Storage) -> None:
         backend = get_backend(function.target.backend)
-        waiting = [
-            instruction
-            for instruction in operations(function)
-            if isinstance(instruction, Instruction)
-            and instruction.NEEDS_KERNEL
-            and "kernel" not in instruction.properties
-        ]
         rooms: dict[Operation, int] = {}
         if function.target.limits.ram_bytes:
             room, lives = room_of(function), live_bytes(function, waiting, ALIGNMENT)
@@ -63,3 +65,9 @@ class SelectPass(ModulePass):
             backend.select(instruction, storage, function.target, self.tune, rooms.get(instruction))
             statistics.count("kernels selected", int("kernel" in instruction.properties))
             statistics.count("cut into parts", int("partitions" in instruction.properties))
+
+
+def _waiting(function: FuncOp) -> list[Instruction]:
+    """The instructions that wait for a kernel."""
+    found = (op for op in operations(function) if isinstance(op, Instruction) and op.NEEDS_KERNEL)
+    return [op for op in found if "kernel" not in op.properties]

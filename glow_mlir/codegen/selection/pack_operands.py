@@ -1,4 +1,7 @@
-"""Operands in the forms that kernels read: packed constants, and packed state with the function that makes it."""
+"""
+Operands in the forms that kernels read: packed constants, packed state with the function that makes it, and buffers
+that are packed in front of a loop.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.analysis.accesses import is_written
 from glow_mlir.codegen.selection.kernel import operands_of
+from glow_mlir.codegen.selection.pack_before_loops import packed_before_loop
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.constants.deferred import Packed
 from glow_mlir.constants.storage import Storage, deferred_constant
@@ -31,16 +35,31 @@ from glow_mlir.ir.traversal import function_of, own_operations
 
 def pack_operand(op: DerivedInstruction, name: str, storage: Storage, form: PackedForm) -> bool:
     """
-    Replace an operand by its packed form, and say so in `packing`; false where it is neither a constant nor state that
-    the function leaves as it is, the whole of it in its order.
+    Replace an operand by its packed form, and say so in `packing`; false for one that is packed in each call.
 
-    A constant is packed by the compiler, state by a function that is added to the module. Operands that were packed
-    alike share what is packed.
+    A constant is packed by the compiler, state that the function leaves as it is by a function that is added to the
+    module, if the operand is the whole of it in its order; what is the same in all trips of a loop, in front of that.
+    Operands that were packed alike share what is packed.
     """
     (value,), source = operands_of(op, name), packable(op, name, storage, form)
-    if source is None:
+    if source is not None:
+        packed = _packed_storage(op, source, shape_of(value), storage, form)
+    else:
+        packed = packed_before_loop(op, value, form)
+    if packed is None:
         return False
-    shape, function = shape_of(value), function_of(op)
+    packed.name_hint = value.name_hint
+    op.set_operands({name: [packed]})
+    entries = dict(op.packing.data) if op.packing is not None else {}
+    op.packing = DictionaryAttr({**entries, name: form.described()})
+    return True
+
+
+def _packed_storage(
+    op: DerivedInstruction, source: ContentOp, shape: Shape, storage: Storage, form: PackedForm
+) -> SSAValue:
+    """A constant or state of that shape in a form, declared in the function of `op`."""
+    function = function_of(op)
     # State is packed by code for one machine.
     target = str(function.assigned) if isinstance(source, PlaceholderOp) else ""
     layout = form.layout
@@ -53,12 +72,7 @@ def pack_operand(op: DerivedInstruction, name: str, storage: Storage, form: Pack
         symbol = storage.packed[key] = make(op, source, shape, storage, form, wish)
     if isinstance(source, PlaceholderOp) and symbol not in function.binding_names:
         function.bindings = ArrayAttr([*function.bindings.data, SymbolRefAttr(symbol)])
-    declared = declare_weight(op, storage, symbol)
-    declared.name_hint = value.name_hint
-    op.set_operands({name: [declared]})
-    entries = dict(op.packing.data) if op.packing is not None else {}
-    op.packing = DictionaryAttr({**entries, name: form.described()})
-    return True
+    return declare_weight(op, storage, symbol)
 
 
 def packable(op: DerivedInstruction, name: str, storage: Storage, form: PackedForm) -> ContentOp | None:
