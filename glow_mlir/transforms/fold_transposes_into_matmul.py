@@ -67,6 +67,38 @@ class FoldTranspose(Pattern):
         rewriter.replace(op, MatMulOp.make(left, source, bias, to=op.to, location=location, **flags))
 
 
+class ExchangeFactors(Pattern):
+    """
+    A transposed product of matrices is that of the factors in the other order, where one of them is read transposed.
+
+    A constant stays the right one, which is packed before the run.
+    """
+
+    @rooted
+    def match_and_rewrite(self, op: TransposeOp, rewriter: Rewriter, /) -> None:
+        reshape = op.input.owner
+        matrix = reshape.input if isinstance(reshape, ReshapeOp) and op.input.has_one_use() else op.input
+        product = matrix.owner
+        if not isinstance(product, MatMulOp) or not matrix.has_one_use() or product.bias is not None:
+            return
+        flags = {name: flag(product.properties[name]) for name in ("transpose_left", "transpose_right")}
+        if len(set(flags.values())) == 1 or not is_float(element_of(product.right)):
+            return
+        if rewriter.storage.is_constant(product.right) or not _exchanges(op, shape_of(matrix)):
+            return
+        emit = rewriter.emit.at(fuse_locations([product.location, op.location]))
+        found = emit(MatMulOp, product.right, product.left, to=product.to, **flags)
+        found = found if reshape is product else emit(ReshapeOp, found, shape=shape_of(op.result))
+        rewriter.replace(op, (), [found])
+
+
+def _exchanges(transpose: TransposeOp, matrix: Shape) -> bool:
+    """Whether a transpose exchanges the axes of a matrix, which may have axes of size one besides."""
+    shape = shape_of(transpose.input)
+    moved = [axis for axis in ints(transpose.permutation) if shape[axis] != 1]
+    return len(moved) == 2 and moved[0] > moved[1] and matrix == (shape[moved[1]], shape[moved[0]])
+
+
 @dataclass(frozen=True)
 class FoldTransposesIntoMatmulPass(PatternPass):
     """
@@ -77,11 +109,12 @@ class FoldTransposesIntoMatmulPass(PatternPass):
     Transposes of constants are for `fold-constants`, and products of integers have no kernel that reads transposed.
 
     A transpose and a flattening before constant weights change the order of the products in each sum: the weights are
-    permuted instead.
+    permuted instead. A transpose behind a product exchanges its factors, as in the gradient of weights that were
+    transposed themselves.
     """
 
     name = "fold-transposes-into-matmul"
-    WALKS = (Walk((FoldFlattening(), FoldTranspose())),)
+    WALKS = (Walk((FoldFlattening(), FoldTranspose(), ExchangeFactors())),)
 
 
 def operands_of(op: MatMulOp | FullyConnectedOp) -> tuple[SSAValue, SSAValue, SSAValue | None]:

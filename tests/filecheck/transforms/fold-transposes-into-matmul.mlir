@@ -121,3 +121,44 @@ glow_high.func @flatten(@x, @y, @z) {
   %6 = glow_high.matmul %5, %w : tensor<2x1xf32>
   glow_high.save %6, @z
 }
+
+// -----
+
+// A transpose behind a product that reads one factor transposed exchanges the factors, through axes of size one too.
+
+// CHECK-LABEL: glow_high.func @exchange_factors(
+// CHECK-NEXT:    %[[A:.*]] = glow_high.matmul %y, %x {transpose_left = true} : tensor<5x3xf32>
+// CHECK-NEXT:    %[[B:.*]] = glow_high.reshape %[[A]] {shape = [1, 5, 3]} : tensor<1x5x3xf32>
+// CHECK-NEXT:    %[[C:.*]] = glow_high.matmul %z, %x {transpose_right = true} : tensor<4x4xf32>
+// CHECK-NEXT:    glow_high.return %[[B]], %[[C]]
+
+// LOCATIONS: glow_high.matmul %y, %x {transpose_left = true} {{.*}} loc(fused["product", "turn"])
+glow_high.func @exchange_factors(%x: tensor<4x3xf32>, %y: tensor<4x5xf32>, %z: tensor<4x3xf32>) -> (tensor<1x5x3xf32>, tensor<4x4xf32>) {
+  %1 = glow_high.matmul %x, %y {transpose_left = true} : tensor<3x5xf32> loc("product")
+  %2 = glow_high.reshape %1 {shape = [1, 3, 5]} : tensor<1x3x5xf32>
+  %3 = glow_high.transpose %2 {permutation = [0, 2, 1]} : tensor<1x5x3xf32> loc("turn")
+  %4 = glow_high.matmul %x, %z {transpose_right = true} : tensor<4x4xf32>
+  %5 = glow_high.transpose %4 {permutation = [1, 0]} : tensor<4x4xf32>
+  glow_high.return %3, %5
+}
+
+// -----
+
+// Not where both factors are read as they are, where the right one is a constant, where the product is needed itself,
+// and where there is a bias.
+
+// CHECK-LABEL: glow_high.func @keep_factors(
+// CHECK-COUNT-4: glow_high.transpose
+glow_high.constant @c : tensor<5x3xf32> {value = dense<1.0> : tensor<5x3xf32>}
+glow_high.func @keep_factors(%x: tensor<4x3xf32>, %y: tensor<3x4xf32>, %b: tensor<4xf32>) -> (tensor<4x4xf32>, tensor<5x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) {
+  %c = glow_high.get @c : tensor<5x3xf32>
+  %1 = glow_high.matmul %x, %y : tensor<4x4xf32>
+  %2 = glow_high.transpose %1 {permutation = [1, 0]} : tensor<4x4xf32>
+  %3 = glow_high.matmul %x, %c {transpose_right = true} : tensor<4x5xf32>
+  %4 = glow_high.transpose %3 {permutation = [1, 0]} : tensor<5x4xf32>
+  %5 = glow_high.matmul %x, %x {transpose_right = true} : tensor<4x4xf32>
+  %6 = glow_high.transpose %5 {permutation = [1, 0]} : tensor<4x4xf32>
+  %7 = glow_high.matmul %x, %x, %b {transpose_right = true} : tensor<4x4xf32>
+  %8 = glow_high.transpose %7 {permutation = [1, 0]} : tensor<4x4xf32>
+  glow_high.return %2, %4, %5, %6, %8
+}
