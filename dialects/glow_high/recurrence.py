@@ -2,7 +2,8 @@
 Recurrences: the part of a recurrent layer that has to go step by step, with one direction and one layer.
 
 All products with the layer's input are done before, for all steps at once. What a step does with its gates is scalar
-code (`cell` and its kin), so that kernels and the interpreter compute the same.
+code (`cell` and its kin), so that kernels and the interpreter compute the same. A graph that trains has the forms that
+keep what gates are functions of: the states would need all products once more to find it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 
+from glow_mlir.dialects.generic_form import is_half
 from glow_mlir.dialects.glow_high.base import SEGMENTS
 from glow_mlir.dialects.glow_high.gated import Gate, Gated
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
@@ -22,7 +24,7 @@ from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, require, shape_of, size_along, size_of, sizes_of, tensor
 from glow_mlir.support.op_definition import op_definition
-from glow_mlir.support.symbols import Sizes
+from glow_mlir.support.symbols import Size, Sizes
 
 
 class Recurrence(Gated):
@@ -39,6 +41,8 @@ class Recurrence(Gated):
     """Names of the gate functions by default."""
     UNCLIPPED: ClassVar[tuple[int, ...]] = ()
     """Positions of the gate functions that `clip` does not concern."""
+    STATES: ClassVar[int] = 1
+    """How many states a step hands on to the next."""
 
     reverse = flag_prop()
 
@@ -47,7 +51,7 @@ class Recurrence(Gated):
 
     def arithmetic(self) -> Arithmetic:
         # Elements of the results are the states: of all steps, and the last ones once more.
-        outputs = self.outputs()
+        outputs = self.outputs()[: 1 + self.STATES]
         return Arithmetic(sum(map(size_of, outputs)) * self.GATES * shape_of(outputs[0])[-1])
 
     def functions(self) -> tuple[Gate, ...]:
@@ -81,29 +85,29 @@ def require_one_element(op: Gated, lengths: SSAValue | None) -> None:
         require(is_same, f"an operand has elements of {element_of(value)}, the input of {element_of(first)}")
 
 
+def kept_type(values: SSAValue, width: Size) -> TensorType[Attribute]:
+    """The type of what is kept of all steps, as wide as it is computed: [steps, batch, width]."""
+    element = element_of(values)
+    return tensor((*sizes_of(values)[:2], width), f32 if is_half(element) else element)
+
+
 def _misfit(what: str, shape: Sizes) -> str:
     return f"{what} must have shape {shape}"
 
 
-@op_definition
-class LstmRecurrenceOp(Recurrence):
+class LstmSteps(Recurrence):
     """
-    The steps of a long short-term memory (part of ONNX LSTM).
+    The steps of a long short-term memory.
 
     `input` [steps, batch, 4·hidden] holds what input and biases add to the gates input, output, forget, cell; `weights`
     [hidden, 4·hidden] multiply the state. `peepholes` [3·hidden] are those of input, output, forget. Steps from
     `sequence_lens` on leave the states and give 0. With `input_forget`, the forget gate is one minus the input gate.
-
-    ```mlir
-    %y, %h, %c = glow_high.lstm_recurrence %gates, %weights, %h0, %c0
-        : tensor<7x1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32>
-    ```
     """
 
-    name = "glow_high.lstm_recurrence"
     GATES: ClassVar[int] = 4
     FUNCTIONS: ClassVar[tuple[str, ...]] = ("sigmoid", "tanh", "tanh")
     UNCLIPPED: ClassVar[tuple[int, ...]] = (2,)
+    STATES: ClassVar[int] = 2
 
     input = operand_def(FLOATS.of_rank(3))
     weights = operand_def(FLOATS)
@@ -112,9 +116,6 @@ class LstmRecurrenceOp(Recurrence):
     peepholes = opt_operand_def(FLOATS)
     sequence_lens = opt_operand_def(LENGTHS.of_rank(1))
     input_forget = flag_prop()
-    states = result_def(TENSOR)
-    last_h = result_def(TENSOR)
-    last_c = result_def(TENSOR)
 
     irdl_options = SEGMENTS
 
@@ -141,16 +142,56 @@ class LstmRecurrenceOp(Recurrence):
 
 
 @op_definition
-class GruRecurrenceOp(Recurrence):
+class LstmRecurrenceOp(LstmSteps):
     """
-    The steps of a gated recurrent unit (part of ONNX GRU).
+    The steps of a long short-term memory (part of ONNX LSTM).
+
+    ```mlir
+    %y, %h, %c = glow_high.lstm_recurrence %gates, %weights, %h0, %c0
+        : tensor<7x1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32>
+    ```
+    """
+
+    name = "glow_high.lstm_recurrence"
+
+    states = result_def(TENSOR)
+    last_h = result_def(TENSOR)
+    last_c = result_def(TENSOR)
+
+
+@op_definition
+class LstmRecurrenceWithSumsOp(LstmSteps):
+    """
+    The steps of a long short-term memory, and what their gradient needs.
+
+    `sums` [steps, batch, 4·hidden] are what the gates are functions of, without peepholes; `cells` [steps, batch,
+    hidden] are those in front of each step. Both are 0 in steps that a sequence does not have.
+    """
+
+    name = "glow_high.lstm_recurrence_with_sums"
+    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = (("sums", "input"),)
+
+    states = result_def(TENSOR)
+    last_h = result_def(TENSOR)
+    last_c = result_def(TENSOR)
+    sums = result_def(TENSOR)
+    cells = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        steps = LstmSteps.infer_types(self)
+        width = size_along(self.input, -1)
+        return *steps, kept_type(self.input, width), kept_type(self.input, width // self.GATES)
+
+
+class GruSteps(Recurrence):
+    """
+    The steps of a gated recurrent unit.
 
     `input` [steps, batch, 3·hidden] holds what input and biases add to update, reset and candidate; `weights` [hidden,
     3·hidden] multiply the state, for the candidate the state times the reset gate. With `bias` [hidden] it is the other
     way round (ONNX's `linear_before_reset`): the reset gate multiplies the product with the state plus the bias.
     """
 
-    name = "glow_high.gru_recurrence"
     GATES: ClassVar[int] = 3
     FUNCTIONS: ClassVar[tuple[str, ...]] = ("sigmoid", "tanh")
 
@@ -159,8 +200,6 @@ class GruRecurrenceOp(Recurrence):
     initial_h = operand_def(FLOATS)
     bias = opt_operand_def(FLOATS)
     sequence_lens = opt_operand_def(LENGTHS.of_rank(1))
-    states = result_def(TENSOR)
-    last_h = result_def(TENSOR)
 
     irdl_options = SEGMENTS
 
@@ -181,14 +220,42 @@ class GruRecurrenceOp(Recurrence):
 
 
 @op_definition
-class RnnRecurrenceOp(Recurrence):
+class GruRecurrenceOp(GruSteps):
+    """The steps of a gated recurrent unit (part of ONNX GRU)."""
+
+    name = "glow_high.gru_recurrence"
+
+    states = result_def(TENSOR)
+    last_h = result_def(TENSOR)
+
+
+@op_definition
+class GruRecurrenceWithSumsOp(GruSteps):
     """
-    The steps of a simple recurrent network (part of ONNX RNN).
+    The steps of a gated recurrent unit, and what their gradient needs.
+
+    `sums` [steps, batch, 3·hidden] are what the gates are functions of; for the candidate, with `bias`, what the reset
+    gate multiplies. They are 0 in steps that a sequence does not have.
+    """
+
+    name = "glow_high.gru_recurrence_with_sums"
+    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = (("sums", "input"),)
+
+    states = result_def(TENSOR)
+    last_h = result_def(TENSOR)
+    sums = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        return *GruSteps.infer_types(self), kept_type(self.input, size_along(self.input, -1))
+
+
+class RnnSteps(Recurrence):
+    """
+    The steps of a simple recurrent network.
 
     `input` [steps, batch, hidden] holds what input and biases add to the state; `weights` [hidden, hidden] multiply it.
     """
 
-    name = "glow_high.rnn_recurrence"
     GATES: ClassVar[int] = 1
     FUNCTIONS: ClassVar[tuple[str, ...]] = ("tanh",)
 
@@ -196,8 +263,6 @@ class RnnRecurrenceOp(Recurrence):
     weights = operand_def(FLOATS)
     initial_h = operand_def(FLOATS)
     sequence_lens = opt_operand_def(LENGTHS.of_rank(1))
-    states = result_def(TENSOR)
-    last_h = result_def(TENSOR)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         return recurrence_types(self, self.input, self.weights, (self.initial_h,), self.sequence_lens)
@@ -205,3 +270,32 @@ class RnnRecurrenceOp(Recurrence):
     def cell(self, b: ScalarBuilder, total: Scalar) -> Scalar:
         """The new state from its sum."""
         return self.functions()[0](b, total)
+
+
+@op_definition
+class RnnRecurrenceOp(RnnSteps):
+    """The steps of a simple recurrent network (part of ONNX RNN)."""
+
+    name = "glow_high.rnn_recurrence"
+
+    states = result_def(TENSOR)
+    last_h = result_def(TENSOR)
+
+
+@op_definition
+class RnnRecurrenceWithSumsOp(RnnSteps):
+    """
+    The steps of a simple recurrent network, and what their gradient needs.
+
+    `sums` [steps, batch, hidden] are what the states are functions of, and 0 in steps that a sequence does not have.
+    """
+
+    name = "glow_high.rnn_recurrence_with_sums"
+    INPLACE: ClassVar[tuple[tuple[str, str], ...]] = (("sums", "input"),)
+
+    states = result_def(TENSOR)
+    last_h = result_def(TENSOR)
+    sums = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        return *RnnSteps.infer_types(self), kept_type(self.input, size_along(self.input, -1))

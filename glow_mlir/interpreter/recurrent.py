@@ -9,16 +9,32 @@ import numpy as np
 from xdsl.dialects.builtin import f64
 from xdsl.ir import Block, Operation
 
-from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, Recurrence, RnnRecurrenceOp
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.recurrence import (
+    GruRecurrenceOp,
+    GruRecurrenceWithSumsOp,
+    GruSteps,
+    LstmRecurrenceOp,
+    LstmRecurrenceWithSumsOp,
+    LstmSteps,
+    Recurrence,
+    RnnRecurrenceOp,
+    RnnRecurrenceWithSumsOp,
+    RnnSteps,
+)
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, Recurrent, RnnOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
+from glow_mlir.dialects.shapes import element_of
 from glow_mlir.interpreter.scalar import evaluate
 from glow_mlir.ir.registry import semantics
 
 Array = np.ndarray
-Step = Callable[[Array, list[Array]], list[Array]]
-"""One step in f64: from the inputs of all gates [batch, gates·hidden] and the states to the new states."""
+Step = Callable[[Array, list[Array]], tuple[list[Array], Array]]
+"""
+One step in f64: from the inputs of all gates [batch, gates·hidden] and the states to the new states, and the sums that
+gates are functions of.
+"""
 
 
 def on_arrays(count: int, body: Callable[..., Scalar | tuple[Scalar, ...]]) -> Callable[..., list[Array]]:
@@ -39,7 +55,7 @@ def _exact(array: Array | None) -> Array | None:
     return None if array is None else array.astype(np.float64)
 
 
-def lstm_step(op: LstmRecurrenceOp, weights: Array, peepholes: Array | None) -> Step:
+def lstm_step(op: LstmSteps, weights: Array, peepholes: Array | None) -> Step:
     """One step of `lstm_recurrence`; states are h and c."""
     extra = [] if peepholes is None else np.split(peepholes, 3)
 
@@ -48,53 +64,79 @@ def lstm_step(op: LstmRecurrenceOp, weights: Array, peepholes: Array | None) -> 
 
     cell = on_arrays(5 + len(extra), body)
 
-    def step(inputs: Array, states: list[Array]) -> list[Array]:
+    def step(inputs: Array, states: list[Array]) -> tuple[list[Array], Array]:
         h, c = states
-        return cell(*np.split(inputs + h @ weights, 4, axis=1), c, *extra)
+        sums = inputs + h @ weights
+        return cell(*np.split(sums, 4, axis=1), c, *extra), sums
 
     return step
 
 
-def gru_step(op: GruRecurrenceOp, weights: Array, bias: Array | None) -> Step:
+def gru_step(op: GruSteps, weights: Array, bias: Array | None) -> Step:
     """One step of `gru_recurrence`; the state is h."""
     hidden = weights.shape[0]
     gate = on_arrays(1, op.gate)
     blend = on_arrays(3, op.blend)
 
-    def step(inputs: Array, states: list[Array]) -> list[Array]:
+    def step(inputs: Array, states: list[Array]) -> tuple[list[Array], Array]:
         (h,) = states
-        (gates,) = gate(inputs[:, : 2 * hidden] + h @ weights[:, : 2 * hidden])
+        sums = inputs[:, : 2 * hidden] + h @ weights[:, : 2 * hidden]
+        (gates,) = gate(sums)
         update, reset = gates[:, :hidden], gates[:, hidden:]
-        last = weights[:, 2 * hidden :]
-        product = (reset * h) @ last if bias is None else reset * (h @ last + bias)
-        return blend(update, inputs[:, 2 * hidden :] + product, h)
+        of_input, last = inputs[:, 2 * hidden :], weights[:, 2 * hidden :]
+        candidate = of_input + (reset * h) @ last if bias is None else h @ last + bias
+        total = candidate if bias is None else of_input + reset * candidate
+        return blend(update, total, h), np.concatenate([sums, candidate], axis=1)
 
     return step
 
 
-def rnn_step(op: RnnRecurrenceOp, weights: Array) -> Step:
+def rnn_step(op: RnnSteps, weights: Array) -> Step:
     """One step of `rnn_recurrence`; the state is h."""
     cell = on_arrays(1, op.cell)
-    return lambda inputs, states: cell(inputs + states[0] @ weights)
+
+    def step(inputs: Array, states: list[Array]) -> tuple[list[Array], Array]:
+        sums = inputs + states[0] @ weights
+        return cell(sums), sums
+
+    return step
 
 
-def run_steps(op: Recurrence, step: Step, inputs: Array, states: Sequence[Array], lengths: Array | None) -> list[Array]:
-    """All states, then the last ones. Steps from `lengths` on leave the states and give 0."""
+def run_steps(
+    op: Recurrence, step: Step, inputs: Array, states: Sequence[Array], lengths: Array | None
+) -> tuple[list[Array], list[Array]]:
+    """
+    All states, then the last ones; and in f64 the sums, and the last of the states in front of each step.
+
+    Steps from `lengths` on leave the states and give 0.
+    """
     steps, batch, _ = inputs.shape
     dtype, current = states[0].dtype, list(states)
     results = np.zeros((steps, *states[0].shape), dtype)
+    kept = [np.zeros((steps, batch, width)) for width in (inputs.shape[2], states[0].shape[1])]
     limits = np.full(batch, steps) if lengths is None else lengths
     for time in reversed(range(steps)) if flag(op.reverse) else range(steps):
-        new = [state.astype(dtype) for state in step(inputs[time], [state.astype(np.float64) for state in current])]
+        after, sums = step(inputs[time], [state.astype(np.float64) for state in current])
+        new = [state.astype(dtype) for state in after]
         active = (time < limits)[:, np.newaxis]
+        for array, value in zip(kept, (sums, current[-1]), strict=True):
+            array[time] = np.where(active, value, 0)
         current = [np.where(active, after, before) for after, before in zip(new, current, strict=True)]
         results[time] = np.where(active, current[0], 0)
-    return [results, *current]
+    return [results, *current], kept
+
+
+def _results(op: Recurrence, found: Sequence[Array], kept: Sequence[Array]) -> tuple[Array, ...]:
+    """The results of a recurrence, with those of what is kept that it has."""
+    further = op.outputs()[len(found) :]
+    rounded = [array.astype(numpy_dtype(element_of(value))) for array, value in zip(kept, further, strict=False)]
+    return (*found, *rounded)
 
 
 @semantics(LstmRecurrenceOp)
+@semantics(LstmRecurrenceWithSumsOp)
 def lstm_recurrence(
-    op: LstmRecurrenceOp,
+    op: LstmSteps,
     inputs: Array,
     weights: Array,
     initial_h: Array,
@@ -104,12 +146,13 @@ def lstm_recurrence(
 ) -> tuple[Array, ...]:
     """Step by step."""
     step = lstm_step(op, weights.astype(np.float64), _exact(peepholes))
-    return tuple(run_steps(op, step, inputs.astype(np.float64), (initial_h, initial_c), lengths))
+    return _results(op, *run_steps(op, step, inputs.astype(np.float64), (initial_h, initial_c), lengths))
 
 
 @semantics(GruRecurrenceOp)
+@semantics(GruRecurrenceWithSumsOp)
 def gru_recurrence(
-    op: GruRecurrenceOp,
+    op: GruSteps,
     inputs: Array,
     weights: Array,
     initial_h: Array,
@@ -118,16 +161,17 @@ def gru_recurrence(
 ) -> tuple[Array, ...]:
     """Step by step."""
     step = gru_step(op, weights.astype(np.float64), _exact(bias))
-    return tuple(run_steps(op, step, inputs.astype(np.float64), (initial_h,), lengths))
+    return _results(op, *run_steps(op, step, inputs.astype(np.float64), (initial_h,), lengths))
 
 
 @semantics(RnnRecurrenceOp)
+@semantics(RnnRecurrenceWithSumsOp)
 def rnn_recurrence(
-    op: RnnRecurrenceOp, inputs: Array, weights: Array, initial_h: Array, lengths: Array | None
+    op: RnnSteps, inputs: Array, weights: Array, initial_h: Array, lengths: Array | None
 ) -> tuple[Array, ...]:
     """Step by step."""
     step = rnn_step(op, weights.astype(np.float64))
-    return tuple(run_steps(op, step, inputs.astype(np.float64), (initial_h,), lengths))
+    return _results(op, *run_steps(op, step, inputs.astype(np.float64), (initial_h,), lengths))
 
 
 MakeStep = Callable[[int, Recurrence, Array, Array], tuple[Step, Array]]
@@ -156,7 +200,7 @@ def _layer(
         step, addend = make_step(index, part, recurrence[index].astype(np.float64).T, of_state)
         gates = inputs.astype(np.float64) @ weights[index].astype(np.float64).T + (of_input + addend)
         initial = [zero if s is None else (s[:, index] if batch_first else s[index]) for s in states]
-        results.append(run_steps(part, step, gates, initial, lengths))
+        results.append(run_steps(part, step, gates, initial, lengths)[0])
     first, *last = (list(parts) for parts in zip(*results, strict=True))
     stacked = np.stack(first, axis=2).transpose(1, 0, 2, 3) if batch_first else np.stack(first, axis=1)
     return (stacked, *(np.stack(parts, axis=1 if batch_first else 0) for parts in last))
@@ -178,7 +222,7 @@ def lstm(
 
     def make_step(index: int, part: Recurrence, matrix: Array, of_state: Array) -> tuple[Step, Array]:
         extra = None if peepholes is None else peepholes[index].astype(np.float64)
-        return lstm_step(cast(LstmRecurrenceOp, part), matrix, extra), of_state
+        return lstm_step(cast(LstmSteps, part), matrix, extra), of_state
 
     return _layer(op, (x, weights, recurrence), bias, lengths, (initial_h, initial_c), make_step)
 
@@ -196,7 +240,7 @@ def gru(
     """All directions."""
 
     def make_step(_: int, part: Recurrence, matrix: Array, of_state: Array) -> tuple[Step, Array]:
-        gru_part, hidden = cast(GruRecurrenceOp, part), matrix.shape[0]
+        gru_part, hidden = cast(GruSteps, part), matrix.shape[0]
         if not flag(op.linear_before_reset):
             return gru_step(gru_part, matrix, None), of_state
         of_gates = np.concatenate([of_state[: 2 * hidden], np.zeros(hidden)])
@@ -218,6 +262,6 @@ def rnn(
     """All directions."""
 
     def make_step(_: int, part: Recurrence, matrix: Array, of_state: Array) -> tuple[Step, Array]:
-        return rnn_step(cast(RnnRecurrenceOp, part), matrix), of_state
+        return rnn_step(cast(RnnSteps, part), matrix), of_state
 
     return _layer(op, (x, weights, recurrence), bias, lengths, (initial_h,), make_step)

@@ -14,7 +14,14 @@ from packed import laid_out
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 
 from glow_mlir.constants.layouts import gate_blocks
-from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, RnnRecurrenceOp
+from glow_mlir.dialects.glow_high.recurrence import (
+    GruRecurrenceOp,
+    GruRecurrenceWithSumsOp,
+    LstmRecurrenceOp,
+    LstmRecurrenceWithSumsOp,
+    RnnRecurrenceOp,
+    RnnRecurrenceWithSumsOp,
+)
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp
 
 SIZES = [(3, 1, 8), (4, 7, 19), (2, 4, 33), (3, 1, 70), (4, 1, 129)]
@@ -43,6 +50,21 @@ def test_recurrences(sizes: tuple[int, int, int], has_lengths: bool, reverse: bo
     for bias in (None, half(hidden)):
         check(GruRecurrenceOp, *run(3, sizes), bias, lengths, reverse=reverse)
     check(RnnRecurrenceOp, *run(1, sizes), lengths, reverse=reverse)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("has_lengths", [False, True])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("sizes", [(3, 1, 19), (4, 7, 33)])
+def test_sums_are_kept(sizes: tuple[int, int, int], dtype: str, has_lengths: bool, reverse: bool):
+    steps, batch, hidden = sizes
+    lengths = np.arange(batch, dtype=np.int32) % (steps + 1) if has_lengths else None
+    options: dict[str, Any] = {"reverse": reverse, "tolerance": 5e-3 if dtype == "f2" else None}
+    cell, peepholes = half(batch, hidden, dtype=dtype), half(3 * hidden, dtype=dtype)
+    check(LstmRecurrenceWithSumsOp, *run(4, sizes, dtype), cell, peepholes, lengths, **options)
+    for bias in (None, half(hidden, dtype=dtype)):
+        check(GruRecurrenceWithSumsOp, *run(3, sizes, dtype), bias, lengths, **options)
+    check(RnnRecurrenceWithSumsOp, *run(1, sizes, dtype), lengths, **options)
 
 
 def test_options():

@@ -35,7 +35,7 @@ from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Opera
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.layouts import gate_blocks
-from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, Recurrence, RnnRecurrenceOp
+from glow_mlir.dialects.glow_high.recurrence import GruSteps, LstmSteps, Recurrence, RnnSteps
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, largest_shape, sizes_of
@@ -275,6 +275,23 @@ class RecurrentStep:
         """That product plus what the input adds to the gate."""
         return self.total(n, gate, j, lanes) + self.input(n).load(self.b, unit + gate * self.plan.hidden, lanes)
 
+    def keep(self, name: str, n: Index, unit: Index, *values: Value) -> None:
+        """Store what the gradient needs of some units, gate after gate, where that is wanted."""
+        kept = self.call.maybe(name)
+        if kept is None:
+            return
+        row = Row.of(kept, self.time, n)
+        for gate, value in enumerate(values):
+            row.store(self.b, unit + gate * self.plan.hidden, self.masked(n, value))
+
+    def masked(self, n: Index, value: Value) -> Value:
+        """A value where the sequence has the step, else 0."""
+        lengths = self.call.maybe("sequence_lens")
+        if lengths is None:
+            return value
+        active = self.time < self.b.index(read_index(self.b, lengths, linear([n], lengths.strides)))
+        return self.b.select(active, value, 0.0)
+
     def finish(self, n: Index, unit: Index, h: Value, cell: Value | None = None) -> None:
         """Store a new state, which is the result of the step, and cell, unless the sequence has ended."""
         b, lengths, output = self.b, self.call.maybe("sequence_lens"), h
@@ -401,12 +418,12 @@ def _copy_rows(call: KernelCall, plan: Plan, source: Operand, target: Operand) -
 
 
 @kernel("lstm-recurrence")
-class LstmRecurrenceKernel(RecurrenceKernel[LstmRecurrenceOp]):
+class LstmRecurrenceKernel(RecurrenceKernel[LstmSteps]):
     """One product, then the cell."""
 
     name = "lstm-recurrence"
 
-    def functions(self, op: LstmRecurrenceOp) -> list[ScalarFunction]:
+    def functions(self, op: LstmSteps) -> list[ScalarFunction]:
         count = 5 if op.peepholes is None else 8
 
         def cell(b: ScalarBuilder, *arguments: Scalar) -> tuple[Scalar, Scalar]:
@@ -420,6 +437,8 @@ class LstmRecurrenceKernel(RecurrenceKernel[LstmRecurrenceOp]):
         def cell(n: Index, unit: Index, j: Index, lanes: int) -> None:
             gates = [step.gate_sum(n, gate, unit, j, lanes) for gate in range(4)]
             before = Row.of(step.call.one("last_c"), n).load(b, unit, lanes)
+            step.keep("sums", n, unit, *gates)
+            step.keep("cells", n, unit, before)
             extra = [] if peepholes is None else [Row.of(peepholes).load(b, unit + p * hidden, lanes) for p in range(3)]
             h, c = step.functions[0](b, *gates, before, *extra)
             step.finish(n, unit, h, c)
@@ -428,23 +447,23 @@ class LstmRecurrenceKernel(RecurrenceKernel[LstmRecurrenceOp]):
 
 
 @kernel("gru-recurrence")
-class GruRecurrenceKernel(RecurrenceKernel[GruRecurrenceOp]):
+class GruRecurrenceKernel(RecurrenceKernel[GruSteps]):
     """The products of update and reset gate, then that of the candidate, then the blend."""
 
     name = "gru-recurrence"
 
-    def at_once(self, op: GruRecurrenceOp) -> int:
+    def at_once(self, op: GruSteps) -> int:
         # Without bias, the product of the candidate is one with the state times the whole reset gate.
         return 1 if op.bias is None else 3
 
-    def step_axes(self, op: GruRecurrenceOp) -> Sequence[str]:
+    def step_axes(self, op: GruSteps) -> Sequence[str]:
         return ("gates", "candidate") if self.at_once(op) == 1 else ("units",)
 
-    def scratch_shapes(self, op: GruRecurrenceOp, plan: Plan, batch: int) -> list[tuple[int, ...]]:
+    def scratch_shapes(self, op: GruSteps, plan: Plan, batch: int) -> list[tuple[int, ...]]:
         extra = [(batch, plan.hidden)] * 2 if self.at_once(op) == 1 else []
         return [*super().scratch_shapes(op, plan, batch), *extra]
 
-    def functions(self, op: GruRecurrenceOp) -> list[ScalarFunction]:
+    def functions(self, op: GruSteps) -> list[ScalarFunction]:
         return [ScalarFunction.of(op.gate, 1, _element(op)), ScalarFunction.of(op.blend, 3, _element(op))]
 
     def step(self, step: RecurrentStep) -> None:
@@ -459,11 +478,12 @@ class GruRecurrenceKernel(RecurrenceKernel[GruRecurrenceOp]):
 
     def _reset_product(self, step: RecurrentStep, bias: Row) -> None:
         """All gates at once: the reset gate multiplies the product of the candidate."""
-        b, hidden, (gate, blend) = step.b, step.plan.hidden, step.functions
+        b, hidden, (_, blend) = step.b, step.plan.hidden, step.functions
 
         def unit_code(n: Index, unit: Index, j: Index, lanes: int) -> None:
-            (update,), (reset,) = (gate(b, step.gate_sum(n, g, unit, j, lanes)) for g in range(2))
+            sums, (update, reset) = _gates(step, n, unit, j, lanes)
             product = step.total(n, 2, j, lanes) + bias.load(b, unit, lanes)
+            step.keep("sums", n, unit, *sums, product)
             total = b.fma(reset, product, step.input(n).load(b, unit + 2 * hidden, lanes))
             (h,) = blend(b, update, total, step.state(n).load(b, unit, lanes))
             step.finish(n, unit, h)
@@ -472,10 +492,11 @@ class GruRecurrenceKernel(RecurrenceKernel[GruRecurrenceOp]):
 
     def _gates(self, step: RecurrentStep) -> None:
         """The update gate, and the state times the reset gate, for all units."""
-        b, (gate, _) = step.b, step.functions
+        b = step.b
 
         def unit_code(n: Index, unit: Index, j: Index, lanes: int) -> None:
-            (update,), (reset,) = (gate(b, step.gate_sum(n, g, unit, j, lanes)) for g in range(2))
+            sums, (update, reset) = _gates(step, n, unit, j, lanes)
+            step.keep("sums", n, unit, *sums)
             step.scratch(n, UPDATE).store(b, unit, update)
             step.scratch(n, RESET_STATE).store(b, unit, reset * step.state(n).load(b, unit, lanes))
 
@@ -487,6 +508,7 @@ class GruRecurrenceKernel(RecurrenceKernel[GruRecurrenceOp]):
 
         def unit_code(n: Index, unit: Index, j: Index, lanes: int) -> None:
             total = step.total(n, 0, j, lanes) + step.input(n).load(b, unit + 2 * hidden, lanes)
+            step.keep("sums", n, unit + 2 * hidden, total)
             update = step.scratch(n, UPDATE).load(b, unit, lanes)
             (h,) = blend(b, update, total, step.state(n).load(b, unit, lanes))
             step.finish(n, unit, h)
@@ -494,18 +516,30 @@ class GruRecurrenceKernel(RecurrenceKernel[GruRecurrenceOp]):
         step.compute(unit_code, panels=(2,), reset=True, axis="candidate")
 
 
+def _gates(step: RecurrentStep, n: Index, unit: Index, j: Index, lanes: int) -> tuple[list[Value], list[Value]]:
+    """The sums of update and reset gate of some units, and the gates."""
+    sums: list[Value] = []
+    gates: list[Value] = []
+    for place in range(2):
+        sums.append(step.gate_sum(n, place, unit, j, lanes))
+        gates += step.functions[0](step.b, sums[-1])
+    return sums, gates
+
+
 @kernel("rnn-recurrence")
-class RnnRecurrenceKernel(RecurrenceKernel[RnnRecurrenceOp]):
+class RnnRecurrenceKernel(RecurrenceKernel[RnnSteps]):
     """One product, then its function."""
 
     name = "rnn-recurrence"
 
-    def functions(self, op: RnnRecurrenceOp) -> list[ScalarFunction]:
+    def functions(self, op: RnnSteps) -> list[ScalarFunction]:
         return [ScalarFunction.of(op.cell, 1, _element(op))]
 
     def step(self, step: RecurrentStep) -> None:
         def unit_code(n: Index, unit: Index, j: Index, lanes: int) -> None:
-            (h,) = step.functions[0](step.b, step.gate_sum(n, 0, unit, j, lanes))
+            total = step.gate_sum(n, 0, unit, j, lanes)
+            step.keep("sums", n, unit, total)
+            (h,) = step.functions[0](step.b, total)
             step.finish(n, unit, h)
 
         step.compute(unit_code)
