@@ -52,17 +52,21 @@ class Differentiator:
         self._cotangents[value] = cotangent if known is None else emit(AddOp, known, cotangent)
 
     def run(
-        self, targets: Iterable[tuple[SSAValue, SSAValue]], since: Operation | None = None
+        self,
+        targets: Iterable[tuple[SSAValue, SSAValue]],
+        since: Operation | None = None,
+        until: Operation | None = None,
     ) -> list[SSAValue | None]:
         """
-        The cotangent of each source, from targets with theirs; only operations behind `since` are passed.
+        The cotangent of each source, from targets with theirs; only operations behind `since` and in front of `until`,
+        or of where cotangents are computed, are passed.
 
         It is `None` for a source that has no influence. Loops on the way are replaced by ones that keep what each trip
         begins with.
 
         Raises `UnsupportedError` for an operator in between that has no gradient.
         """
-        ops = list(_backward(self.anchor, since))
+        ops = list(_backward(until or self.anchor, since))
         for op in ops:
             if isinstance(op, RegionOp):
                 _read_outside(op, self.sources)

@@ -21,25 +21,35 @@ Cotangents = SSAValue | tuple[SSAValue | None, ...]
 """The cotangent of the only result, or that of each of several ones."""
 
 
-def by_lowering(op: HighOp, cotangent: Cotangents, emit: Emitter) -> Contributions:
-    """The contributions of what the lowering of an operator emits, which recomputes what is between."""
+def by_lowering(op: HighOp, cotangent: Cotangents, emit: Emitter, replaces: bool = False) -> Contributions:
+    """
+    The contributions of what the lowering of an operator emits.
+
+    Where that `replaces` the operator, it is there once, and its own gradients may keep more of it; else it is computed
+    again.
+    """
     lower = LOWERINGS.get(type(op))
     assert lower is not None, f"{op.name} has a lowering"
-    return by_composition(op, cotangent, emit, lower)
+    return by_composition(op, cotangent, emit, lower, replaces)
 
 
-def by_composition(op: HighOp, cotangent: Cotangents, emit: Emitter, composition: Composition) -> Contributions:
-    """The contributions of operators that compute the results of another one."""
+def by_composition(
+    op: HighOp, cotangent: Cotangents, emit: Emitter, composition: Composition, replaces: bool = False
+) -> Contributions:
+    """The contributions of operators that compute the results of another one, which they may replace."""
     values = list(dict.fromkeys(op.operands))
 
     @cache
     def cotangents() -> dict[SSAValue, SSAValue | None]:
-        before = previous_of(emit.anchor)
-        made = composition(op, emit)
+        place = Emitter(op, emit.storage, location=emit.location) if replaces else emit
+        before = previous_of(place.anchor)
+        made = composition(op, place)
         results = [made] if isinstance(made, SSAValue) else made
         given = [cotangent] if isinstance(cotangent, SSAValue) else cotangent
         targets = [(result, one) for result, one in zip(results, given, strict=True) if one is not None]
-        found = Differentiator(emit.anchor, emit.storage, values).run(targets, since=before)
+        if replaces:
+            supersede(op, results)
+        found = Differentiator(emit.anchor, emit.storage, values).run(targets, before, place.anchor)
         return dict(zip(values, found, strict=True))
 
     found: dict[str, list[Contribution]] = {}
@@ -49,6 +59,12 @@ def by_composition(op: HighOp, cotangent: Cotangents, emit: Emitter, composition
         found[name] = [partial(_contribution, cotangents, None if value in seen else value) for value in group]
         seen.update(value for value in group if value is not None)
     return found
+
+
+def supersede(op: HighOp, values: Sequence[SSAValue]) -> None:
+    """Let values take the place of the results of an operator, which is left without a use."""
+    for result, value in zip(op.results, values, strict=True):
+        result.replace_all_uses_with(value)
 
 
 def _contribution(found: Callable[[], Mapping[SSAValue, SSAValue | None]], value: SSAValue | None) -> SSAValue | None:

@@ -1,8 +1,8 @@
 """
 Gradients of recurrences: a loop from the last step to the first, with nothing but what has to go step by step.
 
-What the gates have been given is computed again from the states, by one product for all steps. The loop gives the
-cotangents of it, of all steps; those of the weights are one product of them and of the states.
+A recurrence that is differentiated keeps what its gates are functions of. The loop gives the cotangents of that, of all
+steps; those of the weights are one product of them and of the states.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, LessOp, MulOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.loop import Rows, Trips
-from glow_mlir.dialects.glow_high.recurrence import GruRecurrenceOp, LstmRecurrenceOp, Recurrence, RnnRecurrenceOp
+from glow_mlir.dialects.glow_high.recurrence import (
+    GruRecurrenceOp,
+    GruRecurrenceWithSumsOp,
+    LstmRecurrenceOp,
+    LstmRecurrenceWithSumsOp,
+    Recurrence,
+    RnnRecurrenceOp,
+    RnnRecurrenceWithSumsOp,
+)
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, Recurrent, RnnOp
 from glow_mlir.dialects.lean_operation import previous_of
 from glow_mlir.dialects.properties import flag
@@ -29,21 +37,21 @@ from glow_mlir.differentiation.contributions import Contributions, converted_lik
 from glow_mlir.differentiation.differentiator import Differentiator
 from glow_mlir.differentiation.gates import gated
 from glow_mlir.differentiation.loops import emit_loop
-from glow_mlir.differentiation.lowered import by_lowering
+from glow_mlir.differentiation.lowered import by_lowering, supersede
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.builder.emission import positions
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.locations import location_name
-from glow_mlir.ir.registry import gradient
+from glow_mlir.ir.registry import GRADIENTS, gradient
 from glow_mlir.support.dataclass import dataclass
 
 Cotangents = tuple[SSAValue | None, ...]
 Values = Sequence[SSAValue]
 
-Step = Callable[[Emitter, Values, Values], tuple[Values, Values]]
+Step = Callable[[Emitter, Values, Values, Cotangents], tuple[Values, Values]]
 """
-Emits a step back from the cotangents of the states behind it and from rows: those of the states in front of it, and
-what is wanted of all steps.
+Emits a step back from the cotangents of the states behind it, from rows, and from those cotangents of what is kept of
+the step that there are: the cotangents of the states in front of it, and what is wanted of all steps.
 """
 
 
@@ -52,7 +60,30 @@ what is wanted of all steps.
 @gradient(RnnOp)
 def recurrent(op: Recurrent, cotangents: Cotangents, emit: Emitter) -> Contributions:
     """Those of one product for the inputs of all steps, and of a recurrence a direction."""
-    return by_lowering(op, cotangents, emit)
+    return by_lowering(op, cotangents, emit, replaces=True)
+
+
+KEEPING: Mapping[type[Recurrence], type[Recurrence]] = {
+    LstmRecurrenceOp: LstmRecurrenceWithSumsOp,
+    GruRecurrenceOp: GruRecurrenceWithSumsOp,
+    RnnRecurrenceOp: RnnRecurrenceWithSumsOp,
+}
+"""Recurrence → the form of it that keeps what its gradient needs."""
+
+
+@gradient(LstmRecurrenceOp)
+@gradient(GruRecurrenceOp)
+@gradient(RnnRecurrenceOp)
+def recurrence(op: Recurrence, cotangents: Cotangents, emit: Emitter) -> Contributions:
+    """Those of the form that keeps more, in the place of this one."""
+    wanted = KEEPING[type(op)]
+    keeping = wanted.inferred(op.operands, op.properties, op.location)
+    Emitter(op, emit.storage).insert(keeping)
+    further = keeping.results[len(op.results) :]
+    supersede(op, keeping.results[: len(op.results)])
+    rule = GRADIENTS.get(wanted)
+    assert rule is not None
+    return rule(keeping, (*cotangents, *(None for _ in further)), emit)
 
 
 @dataclass(frozen=True)
@@ -102,6 +133,11 @@ class Sweep:
         times = emit(ReshapeOp, positions(steps, element_of(lengths), emit), shape=(steps, 1, 1))
         return emit(LessOp, times, emit(ReshapeOp, lengths, shape=(1, batch, 1)))
 
+    @cached_property
+    def kept(self) -> Values:
+        """The sums of the gates of all steps, and of an LSTM the cells in front of them."""
+        return self.op.results[1 + self.op.STATES :]
+
     def before(self, values: SSAValue, initial: SSAValue) -> SSAValue:
         """[steps, batch, hidden]: what there is in front of each step, from what there is behind it."""
         emit, steps, row = self.emit, self.steps, sizes_of(values)[1:]
@@ -122,11 +158,6 @@ class Sweep:
         """[steps, batch, hidden]: the state in front of each step."""
         return self.before(self.wide(self.op.results[0]), self.initial)
 
-    def product(self, rows: SSAValue, weights: SSAValue) -> SSAValue:
-        """The product of the rows of all steps."""
-        (steps, batch, _), columns = sizes_of(rows), sizes_of(weights)[1]
-        return self.emit(ReshapeOp, self.emit(MatMulOp, self._flat(rows), weights), shape=(steps, batch, columns))
-
     def by_weights(self, rows: SSAValue, cotangents: SSAValue) -> SSAValue:
         """The cotangent of weights that rows of all steps are multiplied with."""
         return self.emit(MatMulOp, self._flat(rows), self._flat(cotangents), transpose_left=True)
@@ -146,20 +177,23 @@ class Sweep:
 
         Steps that a sequence does not have leave the cotangents of states, and give 0.
         """
-        given = [] if self.cotangents[0] is None else [self.wide(self.cotangents[0])]
+        first, *further = (self.cotangents[0], *self.cotangents[1 + self.op.STATES :])
+        given = [] if first is None else [self.wide(first)]
         masks = [] if self.active is None else [self.active]
 
         def trip(emit: Emitter, _: SSAValue, states: Values, own: Values) -> tuple[Values, Values]:
-            operands = own[: len(rows)]
             total = emit(AddOp, states[0], own[len(rows)]) if given else states[0]
-            after, outputs = step(emit, [total, *states[1:]], operands)
+            of_kept = iter(own[len(rows) + len(given) :])
+            by_kept = tuple(None if one is None else next(of_kept) for one in further)
+            after, outputs = step(emit, [total, *states[1:]], own[: len(rows)], by_kept)
             if masks:
                 after = [emit(WhereOp, own[-1], new, old) for new, old in zip(after, states, strict=True)]
                 outputs = [emit(WhereOp, own[-1], value, emit.splat(0, value)) for value in outputs]
             return after, outputs
 
         backwards = not flag(self.op.reverse)
-        taken = [Rows(value, backwards) for value in (*rows, *given, *masks)]
+        by_kept = [one for one in further if one is not None]
+        taken = [Rows(value, backwards) for value in (*rows, *given, *by_kept, *masks)]
         initial = [self.final(place) for place in range(carried)]
         return emit_loop(Trips(self.steps), initial, taken, trip, self.emit, (backwards,))
 
@@ -188,6 +222,10 @@ def _joined(parts: Values, emit: Emitter) -> SSAValue:
     return emit(ConcatOp, parts, axis=-1)
 
 
+def _plus(value: SSAValue, other: SSAValue | None, emit: Emitter) -> SSAValue:
+    return value if other is None else emit(AddOp, value, other)
+
+
 def _cotangents(
     targets: Mapping[SSAValue, SSAValue], sources: Values, since: Operation | None, emit: Emitter
 ) -> Values:
@@ -201,8 +239,8 @@ def _back_by(cotangents: SSAValue, weights: SSAValue, emit: Emitter) -> SSAValue
     return emit(MatMulOp, cotangents, weights, transpose_right=True)
 
 
-def _lstm_cell(op: LstmRecurrenceOp, gates: Values, c: SSAValue, peepholes: Values, emit: Emitter) -> Values:
-    """The new state and cell, as `LstmRecurrenceOp.cell` says."""
+def _lstm_cell(op: LstmRecurrenceWithSumsOp, gates: Values, c: SSAValue, peepholes: Values, emit: Emitter) -> Values:
+    """The new state and cell, as `LstmSteps.cell` says."""
     gate, candidate, output = op.functions()
 
     def at(place: int, peephole: int, cell: SSAValue) -> SSAValue:
@@ -215,128 +253,110 @@ def _lstm_cell(op: LstmRecurrenceOp, gates: Values, c: SSAValue, peepholes: Valu
     return emit(MulOp, leaves, gated(output, new, emit)), new
 
 
-@gradient(LstmRecurrenceOp)
-def lstm_recurrence(op: LstmRecurrenceOp, cotangents: Cotangents, emit: Emitter) -> Contributions:
-    """The cells are computed again, step by step; then the way back."""
+@gradient(LstmRecurrenceWithSumsOp)
+def lstm_recurrence(op: LstmRecurrenceWithSumsOp, cotangents: Cotangents, emit: Emitter) -> Contributions:
+    """Each step hands the cotangents of its sums on by the weights, and that of its cell."""
     sweep = Sweep(op, cotangents, emit)
     peepholes = [] if op.peepholes is None else _parts(sweep.wide(op.peepholes), 3, emit)
-    sums = emit(AddOp, sweep.inputs, sweep.product(sweep.states, sweep.weights))
-    cells = _cells(op, sweep, sums, peepholes)
 
-    def step(emit: Emitter, states: Values, rows: Values) -> tuple[Values, Values]:
+    def step(emit: Emitter, states: Values, rows: Values, by_kept: Cotangents) -> tuple[Values, Values]:
         since = previous_of(emit.anchor)
         gates, c = _parts(rows[0], 4, emit), rows[1]
         h, new = _lstm_cell(op, gates, c, peepholes, emit)
         *by_gates, by_cell = _cotangents({h: states[0], new: states[1]}, [*gates, c], since, emit)
-        given = _joined(by_gates, emit)
-        return [_back_by(given, sweep.weights, emit), by_cell], [given]
+        by_arguments = _joined(by_gates, emit)  # Of the gates, which have peepholes besides the sums.
+        by_sums = _plus(by_arguments, by_kept[0], emit)
+        before = [_back_by(by_sums, sweep.weights, emit), _plus(by_cell, by_kept[1], emit)]
+        return before, [by_sums, *([by_arguments] if peepholes and by_sums is not by_arguments else [])]
 
-    (by_h, by_c), (by_sums,) = sweep.run([sums, cells], 2, step)
+    (by_h, by_c), outputs = sweep.run(sweep.kept, 2, step)
+    by_sums = outputs[0]
     found = {
         "input": by_sums,
         "weights": sweep.by_weights(sweep.states, by_sums),
         "initial_h": by_h,
         "initial_c": by_c,
-        "peepholes": _by_peepholes(op, sweep, sums, cells, by_sums) if peepholes else None,
+        "peepholes": _by_peepholes(op, sweep, outputs[-1]) if peepholes else None,
     }
     return sweep.contributions(found)
 
 
-def _cells(op: LstmRecurrenceOp, sweep: Sweep, sums: SSAValue, peepholes: Values) -> SSAValue:
-    """[steps, batch, hidden]: the cell in front of each step."""
-    masks = [] if sweep.active is None else [sweep.active]
-
-    def trip(emit: Emitter, _: SSAValue, states: Values, rows: Values) -> tuple[Values, Values]:
-        _, new = _lstm_cell(op, _parts(rows[0], 4, emit), states[0], peepholes, emit)
-        after = emit(WhereOp, rows[1], new, states[0]) if masks else new
-        return [after], [states[0]]
-
-    reverse = flag(op.reverse)
-    rows = [Rows(value, reverse) for value in (sums, *masks)]
-    initial = [sweep.wide(op.initial_c)]
-    return emit_loop(Trips(sweep.steps), initial, rows, trip, sweep.emit, (reverse,))[1][0]
-
-
-def _by_peepholes(
-    op: LstmRecurrenceOp, sweep: Sweep, sums: SSAValue, cells: SSAValue, by_sums: SSAValue
-) -> SSAValue | None:
+def _by_peepholes(op: LstmRecurrenceWithSumsOp, sweep: Sweep, by_arguments: SSAValue) -> SSAValue | None:
     """The cotangents of gates times the cells that they look at: the output gate at the new one."""
-    emit = sweep.emit
+    emit, (sums, cells) = sweep.emit, sweep.kept
     assert op.peepholes is not None
     peepholes = sweep.wide(op.peepholes)
     _, new = _lstm_cell(op, _parts(sums, 4, emit), cells, _parts(peepholes, 3, emit), emit)
-    by_input, by_output, by_forget, _ = _parts(by_sums, 4, emit)
+    by_input, by_output, by_forget, _ = _parts(by_arguments, 4, emit)
     seen = [(by_input, cells), (by_output, new), (by_forget, cells)]
     products = _joined([emit(MulOp, given, cell) for given, cell in seen], emit)
     return reduced_to(products, peepholes, emit)
 
 
-def _blend(op: GruRecurrenceOp, update: SSAValue, total: SSAValue, h: SSAValue, emit: Emitter) -> SSAValue:
-    """The new state, as `GruRecurrenceOp.blend` says."""
+def _blend(op: GruRecurrenceWithSumsOp, update: SSAValue, total: SSAValue, h: SSAValue, emit: Emitter) -> SSAValue:
+    """The new state, as `GruSteps.blend` says."""
     candidate = gated(op.functions()[1], total, emit)
     return emit(AddOp, emit(MulOp, emit(SubOp, emit.splat(1, update), update), candidate), emit(MulOp, update, h))
 
 
-@gradient(GruRecurrenceOp)
-def gru_recurrence(op: GruRecurrenceOp, cotangents: Cotangents, emit: Emitter) -> Contributions:
+@gradient(GruRecurrenceWithSumsOp)
+def gru_recurrence(op: GruRecurrenceWithSumsOp, cotangents: Cotangents, emit: Emitter) -> Contributions:
     """The reset gate multiplies the product where there is a bias, else the state."""
     sweep = Sweep(op, cotangents, emit)
     return _gru_with_reset_product(op, sweep) if op.bias is not None else _gru_with_reset_state(op, sweep)
 
 
-def _gru_with_reset_product(op: GruRecurrenceOp, sweep: Sweep) -> Contributions:
+def _gru_with_reset_product(op: GruRecurrenceWithSumsOp, sweep: Sweep) -> Contributions:
     emit, gate = sweep.emit, op.functions()[0]
     assert op.bias is not None
-    bias = sweep.wide(op.bias)
-    products = sweep.product(sweep.states, sweep.weights)
+    candidates = _parts(sweep.inputs, 3, emit)[2]
 
-    def step(emit: Emitter, states: Values, rows: Values) -> tuple[Values, Values]:
+    def step(emit: Emitter, states: Values, rows: Values, by_kept: Cotangents) -> tuple[Values, Values]:
         since = previous_of(emit.anchor)
-        inputs, factors, h = _parts(rows[0], 3, emit), _parts(rows[1], 3, emit), rows[2]
-        sums = [emit(AddOp, inputs[place], factors[place]) for place in range(2)]
-        update, reset = (gated(gate, value, emit) for value in sums)
-        total = emit(AddOp, inputs[2], emit(MulOp, reset, emit(AddOp, factors[2], bias)))
+        sums, of_input, h = _parts(rows[0], 3, emit), *rows[1:]
+        update, reset = (gated(gate, value, emit) for value in sums[:2])
+        total = emit(AddOp, of_input, emit(MulOp, reset, sums[2]))
         new = _blend(op, update, total, h, emit)
-        sources = [*sums, inputs[2], factors[2], h]
-        *by_gates, by_input, by_factor, by_state = _cotangents({new: states[0]}, sources, since, emit)
-        by_product = _joined([*by_gates, by_factor], emit)
+        *by_sums, by_input, by_state = _cotangents({new: states[0]}, [*sums, of_input, h], since, emit)
+        by_product = _plus(_joined(by_sums, emit), by_kept[0], emit)
         before = emit(AddOp, by_state, _back_by(by_product, sweep.weights, emit))
         return [before], [by_product, by_input]
 
-    (by_h,), (by_products, by_candidate) = sweep.run([sweep.inputs, products, sweep.states], 1, step)
+    (by_h,), (by_products, by_candidate) = sweep.run([*sweep.kept, candidates, sweep.states], 1, step)
     *by_gates, by_factor = _parts(by_products, 3, emit)
     found = {
         "input": _joined([*by_gates, by_candidate], emit),
         "weights": sweep.by_weights(sweep.states, by_products),
         "initial_h": by_h,
-        "bias": reduced_to(by_factor, bias, emit),
+        "bias": reduced_to(by_factor, op.bias, emit),
     }
     return sweep.contributions(found)
 
 
-def _gru_with_reset_state(op: GruRecurrenceOp, sweep: Sweep) -> Contributions:
+def _gru_with_reset_state(op: GruRecurrenceWithSumsOp, sweep: Sweep) -> Contributions:
     emit, gate = sweep.emit, op.functions()[0]
     first, second, last = _parts(sweep.weights, 3, emit)
     of_gates = _joined([first, second], emit)
-    in_update, in_reset, in_candidate = _parts(sweep.inputs, 3, emit)
-    sums = emit(AddOp, _joined([in_update, in_reset], emit), sweep.product(sweep.states, of_gates))
-    reset_states = emit(MulOp, gated(gate, _parts(sums, 2, emit)[1], emit), sweep.states)
-    totals = emit(AddOp, in_candidate, sweep.product(reset_states, last))
+    (sums,) = sweep.kept
+    reset_states = emit(MulOp, gated(gate, _parts(sums, 3, emit)[1], emit), sweep.states)
 
-    def step(emit: Emitter, states: Values, rows: Values) -> tuple[Values, Values]:
+    def step(emit: Emitter, states: Values, rows: Values, by_kept: Cotangents) -> tuple[Values, Values]:
         since = previous_of(emit.anchor)
-        (at_update, at_reset), total, h = _parts(rows[0], 2, emit), *rows[1:]
+        (at_update, at_reset, total), h = _parts(rows[0], 3, emit), rows[1]
+        further = [None] * 3 if by_kept[0] is None else _parts(by_kept[0], 3, emit)
         new = _blend(op, gated(gate, at_update, emit), total, h, emit)
         by_update, by_total, by_state = _cotangents({new: states[0]}, [at_update, total, h], since, emit)
+        by_total = _plus(by_total, further[2], emit)
         by_product = _back_by(by_total, last, emit)
         since = previous_of(emit.anchor)
         product = emit(MulOp, gated(gate, at_reset, emit), h)
         by_reset, by_reset_state = _cotangents({product: by_product}, [at_reset, h], since, emit)
-        by_gates = _joined([by_update, by_reset], emit)
+        by_gates = [_plus(one, other, emit) for one, other in zip((by_update, by_reset), further, strict=False)]
+        joined = _joined(by_gates, emit)
         direct = emit(AddOp, by_state, by_reset_state)
-        return [emit(AddOp, direct, _back_by(by_gates, of_gates, emit))], [by_gates, by_total]
+        return [emit(AddOp, direct, _back_by(joined, of_gates, emit))], [joined, by_total]
 
-    (by_h,), (by_gates, by_total) = sweep.run([sums, totals, sweep.states], 1, step)
+    (by_h,), (by_gates, by_total) = sweep.run([sums, sweep.states], 1, step)
     by_weights = [sweep.by_weights(sweep.states, by_gates), sweep.by_weights(reset_states, by_total)]
     found = {
         "input": _joined([by_gates, by_total], emit),
@@ -346,19 +366,19 @@ def _gru_with_reset_state(op: GruRecurrenceOp, sweep: Sweep) -> Contributions:
     return sweep.contributions(found)
 
 
-@gradient(RnnRecurrenceOp)
-def rnn_recurrence(op: RnnRecurrenceOp, cotangents: Cotangents, emit: Emitter) -> Contributions:
+@gradient(RnnRecurrenceWithSumsOp)
+def rnn_recurrence(op: RnnRecurrenceWithSumsOp, cotangents: Cotangents, emit: Emitter) -> Contributions:
     """The cotangent of the state goes through its gate function, then back by the weights."""
     sweep = Sweep(op, cotangents, emit)
-    sums = emit(AddOp, sweep.inputs, sweep.product(sweep.states, sweep.weights))
 
-    def step(emit: Emitter, states: Values, rows: Values) -> tuple[Values, Values]:
+    def step(emit: Emitter, states: Values, rows: Values, by_kept: Cotangents) -> tuple[Values, Values]:
         since = previous_of(emit.anchor)
         new = gated(op.functions()[0], rows[0], emit)
-        (given,) = _cotangents({new: states[0]}, rows, since, emit)
-        return [_back_by(given, sweep.weights, emit)], [given]
+        (by_sums,) = _cotangents({new: states[0]}, rows, since, emit)
+        by_sums = _plus(by_sums, by_kept[0], emit)
+        return [_back_by(by_sums, sweep.weights, emit)], [by_sums]
 
-    (by_h,), (by_sums,) = sweep.run([sums], 1, step)
+    (by_h,), (by_sums,) = sweep.run(sweep.kept, 1, step)
     return sweep.contributions(
         {"input": by_sums, "weights": sweep.by_weights(sweep.states, by_sums), "initial_h": by_h}
     )

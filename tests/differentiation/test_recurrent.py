@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from glow_mlir.dialects.glow_high.activation_functions import GATE_FUNCTIONS
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.gradient import GradientOp
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, RnnOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumSquareOp
 from glow_mlir.dialects.shapes import rank_of
@@ -133,6 +134,44 @@ def test_clip() -> None:
 def test_one_step() -> None:
     inputs = {**arrays(LstmOp, "wrhc"), "x": drawn(1, BATCH, WIDTH)}
     check(LstmOp, inputs, (0, 1, 2))
+
+
+SECOND: Sequence[tuple[type[HighOp], str, Mapping[str, Any]]] = [
+    (LstmOp, "xrhcp", {}),
+    (LstmOp, "xrh", {"direction": "reverse", "input_forget": True}),
+    (GruOp, "xrh", {}),
+    (GruOp, "xrb", {"linear_before_reset": True}),
+    (RnnOp, "xrh", {}),
+]
+"""Layers, the operands by which they are differentiated twice, and properties."""
+
+
+@pytest.mark.parametrize("lengths", [False, True])
+@pytest.mark.parametrize(("kind", "names", "properties"), SECOND)
+def test_second_derivatives(kind: type[HighOp], names: str, properties: Mapping[str, Any], lengths: bool) -> None:
+    """The gradient of the squares of a gradient, which looks at what the recurrence has kept."""
+    inputs = arrays(kind, "".join(dict.fromkeys("xwr" + names)))
+    if lengths:
+        inputs["lengths"] = np.array([1, 3], np.int32)
+
+    def graph(emit: Emit, values: dict[str, SSAValue]) -> SSAValue:
+        op = kind.make(*(values.get(name) for name in OPERANDS[kind]), location=named_location(kind.name), **properties)
+        emit.insert(op)
+        total = reduce(partial(emit, AddOp), [sum_of_squares(result, emit) for result in op.results])
+        first = emit.insert(
+            GradientOp.make(total, None, [values[name] for name in names], location=named_location("first"))
+        )
+        return reduce(partial(emit, AddOp), [sum_of_squares(result, emit) for result in first.results])
+
+    check_gradients(graph, inputs, list(names), rtol=1e-4)
+
+
+def test_a_recurrence_is_computed_once() -> None:
+    """What differentiates it takes its place, and keeps sums for all gradients."""
+    inputs = arrays(LstmOp, "xwr")
+    module = differentiated(gradient_module(_wide_graph, inputs, ["x", "r"]))
+    names = [op.name for op in module.walk() if "lstm" in op.name]
+    assert names == ["glow_high.lstm_recurrence_with_sums"]
 
 
 def test_half_floats_are_computed_with_in_f32() -> None:

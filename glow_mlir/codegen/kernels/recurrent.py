@@ -276,7 +276,11 @@ class RecurrentStep:
         return self.total(n, gate, j, lanes) + self.input(n).load(self.b, unit + gate * self.plan.hidden, lanes)
 
     def keep(self, name: str, n: Index, unit: Index, *values: Value) -> None:
-        """Store what the gradient needs of some units, gate after gate, where that is wanted."""
+        """
+        Store what the gradient needs of some units, gate after gate, where that is wanted.
+
+        It may take the place of what the input adds to the gates, which has been read then.
+        """
         kept = self.call.maybe(name)
         if kept is None:
             return
@@ -483,8 +487,8 @@ class GruRecurrenceKernel(RecurrenceKernel[GruSteps]):
         def unit_code(n: Index, unit: Index, j: Index, lanes: int) -> None:
             sums, (update, reset) = _gates(step, n, unit, j, lanes)
             product = step.total(n, 2, j, lanes) + bias.load(b, unit, lanes)
-            step.keep("sums", n, unit, *sums, product)
             total = b.fma(reset, product, step.input(n).load(b, unit + 2 * hidden, lanes))
+            step.keep("sums", n, unit, *sums, product)
             (h,) = blend(b, update, total, step.state(n).load(b, unit, lanes))
             step.finish(n, unit, h)
 
