@@ -15,23 +15,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from typing_extensions import TypeVar
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute
 
-from glow_mlir.codegen.access import computed, lanes_for, load, read_index, store
-from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.builder.nests import Index, linear, vector_loop
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.dot_products import multiply_adds
-from glow_mlir.codegen.kernels.gemm import emit_row_tiles
-from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
 from glow_mlir.codegen.kernels.packed_operand import PACK, packed_operand, packing_cuts, packing_scratch
-from glow_mlir.codegen.kernels.row_product import RowProduct
-from glow_mlir.codegen.kernels.tiles import Tile, tile_for
-from glow_mlir.codegen.lines import moved_by
-from glow_mlir.codegen.math.half import is_half, rounded
-from glow_mlir.codegen.scalar_body import can_emit, emit_scalar_body
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand
+from glow_mlir.codegen.kernels.recurrent_step import (
+    RESET_STATE,
+    STATES,
+    SUMS,
+    UPDATE,
+    Plan,
+    RecurrentStep,
+    Row,
+    ScalarFunction,
+)
+from glow_mlir.codegen.kernels.sequence_order import SequenceOrder
+from glow_mlir.codegen.scalar_body import can_emit
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall, Operand, operands_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.layouts import gate_blocks
@@ -40,279 +42,7 @@ from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
 from glow_mlir.dialects.shapes import element_of, largest_shape, sizes_of
 from glow_mlir.dialects.target import Target
-from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
-
-SUMS, STATES, UPDATE, RESET_STATE = range(4)
-"""Positions of the scratch operands; only a GRU whose reset gate comes before the product has the last two."""
-
-
-@dataclass(frozen=True)
-class ScalarFunction:
-    """Scalar code of an operator as a block, ready to be emitted on vectors."""
-
-    block: Block
-    outputs: list[SSAValue]
-
-    @staticmethod
-    def of(code: Callable[..., Scalar | tuple[Scalar, ...]], count: int, element: Attribute) -> ScalarFunction:
-        """The code on `count` arguments of one element type."""
-        block = Block(arg_types=[element] * count)
-
-        def insert(op: Operation) -> Operation:
-            block.add_op(op)
-            return op
-
-        builder = ScalarBuilder(insert)
-        results = code(builder, *(builder.wrap(argument, element) for argument in block.args))
-        return ScalarFunction(block, [r.value for r in (results if isinstance(results, tuple) else (results,))])
-
-    def __call__(self, b: Builder, *arguments: Value) -> list[Value]:
-        """The results on vectors."""
-        return emit_scalar_body(b, self.block, arguments, self.outputs, arguments[0].lanes)
-
-
-@dataclass(frozen=True)
-class Row:
-    """Neighbouring elements of an operand along its last axis, from an offset on."""
-
-    operand: Operand
-    start: Index
-
-    @staticmethod
-    def of(operand: Operand, *place: Index) -> Row:
-        """The last axis of an operand at a place of the others."""
-        return Row(operand, linear(place, operand.strides[:-1]))
-
-    def _at(self, column: Index) -> Index:
-        return moved_by(self.start, column, self.operand.strides[-1])
-
-    def load(self, b: Builder, column: Index, lanes: int) -> Value:
-        """`lanes` elements from a column on."""
-        return load(b, self.operand, self._at(column), 1, lanes)
-
-    def store(self, b: Builder, column: Index, value: Value) -> None:
-        """Write elements from a column on."""
-        store(b, self.operand, self._at(column), value)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How the weights are packed: panels of `together` gates of `units` hidden units, multiplied in tiles."""
-
-    gates: int
-    together: int
-    hidden: int
-    units: int
-    tile: Tile
-    element: Attribute
-
-    @staticmethod
-    def of(target: Target, gates: int, at_once: int, batch: int, hidden: int, element: Attribute) -> Plan:
-        """
-        The plan for a machine, where the product of `at_once` gates is that with the same row.
-
-        A panel for one row of a batch has about as many vectors as it takes sums to hide the latency of a product, or
-        to read the row seldom; several rows are multiplied in tiles of about the size of those of a matrix product.
-        """
-        usual, costs = tile_for(target, element), kernel_costs(target)
-        block_cost = costs.recurrent_block_percent / 100
-        widest = max(usual.sums, costs.row_sums, at_once) if batch == 1 else usual.vectors
-        together = max(count for count in range(1, at_once + 1) if at_once % count == 0 and count <= widest)
-
-        def cost(vectors: int) -> float:
-            blocks = -(-hidden // (vectors * usual.lanes))
-            return blocks * (vectors * together + block_cost)
-
-        vectors = min(range(1, widest // together + 1), key=cost)
-        rows = max(1, usual.rows * usual.vectors // (vectors * together))
-        tile = dataclasses.replace(usual, rows=rows, vectors=vectors * together)
-        return Plan(gates, together, hidden, vectors * usual.lanes, tile, element)
-
-    @property
-    def panels(self) -> int:
-        """Panels of a block."""
-        return self.gates // self.together
-
-    @property
-    def packed_shape(self) -> tuple[int, int, int, int]:
-        """Blocks, panels, rows of the weights, and columns of a panel."""
-        return -(-self.hidden // self.units), self.panels, self.hidden, self.tile.panel
-
-
-@dataclass(frozen=True)
-class Units:
-    """A block of hidden units, how many of them there are, and whether its weights are read backwards."""
-
-    block: Index
-    count: int
-    backwards: Value
-
-
-UnitCode = Callable[[Index, Index, Index, int], None]
-"""Row of the batch, hidden unit, unit of the block, lanes: the scalar code for so many units from there on."""
-
-
-@dataclass(frozen=True)
-class RecurrentStep:
-    """What the code of one step refers to: the states before it are read, others written."""
-
-    call: KernelCall
-    plan: Plan
-    functions: list[ScalarFunction]
-    batch: Index
-    time: Value
-    number: Value
-    packed: Value
-
-    @property
-    def b(self) -> Builder:
-        """The builder."""
-        return self.call.b
-
-    @property
-    def lanes(self) -> int:
-        """Lanes of the scalar code, two vectors to hide latencies; 1 where the last axis of an operand has gaps."""
-        operands = [operand for group in self.call.operands.values() for operand in group if operand.sizes]
-        return lanes_for(self.call.target, self.plan.element, [operand.strides[-1] for operand in operands], 2)
-
-    def input(self, n: Index) -> Row:
-        """What the input adds to the gates of a row of the batch."""
-        return Row.of(self.call.one("input"), self.time, n)
-
-    def scratch(self, n: Index, position: int) -> Row:
-        """A row of a scratch operand."""
-        return Row.of(self.call.many("scratch")[position], n)
-
-    def state(self, n: Index) -> Row:
-        """The state before the step, of a row of the batch."""
-        return Row.of(self.call.many("scratch")[STATES], self.number & 1, n)
-
-    def compute(
-        self, code: UnitCode, panels: Sequence[int] | None = None, reset: bool = False, axis: str = "units"
-    ) -> None:
-        """
-        For each block, set the sums to its panels, or some of them, times the state, or the state times its reset gate;
-        then run the code on its units. The last block, which may have fewer units, is always done last. The share of
-        the call along the axis is one of the blocks, the same in each step.
-        """
-        panels = range(self.plan.panels) if panels is None else panels
-        whole, rest = divmod(self.plan.hidden, self.plan.units)
-        backwards = (self.number & 1).eq(int(not reset))
-
-        def block(units: Units) -> None:
-            for place, panel in enumerate(panels):
-                self._multiply(units, panel, place, reset)
-            with self.b.loop(0, self.batch) as n:
-                first = units.block * self.plan.units
-                vector_loop(self.b, units.count, self.lanes, lambda j, lanes: code(n, j + first, j, lanes))
-
-        share, blocks = self.call.share(axis), self.plan.packed_shape[0]
-        if whole:
-            begin, end = share.within(blocks, 0, whole)
-            with self.b.loop(begin, end) as j:
-                block(Units(self.b.select(backwards, begin + end - 1 - j, j), self.plan.units, backwards))
-        if rest:
-            with self.b.loop(*share.within(blocks, whole, 1)):
-                block(Units(whole, rest, backwards))
-
-    def _multiply(self, units: Units, panel: int, place: int, reset: bool) -> None:
-        """Set the sums at a place to the product with one panel of a block."""
-        _, panels, depth, width = self.plan.packed_shape
-        operands, element = self.call.many("scratch"), self.plan.element
-        source = operands[RESET_STATE].pointer if reset else self._before()
-        weights = self.packed.at(units.block * (panels * depth * width) + panel * depth * width, element)
-        output = operands[SUMS].pointer.at(place * width, element)
-        if isinstance(self.batch, int) and self.batch == 1:
-            self._row(output, source, weights, units.backwards)
-        else:
-            self._rows(output, source, weights)
-
-    def _row(self, output: Value, source: Value, weights: Value, backwards: Value) -> None:
-        b, element, depth, panel = self.b, self.plan.element, self.plan.hidden, self.plan.tile.panel
-        together = kernel_costs(b.target).unrolled_cells
-        if together > 1:
-            product = RowProduct(element, self.plan.tile, together)
-            product.call(b, output=output, input=source, weights=weights, depth=depth)
-            return
-        last = b.select(backwards, depth - 1, b.index(0))
-        step = b.select(backwards, -1, b.index(1))
-        RowProduct(element, self.plan.tile).call(
-            b,
-            output=output,
-            input=source.at(last, element),
-            weights=weights.at(last * panel, element),
-            depth=depth,
-            input_step=step,
-            weights_step=step * panel,
-        )
-
-    def _rows(self, output: Value, source: Value, weights: Value) -> None:
-        plan, pitch = self.plan, self.call.many("scratch")[SUMS].strides[0]
-
-        def tile(row: Index, rows: int) -> None:
-            MicroKernel(multiply_adds(plan.element), plan.tile, rows, plan.tile.vectors).call(
-                self.b,
-                output=output.at(row * pitch, plan.element),
-                input=source.at(row * plan.hidden, plan.element),
-                weights=weights,
-                depth=plan.hidden,
-                input_step=plan.hidden,
-                output_step=pitch,
-            )
-
-        emit_row_tiles(self.b, 0, self.batch, plan.tile.rows, tile)
-
-    def _before(self) -> Value:
-        states = self.call.many("scratch")[STATES]
-        return states.pointer.at((self.number & 1) * states.strides[0], self.plan.element)
-
-    def total(self, n: Index, gate: int, j: Index, lanes: int) -> Value:
-        """The product of one of the gates, for units of the block from `j` on."""
-        return self.scratch(n, SUMS).load(self.b, j + gate * self.plan.units, lanes)
-
-    def gate_sum(self, n: Index, gate: int, unit: Index, j: Index, lanes: int) -> Value:
-        """That product plus what the input adds to the gate."""
-        return self.total(n, gate, j, lanes) + self.input(n).load(self.b, unit + gate * self.plan.hidden, lanes)
-
-    def keep(self, name: str, n: Index, unit: Index, *values: Value) -> None:
-        """
-        Store what the gradient needs of some units, gate after gate, where that is wanted.
-
-        It may take the place of what the input adds to the gates, which has been read then.
-        """
-        kept = self.call.maybe(name)
-        if kept is None:
-            return
-        row = Row.of(kept, self.time, n)
-        for gate, value in enumerate(values):
-            row.store(self.b, unit + gate * self.plan.hidden, self.masked(n, value))
-
-    def masked(self, n: Index, value: Value) -> Value:
-        """A value where the sequence has the step, else 0."""
-        lengths = self.call.maybe("sequence_lens")
-        if lengths is None:
-            return value
-        active = self.time < self.b.index(read_index(self.b, lengths, linear([n], lengths.strides)))
-        return self.b.select(active, value, 0.0)
-
-    def finish(self, n: Index, unit: Index, h: Value, cell: Value | None = None) -> None:
-        """Store a new state, which is the result of the step, and cell, unless the sequence has ended."""
-        b, lengths, output = self.b, self.call.maybe("sequence_lens"), h
-        if is_half(element := self.call.one("last_h").element):
-            h = rounded(b, h, element)
-        last_c = None if cell is None else Row.of(self.call.one("last_c"), n)
-        if lengths is not None:
-            active = self.time < b.index(read_index(b, lengths, linear([n], lengths.strides)))
-            output = b.select(active, output, 0.0)
-            h = b.select(active, h, self.state(n).load(b, unit, h.lanes))
-            if last_c is not None and cell is not None:
-                cell = b.select(active, cell, last_c.load(b, unit, h.lanes))
-        if last_c is not None and cell is not None:
-            last_c.store(b, unit, cell)
-        Row.of(self.call.many("scratch")[STATES], 1 - (self.number & 1), n).store(b, unit, h)
-        Row.of(self.call.one("states"), self.time, n).store(b, unit, output)
-
 
 RecurrenceT = TypeVar("RecurrenceT", bound=Recurrence, default=Any)
 """The recurrence whose steps are computed."""
@@ -359,8 +89,10 @@ class RecurrenceKernel(Kernel[RecurrenceT]):
 
     def scratch(self, op: RecurrenceT, target: Target) -> Sequence[Buffer]:
         plan = self.plan(op, target)
-        shapes = self.scratch_shapes(op, plan, largest_shape(op.inputs()[0])[1])
-        return [*((shape, plan.element) for shape in shapes), *packing_scratch(op, self.packed(op, target))]
+        batch = largest_shape(op.inputs()[0])[1]
+        order = [SequenceOrder.buffer(batch)] if operands_of(op, "sequence_lens") else []
+        shapes = [(shape, plan.element) for shape in self.scratch_shapes(op, plan, batch)]
+        return [*shapes, *order, *packing_scratch(op, self.packed(op, target))]
 
     def cuts(self, op: RecurrenceT, target: Target) -> Mapping[str, int]:
         blocks = self.plan(op, target).packed_shape[0]
@@ -383,24 +115,54 @@ class RecurrenceKernel(Kernel[RecurrenceT]):
         plan, functions = self.plan(op, call.target), self.functions(op)
         form = self.packed(call.op, call.target)["weights"]
         packed = packed_operand(call, "weights", form, call.many("scratch")[-1])
-        states = call.many("scratch")[STATES]
+        order = self._order(call, batch)
 
         def one(number: Value) -> None:
             time = b.index(steps - 1) - number if flag(op.reverse) else number
-            self.step(RecurrentStep(call, plan, functions, batch, time, number, packed))
+            self.step(RecurrentStep(call, plan, functions, batch, time, number, packed, order))
 
         if call.runs("begin"):
-            _copy_rows(call, plan, call.one("initial_h"), states)
-            if call.maybe("initial_c") is not None:
-                _copy_rows(call, plan, call.one("initial_c"), call.one("last_c"))
+            self._begin(call, plan, order)
         if call.round is not None:
             one(call.round)
         elif call.runs(*self.step_axes(op)):
             with b.loop(0, steps) as number:
                 one(number)
         if call.runs("end"):
+            self._end(call, plan, order)
+
+    def _order(self, call: KernelCall[RecurrenceT], batch: Index) -> SequenceOrder | None:
+        """The order of the rows of scratch; `None` where it is that of the batch, since no sequence ends before."""
+        if call.maybe("sequence_lens") is None:
+            return None
+        is_packed = "packing" in call.op.properties
+        return SequenceOrder(call.b, call.many("scratch")[-1 if is_packed else -2], batch)
+
+    def _begin(self, call: KernelCall[RecurrenceT], plan: Plan, order: SequenceOrder | None) -> None:
+        """Set the initial states; where sequences have lengths, in both places, since one may begin with any step."""
+        initial, states, lengths = call.one("initial_h"), call.many("scratch")[STATES], call.maybe("sequence_lens")
+        if order is None or lengths is None:
+            _copy_rows(call, plan, initial, states)
+        else:
+            order.sort(lengths, call.one("input").extents[0])
+            for place in range(2):
+                _copy_rows(call, plan, initial, states, lambda n, place=place: ([order.sequence(n)], [place, n]))
+        if call.maybe("initial_c") is not None:
+            _copy_rows(call, plan, call.one("initial_c"), call.one("last_c"))
+
+    def _end(self, call: KernelCall[RecurrenceT], plan: Plan, order: SequenceOrder | None) -> None:
+        """Give the last states, each from where the last step of its sequence has left it."""
+        states, steps = call.many("scratch")[STATES], call.one("input").extents[0]
+        if order is None:
             last = dataclasses.replace(states, pointer=states.pointer.at(steps % 2 * states.strides[0], plan.element))
             _copy_rows(call, plan, last, call.one("last_h"))
+            return
+
+        def places(n: Value) -> tuple[Sequence[Index], Sequence[Index]]:
+            done = steps if flag(call.op.reverse) else order.length(n)
+            return [done % 2, n], [order.sequence(n)]
+
+        _copy_rows(call, plan, states, call.one("last_h"), places)
 
 
 def _element(op: Recurrence) -> Attribute:
@@ -408,17 +170,28 @@ def _element(op: Recurrence) -> Attribute:
     return computed(element_of(op.inputs()[0]))
 
 
-def _copy_rows(call: KernelCall, plan: Plan, source: Operand, target: Operand) -> None:
-    """Copy a state of [batch, hidden]; of several in an operand, the first."""
+Rows = Callable[[Value], tuple[Sequence[Index], Sequence[Index]]]
+"""Row → its places in two operands, along their axes in front of the last one."""
+
+
+def _copy_rows(
+    call: KernelCall, plan: Plan, source: Operand, target: Operand, rows: Rows = lambda n: ([n], [n])
+) -> None:
+    """Copy a state of [batch, hidden]; of several in an operand, the first, or those of other places."""
     batch = call.one("last_h").extents[0]
     lanes = lanes_for(call.target, plan.element, [source.strides[-1], target.strides[-1]])
 
-    def copy(n: Value, j: Index, lanes: int) -> None:
-        value = load(call.b, source, linear([n, j], source.strides[-2:]), 1, lanes)
-        store(call.b, target, linear([n, j], target.strides[-2:]), value)
+    def offset(operand: Operand, places: Sequence[Index], j: Index) -> Index:
+        return linear([*places, j], operand.strides[-1 - len(places) :])
 
     with call.b.loop(0, batch) as n:
-        vector_loop(call.b, plan.hidden, lanes, lambda j, lanes: copy(n, j, lanes))
+        here, there = rows(n)
+
+        def copy(j: Index, lanes: int) -> None:
+            value = load(call.b, source, offset(source, here, j), 1, lanes)
+            store(call.b, target, offset(target, there, j), value)
+
+        vector_loop(call.b, plan.hidden, lanes, copy)
 
 
 @kernel("lstm-recurrence")
@@ -440,7 +213,7 @@ class LstmRecurrenceKernel(RecurrenceKernel[LstmSteps]):
 
         def cell(n: Index, unit: Index, j: Index, lanes: int) -> None:
             gates = [step.gate_sum(n, gate, unit, j, lanes) for gate in range(4)]
-            before = Row.of(step.call.one("last_c"), n).load(b, unit, lanes)
+            before = step.cell(n).load(b, unit, lanes)
             step.keep("sums", n, unit, *gates)
             step.keep("cells", n, unit, before)
             extra = [] if peepholes is None else [Row.of(peepholes).load(b, unit + p * hidden, lanes) for p in range(3)]
@@ -504,7 +277,7 @@ class GruRecurrenceKernel(RecurrenceKernel[GruSteps]):
             step.scratch(n, UPDATE).store(b, unit, update)
             step.scratch(n, RESET_STATE).store(b, unit, reset * step.state(n).load(b, unit, lanes))
 
-        step.compute(unit_code, panels=(0, 1), axis="gates")
+        step.compute(unit_code, panels=(0, 1), axis="gates", finishes=False)
 
     def _candidate(self, step: RecurrentStep) -> None:
         """The new state, from the product with the state times the reset gate."""
