@@ -77,13 +77,13 @@ BUILTIN = OperatorPackage(
         "storage returns control_flow loop elementwise_math activations elementwise_binary convolution linear "
         "attention linear_attention einsum pooling normalization data_movement indexing resize sampling "
         "fourier ngrams embedding selection reductions recurrence recurrent quantization blockwise sizes "
-        "generic gradient random_numbers",
+        "generic gradient predicate random_numbers",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
         "storage convolution linear attention linear_attention pooling normalization data_movement indexing resize "
         "sampling fourier ngrams embedding selection reductions recurrent quantization blockwise sizes generic "
-        "gradient",
+        "gradient predicate",
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
@@ -99,17 +99,18 @@ BUILTIN = OperatorPackage(
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",
         "linear attention einsum normalization resize sampling fourier transposed_convolution reductions recurrent "
-        "padding blockwise",
+        "padding blockwise predicate",
     ),
     gradients=_modules(
         "glow_mlir.differentiation",
         "elementwise expressed linear data_movement indexing reductions convolution pooling "
-        "normalization attention resize sampling regions embedding einsum fourier recurrent control_flow",
+        "normalization attention resize sampling regions embedding einsum fourier recurrent predicate "
+        "control_flow",
     ),
     kernels={
         "cpu": _modules(
             "glow_mlir.codegen.kernels",
-            "elementwise pack conv matmul attention linear_attention determinant reductions pooling "
+            "elementwise pack conv matmul predicated_matmul attention linear_attention determinant reductions pooling "
             "sum_pool max_pool_with_indices data_movement indexing top_k resize sampling roi_align col2im ngrams "
             "embedding selection non_max_suppression recurrent lookup blockwise_matmul sizes reshape generic",
         )

@@ -14,7 +14,7 @@ from xdsl.pattern_rewriter import RewritePattern
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, OnCodes, ParallelAxes
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
-from glow_mlir.dialects.operand_types import FACTORS, FLOATS, NUMBERS, TENSOR
+from glow_mlir.dialects.operand_types import BOOLS, FACTORS, FLOATS, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import flag, flag_prop, optional_type_prop
 from glow_mlir.dialects.shapes import (
@@ -38,23 +38,14 @@ def _matrix(shape: Sizes, transposed: bool) -> tuple[Size, Size]:
     return (columns, rows) if transposed else (rows, columns)
 
 
-@op_definition
-class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
+class MatrixProduct(HighOp):
     """
-    Matrix product over the last two axes; leading axes are batches and broadcast (ONNX MatMul).
+    Matrix product over the last two axes; leading axes are batches and broadcast.
 
     `left` is [batch…, M, K] and `right` [batch…, K, N]; with `transpose_left` or `transpose_right` the last two axes
     of that operand are swapped; `bias`, if present, is [N]. Element types are those of a `ProductSignature`: with `to`,
     the result has that of the sums.
-
-    ```mlir
-    %c = glow_high.matmul %a, %b {transpose_right = true} : tensor<8x128x128xf32>
-    ```
     """
-
-    name = "glow_high.matmul"
-    COMBINES_ROWS: ClassVar[bool] = True
-    ON_CODES: ClassVar[OnCodes | None] = OnCodes.PRODUCT
 
     left = operand_def(FACTORS.from_rank(2))
     right = operand_def(FACTORS.from_rank(2))
@@ -72,16 +63,38 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
         require(depth == inner, f"the operands' inner sizes differ: {depth} and {inner}")
         return broadcast(left[:-2], right[:-2]), rows, columns, depth
 
-    def parallel_axes(self) -> ParallelAxes:
-        rank = rank_of(self.result)
-        return ParallelAxes.broadcast(rank - 2, rank, left=self.left, right=self.right)
-
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, rows, columns, _ = self.extents()
         signature = ProductSignature.of(self.left, self.right, self.bias, self.to)
         if self.bias is not None:
             require(shape_of(self.bias) == (columns,), f"bias must have shape ({columns},), not {shape_of(self.bias)}")
         return (tensor((*batch, rows, columns), signature.output),)
+
+    def arithmetic(self) -> Arithmetic:
+        return Arithmetic(size_of(self.result) * shape_of(self.left)[-2 if flag(self.transpose_left) else -1])
+
+
+@op_definition
+class MatMulOp(MatrixProduct, HasCanonicalizationPatternsInterface):
+    """
+    Matrix product over the last two axes; leading axes are batches and broadcast (ONNX MatMul).
+
+    `left` is [batch…, M, K] and `right` [batch…, K, N]; with `transpose_left` or `transpose_right` the last two axes
+    of that operand are swapped; `bias`, if present, is [N]. Element types are those of a `ProductSignature`: with `to`,
+    the result has that of the sums.
+
+    ```mlir
+    %c = glow_high.matmul %a, %b {transpose_right = true} : tensor<8x128x128xf32>
+    ```
+    """
+
+    name = "glow_high.matmul"
+    COMBINES_ROWS: ClassVar[bool] = True
+    ON_CODES: ClassVar[OnCodes | None] = OnCodes.PRODUCT
+
+    def parallel_axes(self) -> ParallelAxes:
+        rank = rank_of(self.result)
+        return ParallelAxes.broadcast(rank - 2, rank, left=self.left, right=self.right)
 
     def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         is_left_alone = is_row[0] and not any(is_row[1:])
@@ -101,9 +114,6 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
         factors = [left.with_axes([*left.axes[:-2], rows, ()]), right.with_axes([*right.axes[:-2], (), columns])]
         return [broadcast_samples([*factors, *biases], shape_of(self.result))]
 
-    def arithmetic(self) -> Arithmetic:
-        return Arithmetic(size_of(self.result) * shape_of(self.left)[-2 if flag(self.transpose_left) else -1])
-
     def linear_form(self) -> LinearForm | None:
         if self.to is not None or flag(self.transpose_left) or not has_static_shape(self.right):
             return None
@@ -119,6 +129,32 @@ class MatMulOp(HighOp, HasCanonicalizationPatternsInterface):
         from glow_mlir.dialects.glow_high.canonicalization.linear import PATTERNS
 
         return PATTERNS
+
+
+@op_definition
+class PredicatedMatMulOp(MatrixProduct):
+    """
+    A matrix product of which some rows are never looked at, and need not be computed (paper §3.3).
+
+    `predicate` [batch…, M] tells the rows that are; the others of the result may have any elements.
+
+    ```mlir
+    %c = glow_high.predicated_matmul %a, %b, %rows {transpose_right = true} : tensor<16x64x1024xf32>
+    ```
+    """
+
+    name = "glow_high.predicated_matmul"
+
+    left = operand_def(FACTORS.from_rank(2))
+    right = operand_def(FACTORS.from_rank(2))
+    predicate = operand_def(BOOLS)
+    bias = opt_operand_def(NUMBERS.of_rank(1))
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        (product,) = MatrixProduct.infer_types(self)
+        rows = sizes_of(product)[:-1]
+        require(sizes_of(self.predicate) == rows, f"predicate must have shape {rows}, not {sizes_of(self.predicate)}")
+        return (product,)
 
 
 @op_definition

@@ -9,7 +9,7 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
-from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
+from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp, MatrixProduct
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import element_of, rank_of, size_along, sizes_of
@@ -22,7 +22,7 @@ from glow_mlir.support.symbols import product_of
 
 
 @gradient(MatMulOp)
-def matmul(op: MatMulOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+def matmul(op: MatrixProduct, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """G·Rᵀ and Lᵀ·G, each transposed where the operand is; batches that broadcast are summed."""
     g = converted_like(cotangent, op.left, emit)
     left_is, right_is = flag(op.transpose_left), flag(op.transpose_right)

@@ -8,7 +8,7 @@ import numpy as np
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.einsum import EinsumOp
-from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp
+from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp, MatrixProduct
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import flag, text
 from glow_mlir.dialects.quant import zero_point_of
@@ -35,7 +35,7 @@ def factors(signature: ProductSignature, *arrays: np.ndarray) -> list[np.ndarray
 
 
 @semantics(MatMulOp)
-def matmul(op: MatMulOp, left: np.ndarray, right: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+def matmul(op: MatrixProduct, left: np.ndarray, right: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
     """The batched product, plus the bias."""
     a = np.swapaxes(left, -1, -2) if flag(op.transpose_left) else left
     b = np.swapaxes(right, -1, -2) if flag(op.transpose_right) else right

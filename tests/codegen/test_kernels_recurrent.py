@@ -67,6 +67,16 @@ def test_sums_are_kept(sizes: tuple[int, int, int], dtype: str, has_lengths: boo
     check(RnnRecurrenceWithSumsOp, *run(1, sizes, dtype), lengths, **options)
 
 
+def test_steps_behind_the_end_are_not_looked_at():
+    """Lengths may be those of longer sequences, or below 0, in any order; NaN behind the end stays there."""
+    steps, batch, hidden = 5, 6, 20
+    lengths = np.array([2, 9, 0, 5, -3, 4], np.int32)
+    inputs, weights, state = run(4, (steps, batch, hidden))
+    for n, length in enumerate(lengths):
+        inputs[max(length, 0) :, n] = np.nan
+    check(LstmRecurrenceWithSumsOp, inputs, weights, state, state, half(3 * hidden), lengths)
+
+
 def test_options():
     sizes = (3, 2, 5)
     cell, peepholes = half(2, 5), half(15)

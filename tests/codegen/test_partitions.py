@@ -238,11 +238,14 @@ def recurrences(steps: int, batch: int, hidden: int, constants: tuple[int, ...])
         weights = sample((hidden, gates * hidden), seed=1) / hidden
         return [sample((steps, batch, gates * hidden)), weights.astype(np.float32), sample((batch, hidden), seed=2)]
 
+    lengths = np.arange(batch) * 3 % (steps + 1)
     return [
         Case(recurrence.LstmRecurrenceOp, *given(4), sample((batch, hidden)), constants=constants),
         Case(recurrence.GruRecurrenceOp, *given(3), constants=constants),
         Case(recurrence.GruRecurrenceOp, *given(3), sample((hidden,)), constants=constants),
         Case(recurrence.RnnRecurrenceOp, *given(1), constants=constants, reverse=True),
+        Case(recurrence.LstmRecurrenceWithSumsOp, *given(4), sample((batch, hidden)), None, lengths, constants=constants),
+        Case(recurrence.GruRecurrenceWithSumsOp, *given(3), None, lengths, constants=constants, reverse=True),
     ]
 
 

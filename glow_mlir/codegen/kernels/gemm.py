@@ -206,6 +206,8 @@ class GemmOptions:
     rows: Partition = ALL
     columns: Partition = ALL
     images: Partition = ALL
+    wants: Callable[[Index, int], Value] | None = None
+    """First row, number of rows → whether any of them is looked at; `None` where all are."""
 
     @staticmethod
     def of(
@@ -301,7 +303,15 @@ def emit_gemm(
                 variant = product.variant(columns, count, whole_rows, (rows, tiles))
                 product.call(variant, columns, place, ahead, row - first, columns.start, count=tiles)
 
-            emit_runs_of_tiles(b, product.kernel, first, rows, one, by_tiles)
+            if (wants := options.wants) is None:
+                emit_runs_of_tiles(b, product.kernel, first, rows, one, by_tiles)
+                return
+
+            def wanted(row: Index, count: int) -> None:
+                with b.when(wants(row, count)):
+                    one(row, count, 1)
+
+            emit_row_tiles(b, first, rows, tile.rows, wanted, by_tiles)
 
         emit_panels(b, operands.weights, n, product.panel_rows, tile, dot.right_cell, panel, options.columns)
 

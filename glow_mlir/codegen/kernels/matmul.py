@@ -243,6 +243,7 @@ class MatMulKernel(Kernel[MatMulOp]):
 
             def product(indices: list[Index], packed: Value) -> None:
                 source, target, *places = (linear(indices, step) for step in steps)
+                given = replace(options, wants=self.wants(call, indices))
                 if tiles is not None:
                     tiles.emit(Origin(source, (target, *places), packed))
                     return
@@ -253,9 +254,13 @@ class MatMulKernel(Kernel[MatMulOp]):
                     weights=packed,
                     planes=tuple(plane.moved(place) for plane, place in zip(planes, places, strict=True)),
                 )
-                emit_gemm(call.b, matrices, rows, columns, depth, *pitches, options=options)
+                emit_gemm(call.b, matrices, rows, columns, depth, *pitches, options=given)
 
             self._phases(call, batch, product)
+
+    def wants(self, call: KernelCall[MatMulOp], batch: list[Index]) -> Callable[[Index, int], Value] | None:
+        """Whether any of some rows of a batch is looked at; `None` where all are."""
+        return None
 
     def _phases(
         self, call: KernelCall[MatMulOp], batch: Extents, product: Callable[[list[Index], Value], None]

@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, LessOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.predicate import PredicateOp
 from glow_mlir.dialects.glow_high.recurrent import GruOp, LstmOp, Recurrent, RnnOp
 from glow_mlir.dialects.properties import flag
-from glow_mlir.dialects.shapes import shape_of, sizes_of
+from glow_mlir.dialects.shapes import element_of, shape_of, sizes_of
+from glow_mlir.frontends.builder.emission import positions
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
+from glow_mlir.support.symbols import Size
 
 Layer = LstmOp | GruOp | RnnOp
 
@@ -44,13 +47,28 @@ def _state(op: Layer, value: SSAValue | None, index: int, emit: Emitter) -> SSAV
     return _direction(_time_major(op, value, emit), index, emit)
 
 
-def _gate_inputs(x: SSAValue, weights: SSAValue, bias: SSAValue | None, index: int, emit: Emitter) -> SSAValue:
-    """What the input adds to the gates of one direction: [steps, batch, gates·hidden], as one matrix product."""
+def _gate_inputs(op: Layer, x: SSAValue, bias: SSAValue | None, index: int, emit: Emitter) -> SSAValue:
+    """
+    What the input adds to the gates of one direction: [steps, batch, gates·hidden], as one matrix product.
+
+    Where sequences have lengths, it is by sequences: steps behind an end, which nothing looks at, follow each other.
+    """
     steps, batch, width = sizes_of(x)
-    matrix = _direction(weights, index, emit)
+    matrix = _direction(op.weights, index, emit)
+    if op.sequence_lens is not None:
+        by_sequence = emit(TransposeOp, x, permutation=(1, 0, 2))
+        product = emit(MatMulOp, by_sequence, matrix, bias, transpose_right=True)
+        shown = emit(PredicateOp, product, _running(op.sequence_lens, steps, emit))
+        return emit(TransposeOp, shown, permutation=(1, 0, 2))
     rows = emit(ReshapeOp, x, shape=(steps * batch, width))
     product = emit(MatMulOp, rows, matrix, bias, transpose_right=True)
     return emit(ReshapeOp, product, shape=(steps, batch, shape_of(matrix)[0]))
+
+
+def _running(lengths: SSAValue, steps: Size, emit: Emitter) -> SSAValue:
+    """[batch, steps]: whether a sequence has the step."""
+    times = emit(ReshapeOp, positions(steps, element_of(lengths), emit), shape=(1, steps))
+    return emit(LessOp, times, emit(ReshapeOp, lengths, shape=(sizes_of(lengths)[0], 1)))
 
 
 def _transposed(recurrence: SSAValue, index: int, emit: Emitter) -> SSAValue:
@@ -93,7 +111,7 @@ def _lowered(op: Layer, partitions_of: Parts, emit: Emitter) -> list[SSAValue]:
     parts: list[Sequence[SSAValue]] = []
     for index in range(len(op.directions())):
         bias, rest = partitions_of(index)
-        gates = _gate_inputs(x, op.weights, bias, index, emit)
+        gates = _gate_inputs(op, x, bias, index, emit)
         weights, state = _transposed(op.recurrence, index, emit), _state(op, op.initial_h, index, emit)
         operands = (gates, weights, state, *rest, op.sequence_lens)
         parts.append(emit.all(op.RECURRENCE, *operands, **op.direction_properties(index)))

@@ -1,0 +1,37 @@
+"""Predicates: hints that parts of a value are never looked at."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+from xdsl.irdl import operand_def, result_def
+
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.operand_types import BOOLS, TENSOR
+from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
+from glow_mlir.support.op_definition import op_definition
+
+
+@op_definition
+class PredicateOp(HighOp):
+    """
+    A value of which nothing looks at some elements, which need not be computed (paper §3.3).
+
+    `mask` has the leading axes of `value`, and tells what is looked at. It is a hint: who ignores it gives `value`.
+
+    ```mlir
+    %logits = glow_high.matmul %states, %embeddings : tensor<16x64x50000xf32>
+    %shown = glow_high.predicate %logits, %is_token : tensor<16x64x50000xf32>
+    ```
+    """
+
+    name = "glow_high.predicate"
+
+    value = operand_def(TENSOR)
+    mask = operand_def(BOOLS.from_rank(1))
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        sizes, mask = sizes_of(self.value), sizes_of(self.mask)
+        require(mask == sizes[: len(mask)], f"the mask has shape {mask}, which are no leading axes of {sizes}")
+        return (tensor(sizes, element_of(self.value)),)

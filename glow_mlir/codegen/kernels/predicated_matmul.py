@@ -1,0 +1,53 @@
+"""The kernel of products of which some rows are never looked at: tiles without any other row are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from glow_mlir.codegen.builder.nests import Index, linear
+from glow_mlir.codegen.builder.types import i1
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
+from glow_mlir.codegen.kernels.matmul import MatMulKernel
+from glow_mlir.codegen.selection.kernel import Choice, KernelCall, Tiles
+from glow_mlir.codegen.selection.tables import kernel
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.linear import PredicatedMatMulOp
+from glow_mlir.dialects.glow_low.memory import is_dense
+from glow_mlir.dialects.target import Target
+
+
+@kernel("predicated-matmul")
+class PredicatedMatMulKernel(MatMulKernel):
+    """
+    Products of batches in vectors, as `matmul` computes them, but for tiles of rows that are never looked at.
+
+    It applies no epilogue: that may look at all rows.
+    """
+
+    name = "predicated-matmul"
+    operators = (PredicatedMatMulOp,)
+    EPILOGUE = False
+
+    def accepts(self, op: PredicatedMatMulOp) -> bool:
+        return is_dense(op.predicate) and super().accepts(op)
+
+    def candidates(self, op: PredicatedMatMulOp, storage: Storage, target: Target) -> Sequence[Tiles]:
+        return [tiles for tiles in super().candidates(op, storage, target) if not tiles.get(TILE_PRODUCTS, 0)]
+
+    def choices(self, op: PredicatedMatMulOp, target: Target) -> Mapping[str, Choice]:
+        return {name: choice for name, choice in super().choices(op, target).items() if name != TILE_PRODUCTS}
+
+    def wants(self, call: KernelCall[PredicatedMatMulOp], batch: list[Index]) -> Callable[[Index, int], Value]:
+        predicate = call.one("predicate")
+        # Batches that are multiplied as one matrix follow each other there as well.
+        start = linear(batch, predicate.strides[:-1]) if batch else 0
+
+        def any_of(row: Index, rows: int) -> Value:
+            found = [predicate.pointer.at(row + start + place, i1).load(i1) for place in range(rows)]
+            total = found[0]
+            for other in found[1:]:
+                total = total | other
+            return total
+
+        return any_of

@@ -1,0 +1,41 @@
+"""Lowerings of predicates: they go to the product that computes a value, or away."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp, PredicatedMatMulOp
+from glow_mlir.dialects.glow_high.predicate import PredicateOp
+from glow_mlir.dialects.properties import flag
+from glow_mlir.dialects.shapes import rank_of, sizes_of
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.registry import lowering
+
+
+@lowering(PredicateOp)
+def predicate(op: PredicateOp, emit: Emitter) -> SSAValue:
+    """
+    The product that the value is, or whose rows it has in another shape, with rows that need not be computed.
+
+    Where it is no product, or needed besides, the value itself.
+    """
+    value, reshape = op.value, op.value.owner
+    if isinstance(reshape, ReshapeOp) and value.has_one_use() and sizes_of(value)[-1:] == sizes_of(reshape.input)[-1:]:
+        value = reshape.input
+    product = value.owner
+    is_by_row = rank_of(op.mask) == rank_of(op.value) - 1
+    if not isinstance(product, MatMulOp) or not value.has_one_use() or not is_by_row or flag(product.transpose_left):
+        return op.value
+    rows = sizes_of(value)[:-1]
+    mask = op.mask if sizes_of(op.mask) == rows else emit(ReshapeOp, op.mask, shape=rows)
+    flags = {"transpose_right": flag(product.transpose_right)}
+    found = emit(PredicatedMatMulOp, product.left, product.right, mask, product.bias, to=product.to, **flags)
+    return found if value is op.value else emit(ReshapeOp, found, shape=sizes_of(op.value))
+
+
+@lowering(PredicatedMatMulOp)
+def predicated_matmul(op: PredicatedMatMulOp, emit: Emitter) -> SSAValue:
+    """The product of all rows."""
+    flags = {name: flag(op.properties[name]) for name in ("transpose_left", "transpose_right")}
+    return emit(MatMulOp, op.left, op.right, op.bias, to=op.to, **flags)
