@@ -267,6 +267,12 @@ PRODUCTS: list[OperatorCase] = [
     recurrent("lstm_recurrence", 4, close(BATCH, 20)),
     recurrent("gru_recurrence", 3),
     recurrent("rnn_recurrence", 1),
+    recurrent("lstm_recurrence_with_sums", 4, close(BATCH, 20)),
+    recurrent("gru_recurrence_with_sums", 3),
+    recurrent("rnn_recurrence_with_sums", 1),
+    row("predicate", CUBE, CUBE[..., 0] > 0, batch=BOTH),
+    # All rows are looked at: what is not may differ.
+    row("predicated_matmul", CUBE, sample((9, 40), seed=1), np.ones(CUBE.shape[:2], bool), batch={0: 0, 2: 0}),
 ]
 
 PIXELS: list[OperatorCase] = [
@@ -288,7 +294,8 @@ CASES: dict[str, OperatorCase] = {
 
 WITHOUT_ONNX = frozenset(
     "bit_cast generic integer_rescale tf_idf_vectorizer cum_prod sparse_lengths_sum deform_columns linear_attention "
-    "philox blockwise_matmul blockwise_dequantize lstm_recurrence gru_recurrence rnn_recurrence".split()
+    "philox blockwise_matmul blockwise_dequantize lstm_recurrence gru_recurrence rnn_recurrence predicate "
+    "predicated_matmul lstm_recurrence_with_sums gru_recurrence_with_sums rnn_recurrence_with_sums".split()
 )
 """Operators for which the export has no words."""
 
