@@ -244,7 +244,9 @@ def recurrences(steps: int, batch: int, hidden: int, constants: tuple[int, ...])
         Case(recurrence.GruRecurrenceOp, *given(3), constants=constants),
         Case(recurrence.GruRecurrenceOp, *given(3), sample((hidden,)), constants=constants),
         Case(recurrence.RnnRecurrenceOp, *given(1), constants=constants, reverse=True),
-        Case(recurrence.LstmRecurrenceWithSumsOp, *given(4), sample((batch, hidden)), None, lengths, constants=constants),
+        Case(
+            recurrence.LstmRecurrenceWithSumsOp, *given(4), sample((batch, hidden)), None, lengths, constants=constants
+        ),
         Case(recurrence.GruRecurrenceWithSumsOp, *given(3), None, lengths, constants=constants, reverse=True),
     ]
 

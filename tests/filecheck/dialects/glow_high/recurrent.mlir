@@ -29,4 +29,7 @@ glow_high.func @recurrences(%g4: tensor<7x2x12xf32>, %m4: tensor<3x12xf32>, %g3:
   %gru_recurrence_2_states, %gru_recurrence_2_last_h = glow_high.gru_recurrence %g3, %m3, %h, %bias, %len {reverse = true} : tensor<7x2x3xf32>, tensor<2x3xf32>
   %rnn_recurrence_states, %rnn_recurrence_last_h = glow_high.rnn_recurrence %g1, %m1, %h : tensor<7x2x3xf32>, tensor<2x3xf32>
   %rnn_recurrence_2_states, %rnn_recurrence_2_last_h = glow_high.rnn_recurrence %g1, %m1, %h, %len {activations = ["relu"]} : tensor<7x2x3xf32>, tensor<2x3xf32>
+  %lstm_recurrence_with_sums_states, %lstm_recurrence_with_sums_last_h, %lstm_recurrence_with_sums_last_c, %lstm_recurrence_with_sums_sums, %lstm_recurrence_with_sums_cells = glow_high.lstm_recurrence_with_sums %g4, %m4, %h, %h, none, %len : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>, tensor<7x2x12xf32>, tensor<7x2x3xf32>
+  %gru_recurrence_with_sums_states, %gru_recurrence_with_sums_last_h, %gru_recurrence_with_sums_sums = glow_high.gru_recurrence_with_sums %g3, %m3, %h, %bias : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<7x2x9xf32>
+  %rnn_recurrence_with_sums_states, %rnn_recurrence_with_sums_last_h, %rnn_recurrence_with_sums_sums = glow_high.rnn_recurrence_with_sums %g1, %m1, %h : tensor<7x2x3xf32>, tensor<2x3xf32>, tensor<7x2x3xf32>
 }
