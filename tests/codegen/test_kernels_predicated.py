@@ -28,7 +28,7 @@ def check(
 
 @pytest.mark.parametrize("constant", [False, True])
 def test_tiles_without_a_row_are_left_out(constant: bool) -> None:
-    """Sequences of 40 steps and some that end before: of what is behind, but for less than a tile, nothing is written."""
+    """Behind the end of sequences nothing is written, but for less than a tile."""
     mask = np.arange(40) < np.array([[40], [7], [0]])
     found = check(sample((3, 40, 20)), sample((20, 35), seed=1), mask, constant=constant)
     left_out = found[2].tobytes()
