@@ -17,7 +17,11 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
 from glow_mlir.ir.traversal import all_operations
+from glow_mlir.ir.universe import pass_class
 from glow_mlir.support.dataclass import dataclass
+
+BEFORE = ("canonicalize", "fold-constants", "cse", "recognize-activations", "recognize-softmax", "recognize-normalization")
+"""Passes that find functions in what exporters wrote of them: their derivatives are simpler than those of the parts."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,9 @@ class DifferentiatePass(ModulePass):
     name = "differentiate"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if any(isinstance(inner, GradientOp) for function in high_functions(op) for inner in all_operations(function)):
+            for name in BEFORE:
+                pass_class(name)().apply(ctx, op)
         storage = Storage(op)
         for function in high_functions(op):
             found = [inner for inner in all_operations(function) if isinstance(inner, GradientOp)]
