@@ -14,6 +14,7 @@ from glow_mlir.dialects.expressions import Tensor, converted, equal, exp, log, l
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.normalization import LogSoftmaxOp
+from glow_mlir.dialects.glow_high.predicate import PredicateOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp, ReduceSumOp
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, size_along, sizes_of, tensor
 from glow_mlir.errors import OptionError
@@ -182,13 +183,16 @@ class CrossEntropy(Loss):
 
     def emitted(self, output: SSAValue, targets: SSAValue, emit: Emitter) -> SSAValue:
         axis, formulas = normalize_axis(self.axis, rank_of(output)), Formulas(emit)
-        logarithms = formulas.of(emit(LogSoftmaxOp, output, axis=axis))
         count = size_along(output, axis)
         if self.probabilities:
             wanted, valid = formulas.of(targets), None
         else:
             chosen, valid = self._chosen(targets, output, axis, emit, formulas)
             wanted = converted(chosen, element_of(output))
+            if axis == rank_of(output) - 1:
+                counted = emit(ReshapeOp, formulas.value(valid), shape=sizes_of(output)[:-1])
+                output = emit(PredicateOp, output, counted)
+        logarithms = formulas.of(emit(LogSoftmaxOp, output, axis=axis))
         if self.label_smoothing:
             wanted = wanted * (1.0 - self.label_smoothing) + self.label_smoothing / count
             wanted = wanted if valid is None else wanted * converted(valid, element_of(output))

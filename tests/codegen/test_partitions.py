@@ -239,7 +239,6 @@ def recurrences(steps: int, batch: int, hidden: int, constants: tuple[int, ...])
         return [sample((steps, batch, gates * hidden)), weights.astype(np.float32), sample((batch, hidden), seed=2)]
 
     lengths = np.arange(batch) * 3 % (steps + 1)
-    kept = recurrence.LstmRecurrenceWithSumsOp
     return [
         Case(recurrence.LstmRecurrenceOp, *given(4), sample((batch, hidden)), constants=constants),
         Case(recurrence.GruRecurrenceOp, *given(3), constants=constants),

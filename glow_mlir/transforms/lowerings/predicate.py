@@ -5,12 +5,13 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.linear import MatMulOp, PredicatedMatMulOp
+from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp, PredicatedMatMulOp
 from glow_mlir.dialects.glow_high.predicate import PredicateOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
+from glow_mlir.transforms.fold_transposes_into_matmul import operands_of
 
 
 @lowering(PredicateOp)
@@ -25,12 +26,15 @@ def predicate(op: PredicateOp, emit: Emitter) -> SSAValue:
         value = reshape.input
     product = value.owner
     is_by_row = rank_of(op.mask) == rank_of(op.value) - 1
-    if not isinstance(product, MatMulOp) or not value.has_one_use() or not is_by_row or flag(product.transpose_left):
+    if not isinstance(product, MatMulOp | FullyConnectedOp) or not value.has_one_use() or not is_by_row:
         return op.value
+    flags: dict[str, bool] = {}
+    if isinstance(product, MatMulOp):
+        flags = {name: flag(product.properties[name]) for name in ("transpose_left", "transpose_right")}
+    left, right, bias = operands_of(product)
     rows = sizes_of(value)[:-1]
     mask = op.mask if sizes_of(op.mask) == rows else emit(ReshapeOp, op.mask, shape=rows)
-    flags = {"transpose_right": flag(product.transpose_right)}
-    found = emit(PredicatedMatMulOp, product.left, product.right, mask, product.bias, to=product.to, **flags)
+    found = emit(PredicatedMatMulOp, left, right, mask, bias, to=product.to, **flags)
     return found if value is op.value else emit(ReshapeOp, found, shape=sizes_of(op.value))
 
 
