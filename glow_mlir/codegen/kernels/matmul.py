@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
+from typing_extensions import TypeVar
 from xdsl.ir import SSAValue
 
 from glow_mlir.codegen.bodies import Plane
@@ -48,7 +50,7 @@ from glow_mlir.constants.layouts import matrix_panels
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.tiled_layout import TiledLayout
 from glow_mlir.dialects.element_types import signless
-from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp, MatrixProduct
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import (
@@ -67,7 +69,7 @@ from glow_mlir.support.symbols import Size
 from glow_mlir.support.symbols import Sizes as AllSizes
 
 
-def _has_rows(op: MatMulOp) -> bool:
+def _has_rows(op: MatrixProduct) -> bool:
     """Whether the rows of all operands are dense; views may space them, but not the elements of a row."""
     matrices = (op.left, op.right, op.result)
     return all(has_unit_stride(matrix) for matrix in matrices) and (op.bias is None or is_dense(op.bias))
@@ -83,12 +85,12 @@ def batch_strides(operand: Operand, batch: Extents) -> Shape:
     return tuple(steps)
 
 
-def _is_matrix(op: MatMulOp) -> bool:
+def _is_matrix(op: MatrixProduct) -> bool:
     """Whether the right operand of a product is one matrix."""
     return rank_of(op.right) == 2
 
 
-def _sizes(op: MatMulOp) -> tuple[int, int, int]:
+def _sizes(op: MatrixProduct) -> tuple[int, int, int]:
     """Rows of all batches, columns and depth of a product."""
     *rows, columns = shape_of(op.result)
     return math.prod(rows), columns, shape_of(op.left)[-1]
@@ -149,26 +151,27 @@ class StrassenMatMulKernel(StrassenKernel[MatMulOp]):
         )
 
 
-@kernel("matmul")
-class MatMulKernel(Kernel[MatMulOp]):
+ProductT = TypeVar("ProductT", bound=MatrixProduct, default=Any)
+"""The operator whose product a kernel computes."""
+
+
+class ProductKernel(Kernel[ProductT]):
     """
     Products of batches. The right operand is read in packed panels: packed before the run where it is a
     matrix of a constant or of state, else into scratch, once where it is not batched and once a batch where it is.
     """
 
-    name = "matmul"
     AXES = ("pack", "batches", "rows", "columns")
     SUMMING = (TILE_PRODUCTS,)
-    EPILOGUE = True
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: MatMulOp) -> bool:
+    def accepts(self, op: ProductT) -> bool:
         if flag(op.transpose_left):
             return False
         able = multiplies(op, op.left, op.right) and not is_empty(op.right) and _has_rows(op)
         return able and (has_static_shape(op.right) or _takes_any_size(op.left, op.right))
 
-    def candidates(self, op: MatMulOp, storage: Storage, target: Target) -> Sequence[Tiles]:
+    def candidates(self, op: ProductT, storage: Storage, target: Target) -> Sequence[Tiles]:
         sizes = [*sizes_of(op.result), sizes_of(op.left)[-1]]
         if not _is_matrix(op) or whole_storage(op.right, storage) is None:
             sizes = sizes[-3:]
@@ -180,21 +183,21 @@ class MatMulKernel(Kernel[MatMulOp]):
             return found
         return with_tile_products(found, product, row_strips(rows).count, rows, columns, depth, target)
 
-    def packed(self, op: MatMulOp, target: Target) -> Mapping[str, PackedForm]:
+    def packed(self, op: ProductT, target: Target) -> Mapping[str, PackedForm]:
         if not has_static_shape(op.right):
             return {}
         plain = op.plain_shape("right")
         return {"right": PackedForm(_layout(op, plain, target), _dot(op, target).right)} if len(plain) == 2 else {}
 
-    def scratch(self, op: MatMulOp, target: Target) -> Sequence[Buffer]:
+    def scratch(self, op: ProductT, target: Target) -> Sequence[Buffer]:
         if op.properties.get("packing") is not None:
             return ()
         return [(_layout(op, largest_shape(op.right)[-2:], target).shape, element_of(op.right))]
 
-    def choices(self, op: MatMulOp, target: Target) -> Mapping[str, Choice]:
+    def choices(self, op: ProductT, target: Target) -> Mapping[str, Choice]:
         return product_choices(_tile_product(op, target) is not None)
 
-    def cuts(self, op: MatMulOp, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: ProductT, target: Target) -> Mapping[str, int]:
         sizes = sizes_of(op.result)
         *batch, rows, columns = map(largest, sizes)
         tile = _dot(op, target).tile(target)
@@ -214,10 +217,10 @@ class MatMulKernel(Kernel[MatMulOp]):
             cut = ("batches", math.prod(batch))
         return dict([cut] if packed else [("pack", -(-columns // tile.panel)), cut])
 
-    def private(self, op: MatMulOp) -> Sequence[int]:
+    def private(self, op: ProductT) -> Sequence[int]:
         return (0,) if op.properties.get("packing") is None and _is_batched(op) else ()
 
-    def emit(self, call: KernelCall[MatMulOp]) -> None:
+    def emit(self, call: KernelCall[ProductT]) -> None:
         left, result = call.one("left"), call.result
         rows, columns = result.extents[-2:]
         depth = left.extents[-1]
@@ -258,12 +261,12 @@ class MatMulKernel(Kernel[MatMulOp]):
 
             self._phases(call, batch, product)
 
-    def wants(self, call: KernelCall[MatMulOp], batch: list[Index]) -> Callable[[Index, int], Value] | None:
+    def wants(self, call: KernelCall[ProductT], batch: list[Index]) -> Callable[[Index, int], Value] | None:
         """Whether any of some rows of a batch is looked at; `None` where all are."""
         return None
 
     def _phases(
-        self, call: KernelCall[MatMulOp], batch: Extents, product: Callable[[list[Index], Value], None]
+        self, call: KernelCall[ProductT], batch: Extents, product: Callable[[list[Index], Value], None]
     ) -> None:
         """Pack the right operand where it is not packed, and run `product` for each batch."""
         right, batches = call.one("right"), call.share("batches")
@@ -287,7 +290,7 @@ class MatMulKernel(Kernel[MatMulOp]):
         nest(call.b, batch, both, batches)
 
     def _pack(
-        self, call: KernelCall[MatMulOp], right: Operand, offset: Index, scratch: Operand, columns: Index, depth: Index
+        self, call: KernelCall[ProductT], right: Operand, offset: Index, scratch: Operand, columns: Index, depth: Index
     ) -> None:
         share, pitch = call.share("pack"), right.strides[-2]
         dot, element = _dot(call.op, call.target), signless(right.element)
@@ -306,31 +309,39 @@ class MatMulKernel(Kernel[MatMulOp]):
         )
 
 
-def _dot(op: MatMulOp, target: Target) -> DotProduct:
+@kernel("matmul")
+class MatMulKernel(ProductKernel[MatMulOp]):
+    """Products of which all rows are computed."""
+
+    name = "matmul"
+    EPILOGUE = True
+
+
+def _dot(op: MatrixProduct, target: Target) -> DotProduct:
     """How a machine computes the products of an instruction."""
     return dot_product(op.left, op.right, target)
 
 
-def _layout(op: MatMulOp, plain: Shape, target: Target) -> TiledLayout:
+def _layout(op: MatrixProduct, plain: Shape, target: Target) -> TiledLayout:
     """In which layout a right operand is read that is a matrix of that shape."""
     dot, transposed = _dot(op, target), flag(op.transpose_right)
     interleave = dot.interleave(plain[1 if transposed else 0])
     return matrix_panels(plain, dot.tile(target).panel, interleave, transposed=transposed)
 
 
-def _tile_product(op: MatMulOp, target: Target) -> TileProduct | None:
+def _tile_product(op: MatrixProduct, target: Target) -> TileProduct | None:
     """How tile registers compute the products of an instruction; `None` where they do not, as for symbolic sizes."""
     if not all(map(has_static_shape, (op.left, op.result))):
         return None
     return tile_product(_dot(op, target), shape_of(op.left)[-1], target)
 
 
-def _is_batched(op: MatMulOp) -> bool:
+def _is_batched(op: MatrixProduct) -> bool:
     """Whether the right operand is another matrix for some of the batches."""
     return any(size != 1 for size in sizes_of(op.right)[:-2])
 
 
-def _is_merged(op: MatMulOp) -> bool:
+def _is_merged(op: MatrixProduct) -> bool:
     """Whether all batches are multiplied as one matrix, as far as that is known without the planes of an epilogue."""
     matrices = (op.left, op.result)
     return _merged_rows([sizes_of(m) for m in matrices], [strides_of(m) for m in matrices]) is not None

@@ -8,7 +8,7 @@ from glow_mlir.codegen.builder.nests import Index, linear
 from glow_mlir.codegen.builder.types import i1
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
-from glow_mlir.codegen.kernels.matmul import MatMulKernel
+from glow_mlir.codegen.kernels.matmul import ProductKernel
 from glow_mlir.codegen.selection.kernel import Choice, KernelCall, Tiles
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.storage import Storage
@@ -18,7 +18,7 @@ from glow_mlir.dialects.target import Target
 
 
 @kernel("predicated-matmul")
-class PredicatedMatMulKernel(MatMulKernel):
+class PredicatedMatMulKernel(ProductKernel[PredicatedMatMulOp]):
     """
     Products of batches in vectors, as `matmul` computes them, but for tiles of rows that are never looked at.
 
@@ -26,8 +26,6 @@ class PredicatedMatMulKernel(MatMulKernel):
     """
 
     name = "predicated-matmul"
-    operators = (PredicatedMatMulOp,)
-    EPILOGUE = False
 
     def accepts(self, op: PredicatedMatMulOp) -> bool:
         return is_dense(op.predicate) and super().accepts(op)
