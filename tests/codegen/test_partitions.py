@@ -238,7 +238,7 @@ def recurrences(steps: int, batch: int, hidden: int, constants: tuple[int, ...])
         weights = sample((hidden, gates * hidden), seed=1) / hidden
         return [sample((steps, batch, gates * hidden)), weights.astype(np.float32), sample((batch, hidden), seed=2)]
 
-    lengths = np.arange(batch) * 3 % (steps + 1)
+    lengths = np.arange(batch, dtype=np.int32) * 3 % (steps + 1)
     return [
         Case(recurrence.LstmRecurrenceOp, *given(4), sample((batch, hidden)), constants=constants),
         Case(recurrence.GruRecurrenceOp, *given(3), constants=constants),
