@@ -41,6 +41,7 @@ from glow_mlir.codegen.selection.kernel import (
     KernelCall,
     Operand,
     Tiles,
+    operands_of,
     tiles_of,
 )
 from glow_mlir.codegen.selection.pack_operands import whole_constant, whole_storage
@@ -232,7 +233,11 @@ class ProductKernel(Kernel[ProductT]):
         options = GemmOptions.of(tiles_of(call.op), rows=call.share("rows"), columns=call.share("columns"))
         if packing is not None:
             sizes = [left.sizes, *[result.sizes] * (1 + len(planes))]
-            merged = _merged_rows(sizes, _all_strides(left, result, planes))
+            strides = _all_strides(left, result, planes)
+            for predicate in call.many("predicate"):
+                sizes.append((*predicate.sizes, 1))
+                strides.append((*predicate.strides, 1))
+            merged = _merged_rows(sizes, strides)
             if merged is not None:
                 ((rows,), batch) = call.extents((merged,)), ()
         steps = [batch_strides(operand, batch) if batch else () for operand in (left, result)]
@@ -343,8 +348,9 @@ def _is_batched(op: MatrixProduct) -> bool:
 
 def _is_merged(op: MatrixProduct) -> bool:
     """Whether all batches are multiplied as one matrix, as far as that is known without the planes of an epilogue."""
-    matrices = (op.left, op.result)
-    return _merged_rows([sizes_of(m) for m in matrices], [strides_of(m) for m in matrices]) is not None
+    matrices, rows = (op.left, op.result), operands_of(op, "predicate")
+    sizes = [*map(sizes_of, matrices), *((*sizes_of(value), 1) for value in rows)]
+    return _merged_rows(sizes, [*map(strides_of, matrices), *((*strides_of(value), 1) for value in rows)]) is not None
 
 
 def _takes_any_size(left: SSAValue, right: SSAValue) -> bool:

@@ -13,7 +13,6 @@ from glow_mlir.codegen.selection.kernel import Choice, KernelCall, Tiles
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.linear import PredicatedMatMulOp
-from glow_mlir.dialects.glow_low.memory import is_dense
 from glow_mlir.dialects.target import Target
 
 
@@ -27,9 +26,6 @@ class PredicatedMatMulKernel(ProductKernel[PredicatedMatMulOp]):
 
     name = "predicated-matmul"
 
-    def accepts(self, op: PredicatedMatMulOp) -> bool:
-        return is_dense(op.predicate) and super().accepts(op)
-
     def candidates(self, op: PredicatedMatMulOp, storage: Storage, target: Target) -> Sequence[Tiles]:
         return [tiles for tiles in super().candidates(op, storage, target) if not tiles.get(TILE_PRODUCTS, 0)]
 
@@ -38,11 +34,13 @@ class PredicatedMatMulKernel(ProductKernel[PredicatedMatMulOp]):
 
     def wants(self, call: KernelCall[PredicatedMatMulOp], batch: list[Index]) -> Callable[[Index, int], Value]:
         predicate = call.one("predicate")
-        # Batches that are multiplied as one matrix follow each other there as well.
-        start = linear(batch, predicate.strides[:-1]) if batch else 0
+        *steps, step = predicate.strides
+        # Rows of batches that are multiplied as one matrix follow each other there as well.
+        start = linear(batch, steps) if batch else 0
 
         def any_of(row: Index, rows: int) -> Value:
-            found = [predicate.pointer.at(row + start + place, i1).load(i1) for place in range(rows)]
+            places = [(row + place) * step + start for place in range(rows)]
+            found = [predicate.pointer.at(place, i1).load(i1) for place in places]
             total = found[0]
             for other in found[1:]:
                 total = total | other
