@@ -140,6 +140,20 @@ MODELS = {
         merged=np.array([0, 0, -1]),
         **GATES,
     ),
+    "sequences with lengths": onnx_model(
+        [
+            node("Greater", "x nothing", "signs"),
+            node("Cast", "signs", "ones", to=TensorProto.INT32),
+            node("ReduceSum", "ones steps", "counts", keepdims=0),
+            node("Gather", "counts first", "lengths", axis=1),
+            node("LSTM", "x w r b lengths", "y h c", hidden_size=5, direction="bidirectional"),
+        ],
+        ["batch", "length", 8],
+        nothing=np.float32(0),
+        steps=np.array([0]),
+        first=np.int64(0),
+        **{name: GATES[name] for name in "wrb"},
+    ),
     "nearest images": onnx_model(
         [
             node("Unsqueeze", "x second", "image"),
