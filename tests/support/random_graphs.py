@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from hostile_names import hostile_name
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import LocationAttr, ModuleOp, NameLoc, NoneAttr, StringAttr, f32, i32
+from xdsl.dialects.builtin import AnyFloat, LocationAttr, ModuleOp, NameLoc, NoneAttr, StringAttr, f32, i32
 from xdsl.ir import Operation, SSAValue
 
-from glow_mlir.constants.storage import Storage, constant_op
+from glow_mlir.constants.storage import Storage, constant_op, scalar_attribute
+from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import data_movement as data
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as unary
@@ -48,7 +49,7 @@ class Graph:
 
 @dataclass(repr=False)
 class GraphBuilder:
-    """A graph under construction: its tensors so far, all of f32."""
+    """A graph under construction: its tensors so far, all of one element type."""
 
     draw: Draw
     rng: np.random.Generator
@@ -58,6 +59,12 @@ class GraphBuilder:
     inputs: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     values: list[SSAValue] = field(default_factory=list[SSAValue])
     count: int = 0
+    element: AnyFloat = f32
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The element type of arrays."""
+        return numpy_dtype(self.element)
 
     def location(self) -> LocationAttr:
         """A new name, as if each op came from a node of a model."""
@@ -82,13 +89,17 @@ class GraphBuilder:
 
     def array(self, shape: Shape) -> np.ndarray:
         """Random elements between -2 and 2."""
-        return self.rng.uniform(-2, 2, shape).astype(np.float32)
+        return self.rng.uniform(-2, 2, shape).astype(self.dtype)
 
     def constant(self, shape: Shape, least: float = 0.0) -> SSAValue:
         """A constant of the module, whose elements are at least so far from zero."""
         array = self.array(shape)
-        array += np.where(array < 0, -least, least).astype(np.float32)
+        array += np.where(array < 0, -least, least).astype(self.dtype)
         return self.add(constant_op(self.storage, array, "c", self.location()))
+
+    def splat(self, value: float) -> SSAValue:
+        """A number without axes."""
+        return self(SplatOp, value=scalar_attribute(self.dtype.type(value), self.element), shape=())
 
     def known(self, array: np.ndarray) -> SSAValue:
         """A constant of the module with that value."""
@@ -97,7 +108,7 @@ class GraphBuilder:
     def placeholder(self, shape: Shape, role: str) -> PlaceholderOp:
         """A new input, output or state."""
         name = f"{role}{hostile_name(len(self.bindings))}"
-        op = PlaceholderOp.bound(name, tensor(shape, f32), role, self.location())
+        op = PlaceholderOp.bound(name, tensor(shape, self.element), role, self.location())
         self.storage.add(op)
         self.bindings.append(name)
         if role != "output":
@@ -128,7 +139,7 @@ class GraphBuilder:
         if kind == "tensor" and others:
             return self.draw(st.sampled_from(others))
         if kind == "splat":
-            return self(SplatOp, value=self.draw(st.sampled_from([0.0, 0.5, 1.0, -1.5])), shape=())
+            return self.splat(self.draw(st.sampled_from([0.0, 0.5, 1.0, -1.5])))
         kept = [size if self.draw(st.booleans()) else 1 for size in shape]
         return self.constant(tuple(kept[self.draw(st.integers(0, len(kept))) :]))
 
@@ -165,9 +176,9 @@ def step_where(g: GraphBuilder) -> SSAValue:
 
 def step_integers(g: GraphBuilder) -> SSAValue:
     """Integers on the way: small enough for every operation."""
-    scaled = g(binary.MulOp, g(TanhOp, g.pick()), g(SplatOp, value=20.0, shape=()))
+    scaled = g(binary.MulOp, g(TanhOp, g.pick()), g.splat(20.0))
     integer = g(unary.CastOp, scaled, to=i32)
-    return g(unary.CastOp, g(binary.AddOp, integer, g(unary.NegOp, integer)), to=f32)
+    return g(unary.CastOp, g(binary.AddOp, integer, g(unary.NegOp, integer)), to=g.element)
 
 
 def step_matmul(g: GraphBuilder) -> SSAValue:
@@ -252,7 +263,7 @@ def step_slice(g: GraphBuilder) -> SSAValue:
 def step_pad(g: GraphBuilder) -> SSAValue:
     """Zeros around a tensor."""
     value = g.pick((1, 2, 3))
-    return g(data.PadOp, value, g(SplatOp, value=0.0, shape=()), pads=[1] * (2 * rank_of(value)))
+    return g(data.PadOp, value, g.splat(0.0), pads=[1] * (2 * rank_of(value)))
 
 
 def step_expand(g: GraphBuilder) -> SSAValue:
@@ -318,21 +329,18 @@ def step_linear_matmul(g: GraphBuilder) -> SSAValue:
 def step_activation(g: GraphBuilder) -> SSAValue:
     """An activation function in arithmetic, whose parts are sometimes read besides."""
 
-    def number(value: float) -> SSAValue:
-        return g(SplatOp, value=value, shape=())
-
     x = g.pick()
     kind = g.draw(st.sampled_from(["sigmoid", "swish", "leaky", "gelu"]))
     if kind == "swish":
         return g(binary.MulOp, g(SigmoidOp, x), x)
     if kind == "leaky":
-        return g(binary.MaxOp, x, g(binary.MulOp, number(0.25), x))
+        return g(binary.MaxOp, x, g(binary.MulOp, g.splat(0.25), x))
     if kind == "gelu":
-        inner = g(binary.AddOp, g(unary.ErfOp, g(binary.DivOp, x, number(math.sqrt(2)))), number(1.0))
-        return g(binary.MulOp, g(binary.MulOp, x, inner), number(0.5))
+        inner = g(binary.AddOp, g(unary.ErfOp, g(binary.DivOp, x, g.splat(math.sqrt(2)))), g.splat(1.0))
+        return g(binary.MulOp, g(binary.MulOp, x, inner), g.splat(0.5))
     bounded = g(TanhOp, x)
     power = g(unary.ExpOp, g(unary.NegOp, bounded))
-    total = g(binary.AddOp, number(1.0), power)
+    total = g(binary.AddOp, g.splat(1.0), power)
     if g.draw(st.booleans()):
         g.values.append(power)
     return g(unary.ReciprocalOp, total)
@@ -357,15 +365,15 @@ def step_attention(g: GraphBuilder) -> SSAValue:
     keys = g.draw(st.integers(1, 4))
     scores = g(MatMulOp, query, g.constant((keys, depth)), transpose_right=True)
     if g.draw(st.booleans()):
-        scores = g(binary.MulOp, scores, g(SplatOp, value=0.5, shape=()))
+        scores = g(binary.MulOp, scores, g.splat(0.5))
     mask = g.draw(st.sampled_from(["none", "causal", "row", "choice"]))
     seen = np.tri(rows, keys, g.draw(st.integers(0, 2)), dtype=bool)
     if mask == "causal":
-        scores = g(binary.AddOp, scores, g.known(np.where(seen, 0, -np.inf).astype(np.float32)))
+        scores = g(binary.AddOp, scores, g.known(np.where(seen, 0, -np.inf).astype(g.dtype)))
     elif mask == "row":
         scores = g(binary.AddOp, g.constant((keys,)), scores)
     elif mask == "choice":
-        scores = g(binary.WhereOp, g.known(seen), scores, g(SplatOp, value=-1e38, shape=()))
+        scores = g(binary.WhereOp, g.known(seen), scores, g.splat(-1e38))
     return g(MatMulOp, g(SoftmaxOp, scores), g.constant((keys, 3)))
 
 
@@ -375,7 +383,7 @@ def step_standardize(g: GraphBuilder) -> SSAValue:
     axes = list(range(g.draw(st.integers(0, rank_of(x) - 1)), rank_of(x)))
     centred = g(binary.SubOp, x, g(ReduceMeanOp, x, axes=axes)) if g.draw(st.booleans()) else x
     variance = g(ReduceMeanOp, g(binary.MulOp, centred, centred), axes=axes)
-    deviation = g(unary.SqrtOp, g(binary.AddOp, variance, g(SplatOp, value=0.5, shape=())))
+    deviation = g(unary.SqrtOp, g(binary.AddOp, variance, g.splat(0.5)))
     value = g(binary.DivOp, centred, deviation)
     for operator in (binary.MulOp, binary.AddOp):
         value = g(operator, value, g.constant(shape_of(x)[axes[0] :])) if g.draw(st.booleans()) else value
@@ -384,9 +392,9 @@ def step_standardize(g: GraphBuilder) -> SSAValue:
 
 def step_power(g: GraphBuilder) -> SSAValue:
     """A power of something positive."""
-    base = g(binary.AddOp, g(unary.AbsOp, g(TanhOp, g.pick())), g(SplatOp, value=0.5, shape=()))
+    base = g(binary.AddOp, g(unary.AbsOp, g(TanhOp, g.pick())), g.splat(0.5))
     exponent: float = g.draw(st.sampled_from([-2.0, -1.0, -0.75, -0.5, 0.25, 0.5, 0.75, 1.3, 1.5, 2.0, 3.0, 4.0]))
-    return g(binary.PowOp, base, g(SplatOp, value=exponent, shape=()))
+    return g(binary.PowOp, base, g.splat(exponent))
 
 
 def step_projections(g: GraphBuilder) -> SSAValue:
@@ -446,7 +454,7 @@ def step_twice(g: GraphBuilder) -> SSAValue:
     """The same sum or maximum twice, with exchanged operands, or with two constants of one value."""
     value = g.pick()
     operator = g.draw(st.sampled_from([binary.AddOp, binary.MaxOp, binary.MulOp]))
-    array = g.array(shape_of(value)) if g.draw(st.booleans()) else np.ones(shape_of(value), np.float32)
+    array = g.array(shape_of(value)) if g.draw(st.booleans()) else np.ones(shape_of(value), g.dtype)
     others = [g.add(constant_op(g.storage, array, "c", g.location())) for _ in range(2)]
     g.values.append(g(operator, value, others[0]))
     return g(operator, others[1], value)
@@ -500,15 +508,23 @@ def step_smooth(g: GraphBuilder) -> SSAValue:
 
 
 @st.composite
-def graphs(draw: Draw, favourites: Sequence[Step] = (), max_steps: int = 10, steps: Sequence[Step] = STEPS) -> Graph:
+def graphs(
+    draw: Draw,
+    favourites: Sequence[Step] = (),
+    max_steps: int = 10,
+    steps: Sequence[Step] = STEPS,
+    element: AnyFloat = f32,
+    has_state: bool | None = None,
+) -> Graph:
     """
     A graph of 5 to about 30 operators, with an output for each result that nothing else uses, sometimes with state.
 
     It is made of `steps`; every other one is one of `favourites`, if there are any.
     """
-    g = GraphBuilder(draw, np.random.default_rng(draw(st.integers(0, 1 << 16))))
+    g = GraphBuilder(draw, np.random.default_rng(draw(st.integers(0, 1 << 16))), element=element)
     g.values += [g.read(g.placeholder(g.shape(), "input")) for _ in range(draw(st.integers(1, 2)))]
-    state = g.placeholder(g.shape(), "state") if draw(st.booleans()) else None
+    has_state = draw(st.booleans()) if has_state is None else has_state
+    state = g.placeholder(g.shape(), "state") if has_state else None
     if state is not None:
         g.values.append(g.read(state))
     for number in range(draw(st.integers(4, max_steps))):
