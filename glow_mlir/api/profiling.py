@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.model_identity import model_backend
 from glow_mlir.api.model_session import ModelSession
-from glow_mlir.api.models import accepted_model
+from glow_mlir.api.models import accepted_model, import_any
 from glow_mlir.backends.interface import get_backend
-from glow_mlir.driver.pipelines import PassObserver, profiling
+from glow_mlir.dialects.packages import REFERENCE_BACKEND
+from glow_mlir.driver.pipelines import OPTIMIZED, PassObserver, profiling
 from glow_mlir.errors import OptionError
 from glow_mlir.quantization.histogram import BINS, LEAST_BINS
 from glow_mlir.quantization.observed import graph_digest, weights_digest
@@ -22,16 +24,39 @@ from glow_mlir.transforms.instrument_profile import PREFIX, InstrumentProfilePas
 
 if TYPE_CHECKING:
     from glow_mlir.runtime.signature import Argument
+    from glow_mlir.support.symbols import Dimension
 
 
-class _Graph(PassObserver):
-    """Takes the digests of the graph that is profiled, and of its weights."""
+Found = TypeVar("Found")
 
-    digest = weights = ""
+
+class _Graph(PassObserver, Generic[Found]):
+    """Looks at the graph that is profiled, which is the one that is quantized."""
+
+    def __init__(self, look: Callable[[ModuleOp], Found]) -> None:
+        self._look = look
+        self.found: Found | None = None
 
     def before(self, item: ModulePass, module: ModuleOp) -> None:
         if isinstance(item, InstrumentProfilePass):
-            self.digest, self.weights = graph_digest(module), weights_digest(module)
+            self.found = self._look(module)
+
+
+def seen_where_quantized(
+    model: Any, dimensions: Mapping[str, Dimension] | None, look: Callable[[ModuleOp], Found]
+) -> Found:
+    """What `look` finds in the graph of a model that would be quantized; raises `GlowError` as the compilation."""
+    graph = _Graph(look)
+    pipeline = profiling(get_backend(REFERENCE_BACKEND).pipeline())
+    given = {"backend": REFERENCE_BACKEND, "pipeline": pipeline, "pass_observers": [graph]}
+    CompileOptions.told(given).compilation(import_any(model, dimensions or {})).run(OPTIMIZED.name)
+    assert graph.found is not None
+    return graph.found
+
+
+def _digests(module: ModuleOp) -> tuple[str, str]:
+    """The digests of a graph, and of its weights."""
+    return graph_digest(module), weights_digest(module)
 
 
 class Profiler:
@@ -50,15 +75,16 @@ class Profiler:
             raise OptionError(f"a histogram cannot have {bins} bins", hint=f"at least {LEAST_BINS}")
         chosen = model_backend(accepted_model(model)) if backend is None else backend
         pipeline = profiling(get_backend(chosen).pipeline(options.pop("target", None)), equalize)
-        graph = _Graph()
+        graph = _Graph(_digests)
         self.session = ModelSession.of(
             model, backend=chosen, pipeline=pipeline, cache=False, pass_observers=[graph], **options
         )
         self.session.require_sizes()
-        if not graph.digest:
+        if graph.found is None:
             reason = "the module has gone past the stage at which it is profiled"
             raise OptionError(reason, hint="profile it as it was imported")
-        self.profile = Profile(graph.digest, bins, is_equalized=equalize, weights=graph.weights)
+        digest, weights = graph.found
+        self.profile = Profile(digest, bins, is_equalized=equalize, weights=weights)
 
     @property
     def inputs(self) -> tuple[Argument, ...]:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from glow_mlir.api.model_session import ModelSession
+from glow_mlir.api.profiling import seen_where_quantized
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.frontends.onnx.importer import ModelSource
 from glow_mlir.frontends.onnx.replaced_initializers import with_constants
 from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.options.quantization import Quantization
+from glow_mlir.quantization.observed import weights_digest
+from glow_mlir.quantization.profile import read_profile
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.files import replaced
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.training.checkpoint import read_checkpoint, write_checkpoint
 from glow_mlir.training.losses import LOSSES, Loss
 from glow_mlir.training.optimizers import OPTIMIZERS, Optimizer
+from glow_mlir.training.rounding import Rounding
 from glow_mlir.training.step import LOSS, NUMBER, RATE
 from glow_mlir.training.training_module import EVALUATE, PREDICT, TRAIN, trainable_model, training_module
 
@@ -49,6 +55,7 @@ class TrainingSession:
         trainable: Collection[str] | None = None,
         dimensions: Mapping[str, Dimension] | None = None,
         seed: int = 0,
+        quantization: Quantization | None = None,
         **options: Any,
     ) -> None:
         """
@@ -59,7 +66,9 @@ class TrainingSession:
         also by patterns such as `layer4.*`; by default they are all floats but scalars and running statistics. Inputs
         are those of the model, and `targets`, or `OUTPUT.targets` where several outputs have losses. `dimensions` gives
         free dimensions their sizes, such as that of the batch. `seed`, an integer of 64 bits, decides which elements
-        Dropout drops in `step`. Further keywords are those of `InferenceSession`.
+        Dropout drops in `step`. With `quantization`, weights and values are rounded as `InferenceSession(quantize=…)`
+        rounds them by the same options, in all that the session computes. Further keywords are those of
+        `InferenceSession`.
         Raises `OptionError` for unknown names, and `GlowError` for whatever is wrong with the model.
         """
         named = cast("Mapping[str, str | Loss]", loss if isinstance(loss, Mapping) else {"": loss})
@@ -70,7 +79,11 @@ class TrainingSession:
         """The optimizer."""
         self.losses: dict[str, Loss] = {output: _chosen("loss", item, LOSSES, Loss) for output, item in named.items()}
         """The loss of each output that has one; of the first, where there is no name."""
-        module = training_module(self._model, self.losses, self.optimizer, trainable, dimensions, seed)
+        self._dimensions, self._quantization, rounding = dimensions, quantization, None
+        if quantization is not None:
+            plan = partial(Rounding.planned, options=quantization)
+            rounding = seen_where_quantized(self._model, dimensions, plan)
+        module = training_module(self._model, self.losses, self.optimizer, trainable, dimensions, seed, rounding)
         self._session = ModelSession.of(module, entry=PREDICT, **options)
 
     def __repr__(self) -> str:
@@ -148,9 +161,21 @@ class TrainingSession:
             raise InputError(f"there is no {listed}", file=str(path), hint=hint)
         self._session.set_state(values)
 
-    def export(self, path: str | Path) -> None:
-        """Write the model with the parameters and running statistics that it has now, as ONNX, whole or not at all."""
+    def export(self, path: str | Path, profile: str | Path | None = None) -> None:
+        """
+        Write the model with the parameters and running statistics that it has now, as ONNX, whole or not at all.
+
+        With `profile`, that of a session with `quantization` is written there as the one of this model: with it, the
+        model is quantized to what the session computes. Raises `OptionError` for a session without, and for a path
+        that cannot be written.
+        """
         trained = with_constants(self._model, self.weights(), {})
+        if profile is not None:
+            if self._quantization is None:
+                raise OptionError("the session has no profile to write", hint="TrainingSession(…, quantization=…)")
+            found = read_profile(Path(self._quantization.profile))
+            found.weights = seen_where_quantized(trained, self._dimensions, weights_digest)
+            found.write(Path(profile))
         with replaced(Path(path)) as file:
             file.write(trained.SerializeToString())
 

@@ -22,6 +22,7 @@ from glow_mlir.dialects.shapes import element_of
 from glow_mlir.differentiation.contributions import Contribution
 from glow_mlir.differentiation.elementwise import elementwise
 from glow_mlir.differentiation.expressed import expressed
+from glow_mlir.differentiation.quantization import stands_for_numbers
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.locations import location_name
@@ -104,7 +105,7 @@ class Differentiator:
                     self._add(value, cotangent, emit)
 
     def _is_wanted(self, value: SSAValue) -> bool:
-        return value in self._active and is_float(element_of(value))
+        return value in self._active and (is_float(element_of(value)) or stands_for_numbers(value))
 
 
 def _backward(anchor: Operation, since: Operation | None) -> Iterator[Operation]:

@@ -17,6 +17,9 @@ SCHEMAS = ("asymmetric", "symmetric", "symmetric-with-uint8", "symmetric-with-po
 PRECISIONS: Mapping[str, int] = {"int8": 8, "int16": 16}
 """Precision → bits of a code."""
 
+WEIGHTS: Mapping[str, int | None] = {"same": None, "int4": 4}
+"""Precision of weights → bits of their codes, where these are others than those of what they are multiplied by."""
+
 BIASES: Mapping[str, int] = {"int32": 32, "int8": 8}
 """Precision of a bias → bits of its codes."""
 
@@ -52,6 +55,12 @@ class Quantization(Options):
         "integers that codes are stored in",
         domain=Words(tuple(PRECISIONS)),
         flag=Flag("--quantization-precision", unsaid="int8"),
+    )
+    weights: str = option(
+        "same",
+        "integers that weights are rounded to: those of `precision`, or from -7 to 7",
+        domain=Words(tuple(WEIGHTS)),
+        flag=Flag("--quantization-precision-weights", unsaid="same"),
     )
     bias: str = option(
         "int32",
@@ -110,3 +119,8 @@ class Quantization(Options):
     def bits(self) -> int:
         """Bits of a code."""
         return PRECISIONS[self.precision]
+
+    @property
+    def weight_bits(self) -> int:
+        """Bits that the codes of weights need."""
+        return WEIGHTS[self.weights] or self.bits

@@ -68,8 +68,8 @@ def read_configuration(path: Path) -> Configuration:
 
 
 def _quantization(data: dict[str, Any], folder: Path) -> Quantization:
-    """The options in a file in a folder; raises `ValueError` or `TypeError` for anything else."""
-    if {field.name for field in fields(Quantization)} != data.keys():
+    """The options in a file in a folder, of which it may lack some; raises `ValueError` or `TypeError` for others."""
+    if not {"profile", "keep"} <= data.keys() <= {field.name for field in fields(Quantization)}:
         raise ValueError("other options")
     own: dict[str, Any] = {"profile": folder / _text(data["profile"]), "keep": _texts(data["keep"])}
     return Quantization(**{**data, **own})

@@ -25,14 +25,15 @@ def weight_codes(weights: np.ndarray, line: tuple[int, ...], schema: str, bits: 
     The codes of finite weights, with a scale for each index of the axes that are no 1 in `line`; `()` is one for all.
 
     Codes go from -(2^(bits - 1) - 1) to its opposite under every schema: a zero point would cost a sum over the other
-    operand for each product, and with the code left out the sum of two products fits where kernels need that.
+    operand for each product, and with the code left out the sum of two products fits where kernels need that. Codes of
+    fewer than 8 bits are stored as bytes.
     """
     axes = tuple(axis for axis, size in enumerate(line) if size == 1) if line else None
     magnitudes = np.abs(weights).max(axis=axes, keepdims=bool(line), initial=0.0)
     most = (1 << bits - 1) - 1
     scales = symmetric_scales(magnitudes, schema, most)
     codes = np.clip(np.rint(weights / scales.astype(np.float64)), -most, most)
-    return WeightCodes(codes.astype(f"int{bits}"), scales)
+    return WeightCodes(codes.astype(f"int{max(bits, 8)}"), scales)
 
 
 def block_codes(weights: np.ndarray, bits: int, block: int) -> tuple[np.ndarray, np.ndarray]:

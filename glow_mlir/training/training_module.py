@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.storage import FuncOp, PlaceholderOp
 from glow_mlir.dialects.shapes import rank_of
 from glow_mlir.errors import OptionError
@@ -19,6 +20,7 @@ from glow_mlir.support.activity import warn
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.training.losses import BinaryCrossEntropyWithLogits, CrossEntropy, Loss, OutputLoss
 from glow_mlir.training.optimizers import Optimizer
+from glow_mlir.training.rounding import Rounding
 from glow_mlir.training.step import LOSS, StepBuilder
 
 SCORES: dict[type[Loss], str] = {CrossEntropy: "Softmax", BinaryCrossEntropyWithLogits: "Sigmoid"}
@@ -49,6 +51,7 @@ def training_module(
     trainable: Collection[str] | None = None,
     dimensions: Mapping[str, Dimension] | None = None,
     seed: int = 0,
+    rounding: Rounding | None = None,
 ) -> ModuleOp:
     """
     The functions `predict`, `evaluate` and `train` of an ONNX model that infers, as `trainable_model` gives it.
@@ -56,7 +59,7 @@ def training_module(
     `losses` has the loss of each output that has one, by default the first. `trainable` names the initializers that are
     parameters, also by patterns such as `layer4.*`; by default they are all floats but scalars and running statistics.
     `train` gives the loss alone, `evaluate` the outputs besides.
-    Random numbers, as those by which Dropout drops elements, follow from `seed`.
+    Random numbers, as those by which Dropout drops elements, follow from `seed`. All three round what `rounding` says.
     Raises `OptionError` for an unknown name or a seed of more than 64 bits, and what `import_model` raises.
     """
     if not -1 << 63 <= seed < 1 << 63:
@@ -69,6 +72,9 @@ def training_module(
     trained = Model(form.model, model.path, model.tensors)
     import_model(trained, dimensions, TRAIN, state=state, module=module, seed=seed)
     functions = {function.sym_name.data: function for function in high_functions(module)}
+    if rounding is not None:
+        for function in functions.values():
+            rounding.round(function, Storage(module))
     _add_evaluation(module, functions[PREDICT], losses)
     _make_step(module, functions[TRAIN], losses, optimizer, form.kept)
     return module

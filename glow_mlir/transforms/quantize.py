@@ -59,12 +59,17 @@ class QuantizePass(ModulePass):
             EqualizeChannelsPass().apply(ctx, op)
         # Only here: the weights in a profile are those behind the equalization, which leaves plans as they are.
         self._profile.check_weights(weights_digest(op), Path(self.options.profile))
-        plans = self.plans(op)
-        calibrations = _named_calibrations(observed_values(op), self.options.calibrations)
+        found = self.quantizing(op)
         if self.options.assert_all:
-            _check_all(plans)
-        for plan in plans:
-            Quantizing(plan, self.options, calibrations).run()
+            _check_all([quantizing.plan for quantizing in found])
+        for quantizing in found:
+            quantizing.run()
+
+    def quantizing(self, module: ModuleOp) -> list[Quantizing]:
+        """The rewriting of each function; raises `GlowError` as `plans` does, and for unknown values to calibrate."""
+        plans = self.plans(module)
+        calibrations = _named_calibrations(observed_values(module), self.options.calibrations)
+        return [Quantizing(plan, self.options, calibrations) for plan in plans]
 
     def plans(self, module: ModuleOp) -> list[Plan]:
         """
@@ -132,13 +137,17 @@ class Quantizing:
         for value in self.plan.values:
             self._quantize(value)
             statistics.count("values quantized")
-        for op in self.plan.operators:
-            if isinstance(op, Product) and self.plan.storage.is_constant(op.operands[1]):
-                self._quantize_weights(op)
-                statistics.count("weights quantized")
+        for op in self.products():
+            self._quantize_weights(op)
+            statistics.count("weights quantized")
         erase_dead(self.plan.function)
 
-    def _uniform(self, value: SSAValue) -> Uniform:
+    def products(self) -> list[Product]:
+        """The products whose weights become codes."""
+        known = self.plan.storage.is_constant
+        return [op for op in self.plan.operators if isinstance(op, Product) and known(op.operands[1])]
+
+    def uniform(self, value: SSAValue) -> Uniform:
         """The codes of a value, which are those of its group."""
         group = self.plan.group(value)
         if group[0] not in self._types:
@@ -155,7 +164,7 @@ class Quantizing:
         assert producer.next_op is not None
         emit = Emitter(producer.next_op, self.plan.storage, location=producer.location)
         readers = [use for use in value.uses if self.plan.reads_codes(value, use)]
-        result = emit(DequantizeOp, emit(QuantizeOp, value, to=self._uniform(value).type()))
+        result = emit(DequantizeOp, emit(QuantizeOp, value, to=self.uniform(value).type()))
         result.name_hint = value.name_hint
         for use in readers:
             use.operation.operands[use.index] = result
@@ -168,7 +177,7 @@ class Quantizing:
         assert weights is not None
         hint = op.operands[1].name_hint or "weights"
         line = channel_line(op) if options.per_channel else ()
-        found = weight_codes(weights, line, options.schema, options.bits)
+        found = weight_codes(weights, line, options.schema, options.weight_bits)
         codes, scales = emit.constant(found.codes, hint), emit.constant(found.scales, f"{hint}_scale")
         op.operands[1] = emit(DequantizeOp, codes, scales)
         bias = None if op.bias is None else storage.value_of(op.bias)
