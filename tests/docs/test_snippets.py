@@ -11,10 +11,15 @@ import pytest
 import run_snippets
 from breadth import long_ones
 from checkout import ROOT
+from newcomer import program_of
 from run_snippets import PAGES
 
 COMMAND = [sys.executable, run_snippets.__file__]
 WITH_CODE = [page for page in PAGES if "```" in page.read_text(encoding="utf-8")]
+
+
+INSTALLED = re.compile(r"^apt install (.+)$", re.MULTILINE)
+"""What a page installs of a system."""
 
 
 def faults(page: Path) -> str:
@@ -35,6 +40,9 @@ FIRST_PAGES = [ROOT / "README.md", ROOT / "docs" / "get-started.md"]
 )
 def test_code_on_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path))
+    wanted = {name for line in INSTALLED.findall(page.read_text(encoding="utf-8")) for name in line.split()}
+    if missing := sorted(name for name in wanted if program_of(name) is None):
+        pytest.skip(f"this machine has no {', '.join(missing)}: make emulators")
     assert not faults(page)
 
 
@@ -52,6 +60,7 @@ WRONG = {
     "optional package": ("```python\nimport sklearn\n```", "No module named 'sklearn'"),
     "optional program": ("```sh\nglow-opt --help | filecheck --version\n```", "filecheck: command not found"),
     "optional check": (f"{MODEL}\n```sh\nglow-run digits.onnx --bind N=1 --check onnxruntime\n```", "onnxruntime"),
+    "no such system package": ("```sh\napt install no-such-package\n```", "has no no-such-package"),
     "no such package": ("```sh\npip install no-such-package\n```", "has no no-such-package"),
     "file of the checkout": ("```sh\ncat examples/digits.py\n```", "No such file"),
     "module of the tests": ("```python\nimport fuzzing\n```", "No module named 'fuzzing'"),

@@ -118,3 +118,13 @@ def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
         read_configuration(path)
     with pytest.raises(InputError, match="cannot be read"):
         read_configuration(tmp_path / "none.json")
+
+
+def test_options_that_a_file_does_not_say_have_their_defaults(tmp_path: Path) -> None:
+    Configuration(Quantization(tmp_path / "p.json")).write(tmp_path / "c.json")
+    data = json.loads((tmp_path / "c.json").read_text())
+    del data["quantize"]["weights"]
+    (tmp_path / "c.json").write_text(json.dumps(data))
+    found = read_configuration(tmp_path / "c.json").quantize
+    assert found is not None
+    assert found.weights == "same"

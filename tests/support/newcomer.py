@@ -3,12 +3,14 @@ What a reader of a page has: an empty folder, Python with this package and what 
 
 Optional packages cannot be imported, and their programs are not on the PATH, until the page installs them. `pip` is a
 stand-in that has no network: `pip install NAME` gives what the environment of the tests has, `pip install .` builds the
-distribution in the folder, into a place for this page alone.
+distribution in the folder, into a place for this page alone. `apt install NAME` gives what the system has, or
+`make emulators` has unpacked.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -26,6 +28,10 @@ PROGRAMS = (
     *("rm", "sed", "sh", "sort", "tail", "tee", "touch", "tr", "true", "uname", "wc"),
 )
 """What every system has."""
+PACKAGES = {"qemu-system-arm": "qemu-system-arm"}
+"""Package of Debian that pages install → its program."""
+EMULATORS = Path(__file__).parents[2] / ".emulators" / "bin"
+"""What `make emulators` unpacks."""
 KEPT = ("LANG", "TMPDIR", "GLOW_CACHE_DIR")
 """Variables that a page sees of the environment of the tests."""
 UNCHANGED = frozenset({"_", "OLDPWD", "PWD", "SHLVL"})
@@ -87,7 +93,9 @@ class Newcomer:
                 (self.programs / name).symlink_to(found)
         for name in ("python", "python3"):
             self._script(name, sys.executable)
-        self._script("pip", f"{sys.executable} -I {__file__} {self.root}")
+        for tool in ("pip", "apt"):
+            self._script(tool, f"{sys.executable} -I {__file__} {self.root} {tool}")
+        (self.root / "path").write_text(os.environ["PATH"], encoding="utf-8")
         (self.start / "sitecustomize.py").write_text(_START.format(hidden=str(self.start / "hidden")))
         self.admit([OURS])
         os.environ.clear()
@@ -137,10 +145,25 @@ class Newcomer:
             elif not argument.startswith("-"):
                 self.admit([argument])
 
+    def install_programs(self, packages: Iterable[str]) -> None:
+        """What `apt install` does; raises `LookupError` for a package whose program is not here."""
+        path = (self.root / "path").read_text(encoding="utf-8")
+        for package in packages:
+            found = program_of(package, path)
+            if found is None:
+                raise LookupError(package)
+            self._script(PACKAGES[package], f"env PATH={shlex.quote(path)} {found}")
+
     def _script(self, name: str, command: str) -> None:
         path = self.programs / name
         path.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
         path.chmod(0o755)
+
+
+def program_of(package: str, path: str | None = None) -> str | None:
+    """The program of a package of Debian; `None` where it is not here."""
+    name = PACKAGES.get(package, package)
+    return shutil.which(name, path=str(EMULATORS)) or shutil.which(name, path=path)
 
 
 def required(text: str) -> Iterator[str]:
@@ -161,15 +184,19 @@ def required(text: str) -> Iterator[str]:
 
 
 def main() -> int:
-    """The stand-in for pip."""
-    root, *arguments = sys.argv[1:]
+    """The stand-ins for pip and apt."""
+    root, tool, *arguments = sys.argv[1:]
     if arguments[:1] != ["install"]:
-        print(f"pip: only install is known, not {arguments}", file=sys.stderr)
+        print(f"{tool}: only install is known, not {arguments}", file=sys.stderr)
         return 1
+    newcomer = Newcomer(Path(root))
     try:
-        Newcomer(Path(root)).install(arguments[1:])
+        (newcomer.install if tool == "pip" else newcomer.install_programs)(arguments[1:])
     except PackageNotFoundError as error:
         print(f"pip: the environment of the tests has no {error.name} (hint: the extra `test`)", file=sys.stderr)
+        return 1
+    except LookupError as error:
+        print(f"apt: this machine has no {error.args[0]} (hint: `make emulators`)", file=sys.stderr)
         return 1
     return 0
 
