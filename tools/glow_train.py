@@ -6,7 +6,7 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -170,11 +170,12 @@ def trained(args: Namespace, progress: Progress) -> int:
 
     progress.say("compiling")
     session, batches, held_out = prepared(args)
-    resume(args, session, batches)
-    with metrics_in(args.metrics, session.steps) as metrics, Interruption().noted() as interruption:
-        run_ = Run(args, session, batches, held_out, metrics, progress, interruption)
-        is_done = run_.train()
-        run_.draw()
+    with closing(session):
+        resume(args, session, batches)
+        with metrics_in(args.metrics, session.steps) as metrics, Interruption().noted() as interruption:
+            run_ = Run(args, session, batches, held_out, metrics, progress, interruption)
+            is_done = run_.train()
+            run_.draw()
     progress.clear()
     if not is_done:
         print(run_.how_to_go_on(), file=sys.stderr)
@@ -218,6 +219,8 @@ def prepared(args: Namespace) -> tuple[TrainingSession, Batches, Samples | None]
         optimizer=optimizer_of(args, steps),
         trainable=args.trainable,
         seed=args.seed,
+        accumulate=args.accumulate,
+        processes=args.processes,
         **options,
     )
     samples = {name: fitting(session, item) for name, item in files.items()}
@@ -225,16 +228,26 @@ def prepared(args: Namespace) -> tuple[TrainingSession, Batches, Samples | None]
 
 
 def batch_of(args: Namespace) -> tuple[int, dict[str, Dimension]]:
-    """The samples of a batch, and the sizes of free dimensions; raises `OptionError` for a batch that is another."""
+    """
+    The samples of a batch, and the sizes of free dimensions, which are those of a part of it.
+
+    Raises `OptionError` for a batch without equal parts, and for parts that the model does not take.
+    """
     from glow_mlir.training.training_module import batch_dimensions
 
     given: dict[str, Dimension] = dict(args.bind)
     free, fixed = batch_dimensions(args.model, given)
-    size = args.batch_size or fixed or DEFAULT_BATCH
-    if fixed not in (None, size):
-        hint = f"--batch-size {fixed}, or a model whose first axis is free"
-        raise OptionError(f"the model takes {fixed} samples at a time, not {size}", file=args.model, hint=hint)
-    return size, {**given, **dict.fromkeys(free, size)}
+    parts = args.accumulate * args.processes
+    size: int = args.batch_size or (fixed or max(DEFAULT_BATCH // parts, 1)) * parts
+    if size % parts:
+        reason = f"a batch of {size} samples has no {parts} equal parts, by --accumulate and --processes"
+        raise OptionError(reason, hint=f"--batch-size {-(-size // parts) * parts}")
+    part = size // parts
+    if fixed not in (None, part):
+        hint = f"--batch-size {fixed * parts}, or a model whose first axis is free"
+        raise OptionError(f"the model takes {fixed} samples at a time, not {part}", file=args.model, hint=hint)
+    sizes: dict[str, Dimension] = {name: part for name in free}
+    return size, {**given, **sizes}
 
 
 def fitting(session: TrainingSession, files: ArrayFiles | ImageFolder) -> Samples:

@@ -33,6 +33,7 @@ and gives the same bits as training without the break."""
 EXAMPLES = """
 glow-train model.onnx --dataset train.npz --labels labels.npy --epochs 10 -o trained.onnx
 glow-train model.onnx --dataset images --evaluation held_out --optimizer sgd --momentum 0.9 --schedule cosine
+glow-train model.onnx --dataset train.npz --batch-size 256 --processes 4 --threads 2
 glow-train model.onnx --dataset train.npz --checkpoint run.safetensors --resume --metrics run.jsonl --html run.html
 """
 
@@ -117,6 +118,20 @@ def _add_training(group: ArgumentGroup) -> None:
         type=count,
         metavar="N",
         help=f"samples of a step, and size of the free first axes (default: the model's, or else {DEFAULT_BATCH})",
+    )
+    group.add_argument(
+        "--accumulate",
+        type=count,
+        default=1,
+        metavar="N",
+        help="compute a batch in so many parts one after the other, in as much less memory (default: %(default)s)",
+    )
+    group.add_argument(
+        "--processes",
+        type=count,
+        default=1,
+        metavar="N",
+        help="compute parts of a batch in so many processes at once, each with its --threads (default: %(default)s)",
     )
     group.add_argument("--seed", type=natural, default=0, metavar="N", help="of the orders (default: %(default)s)")
     group.add_argument(

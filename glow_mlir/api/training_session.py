@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from glow_mlir.api.model_session import ModelSession
 from glow_mlir.api.profiling import seen_where_quantized
+from glow_mlir.api.session_entry import check_named
+from glow_mlir.api.training_recipe import Recipe
+from glow_mlir.api.training_team import Team, update
+from glow_mlir.api.training_team import accumulate as accumulate_parts
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.frontends.onnx.importer import ModelSource
 from glow_mlir.frontends.onnx.replaced_initializers import with_constants
@@ -19,14 +21,15 @@ from glow_mlir.options.quantization import Quantization
 from glow_mlir.quantization.observed import weights_digest
 from glow_mlir.quantization.profile import read_profile
 from glow_mlir.runtime.signature import Argument
+from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.files import replaced
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.training.checkpoint import read_checkpoint, write_checkpoint
 from glow_mlir.training.losses import LOSSES, Loss
 from glow_mlir.training.optimizers import OPTIMIZERS, Optimizer
-from glow_mlir.training.rounding import Rounding
-from glow_mlir.training.step import LOSS, NUMBER, RATE
-from glow_mlir.training.training_module import EVALUATE, PREDICT, TRAIN, trainable_model, training_module
+from glow_mlir.training.parts import Parts
+from glow_mlir.training.step import LOSS, NUMBER, RATE, gradient_states, share_name
+from glow_mlir.training.training_module import EVALUATE, GRADIENTS, PREDICT, TRAIN, trainable_model
 
 
 class TrainingSession:
@@ -56,6 +59,8 @@ class TrainingSession:
         dimensions: Mapping[str, Dimension] | None = None,
         seed: int = 0,
         quantization: Quantization | None = None,
+        accumulate: int = 1,
+        processes: int = 1,
         **options: Any,
     ) -> None:
         """
@@ -67,38 +72,58 @@ class TrainingSession:
         are those of the model, and `targets`, or `OUTPUT.targets` where several outputs have losses. `dimensions` gives
         free dimensions their sizes, such as that of the batch. `seed`, an integer of 64 bits, decides which elements
         Dropout drops in `step`. With `quantization`, weights and values are rounded as `InferenceSession(quantize=…)`
-        rounds them by the same options, in all that the session computes. Further keywords are those of
+        rounds them by the same options, in all that the session computes. A step takes a batch of `accumulate` times
+        `processes` parts of the size that the model has, along the first axis of each input: so many one after the
+        other, in so many processes at once, and their gradients add up. Further keywords are those of
         `InferenceSession`.
         Raises `OptionError` for unknown names, and `GlowError` for whatever is wrong with the model.
         """
         named = cast("Mapping[str, str | Loss]", loss if isinstance(loss, Mapping) else {"": loss})
         if isinstance(trainable, str):
             raise OptionError(f"trainable='{trainable}' is no list of names", hint=f"trainable=['{trainable}']")
-        self._model = trainable_model(model)
         self.optimizer = _chosen("optimizer", optimizer, OPTIMIZERS, Optimizer)
         """The optimizer."""
         self.losses: dict[str, Loss] = {output: _chosen("loss", item, LOSSES, Loss) for output, item in named.items()}
         """The loss of each output that has one; of the first, where there is no name."""
-        self._dimensions, self._quantization, rounding = dimensions, quantization, None
-        if quantization is not None:
-            plan = partial(Rounding.planned, options=quantization)
-            rounding = seen_where_quantized(self._model, dimensions, plan)
-        module = training_module(self._model, self.losses, self.optimizer, trainable, dimensions, seed, rounding)
-        self._session = ModelSession.of(module, entry=PREDICT, **options)
+        for name, count in (("accumulate", accumulate), ("processes", processes)):
+            if whole_number(count) is None or count < 1:
+                raise OptionError(f"{name}={count!r} is no number of them", hint="1 or more")
+        self._parts = Parts(accumulate * processes, self.losses)
+        self._model = trainable_model(model)
+        self._recipe = Recipe(
+            model,
+            self.losses,
+            self.optimizer,
+            trainable,
+            dimensions,
+            seed,
+            quantization,
+            options,
+            self._parts.count > 1,
+        )
+        self._session = self._recipe.session(self._model)
+        self._team = Team(self._recipe, self._session, processes, accumulate) if processes > 1 else None
 
     def __repr__(self) -> str:
         """The function that trains."""
-        return f"<TrainingSession {self._session.entry(TRAIN)}>"
+        return f"<TrainingSession {self._session.entry(self._step)}>"
+
+    @property
+    def _step(self) -> str:
+        """The function that has the inputs of a step."""
+        return TRAIN if self._parts.count == 1 else GRADIENTS
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
         """The inputs of a step, targets among them."""
-        return self._session.entry(TRAIN).inputs
+        shares = {share_name(output, self.losses) for output in self.losses}
+        inputs = self._session.entry(self._step).inputs
+        return tuple(self._parts.whole(argument) for argument in inputs if argument.name not in shares)
 
     @property
     def outputs(self) -> tuple[Argument, ...]:
         """The outputs of the model."""
-        return self._session.entry(PREDICT).outputs
+        return tuple(map(self._parts.whole, self._session.entry(PREDICT).outputs))
 
     @property
     def activation_bytes(self) -> int:
@@ -107,7 +132,34 @@ class TrainingSession:
 
     def step(self, batch: Mapping[str, Any]) -> float:
         """Change the parameters by one step; gives the loss before it. Raises what `InferenceSession.run` raises."""
-        return float(self._session.run(batch, entry=TRAIN)[LOSS])
+        if self._parts.count == 1:
+            return float(self._session.run(batch, entry=TRAIN)[LOSS])
+        parts = self._cut(batch, GRADIENTS)
+        if self._team is not None:
+            return self._team.step(parts)
+        loss = accumulate_parts(self._session, parts)
+        update(self._session)
+        return loss
+
+    def _cut(self, batch: Mapping[str, Any], entry: str) -> list[dict[str, Any]]:
+        """The parts of a batch for an entry, with their shares where it takes them; raises `InputError`."""
+        check_named(batch, "inputs")
+        known = self._session.entry(entry)
+        taken = {argument.name for argument in known.inputs}
+        parts = self._parts.cut(known.inputs, batch)
+        for part, shares in zip(parts, self._parts.shares(parts), strict=True):
+            part |= {name: known.check_input(name, value) for name, value in part.items()}
+            part |= {name: known.check_input(name, share) for name, share in shares.items() if name in taken}
+            known.check_names(part)
+        return parts
+
+    def _inferred(self, batch: Mapping[str, Any], entry: str) -> dict[str, np.ndarray]:
+        """The outputs of an entry for a whole batch."""
+        if self._parts.count == 1:
+            return self._session.run(batch, entry=entry)
+        parts = self._cut(batch, entry)
+        outputs = [self._session.run(part, entry=entry) for part in parts]
+        return self._parts.joined(outputs, self._parts.shares(parts))
 
     def evaluate(self, batch: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """
@@ -115,11 +167,11 @@ class TrainingSession:
 
         Nothing changes, but in a model that draws random numbers as it infers, which of them come next.
         """
-        return self._session.run(batch, entry=EVALUATE)
+        return self._inferred(batch, EVALUATE)
 
     def predict(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """The outputs of the model as it infers, without targets."""
-        return self._session.run(inputs, entry=PREDICT)
+        return self._inferred(inputs, PREDICT)
 
     @property
     def steps(self) -> int:
@@ -133,15 +185,29 @@ class TrainingSession:
 
     @learning_rate.setter
     def learning_rate(self, rate: float) -> None:
-        self._session.set_state({RATE: np.array(rate, np.float64)})
+        self.set_state({RATE: np.array(rate, np.float64)})
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Parameters, running statistics, and what the optimizer keeps, by name; in new arrays."""
-        return self._session.get_state()
+        known = self._session.loaded.state.arrays
+        hidden = gradient_states(known.keys()) if self._parts.count > 1 else []  # Between steps they are 0.
+        return self._session.get_state([name for name in known if name not in hidden])
 
     def set_state(self, values: Mapping[str, Any]) -> None:
         """Overwrite state by name; raises `InputError` for an unknown name or a misshapen array."""
         self._session.set_state(values)
+        if self._team is not None:
+            self._team.set_state(self._session.get_state(list(values)))
+
+    @property
+    def process_ids(self) -> tuple[int, ...]:
+        """What the system calls the other processes that train, as long as they do."""
+        return () if self._team is None else self._team.process_ids
+
+    def close(self) -> None:
+        """End the other processes, if there are any; those of a session that nobody has any more end by themselves."""
+        if self._team is not None:
+            self._team.close()
 
     def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
         """
@@ -149,17 +215,17 @@ class TrainingSession:
 
         `notes` are its metadata. Raises `OptionError` where it cannot be written.
         """
-        write_checkpoint(Path(path), self._session.get_state(), notes)
+        write_checkpoint(Path(path), self.get_state(), notes)
 
     def load(self, path: str | Path) -> None:
         """Read the state that `save` wrote; raises `InputError` for what does not fit this model and optimizer."""
         values = read_checkpoint(Path(path))
-        known = self._session.get_state().keys()
+        known = self.get_state().keys()
         if missing := sorted(known - values.keys()):
             listed = ", ".join(f"'{name}'" for name in missing[:5])
             hint = "it was saved with another model or optimizer"
             raise InputError(f"there is no {listed}", file=str(path), hint=hint)
-        self._session.set_state(values)
+        self.set_state(values)
 
     def export(self, path: str | Path, profile: str | Path | None = None) -> None:
         """
@@ -171,10 +237,10 @@ class TrainingSession:
         """
         trained = with_constants(self._model, self.weights(), {})
         if profile is not None:
-            if self._quantization is None:
+            if self._recipe.quantization is None:
                 raise OptionError("the session has no profile to write", hint="TrainingSession(…, quantization=…)")
-            found = read_profile(Path(self._quantization.profile))
-            found.weights = seen_where_quantized(trained, self._dimensions, weights_digest)
+            found = read_profile(Path(self._recipe.quantization.profile))
+            found.weights = seen_where_quantized(trained, self._recipe.dimensions, weights_digest)
             found.write(Path(profile))
         with replaced(Path(path)) as file:
             file.write(trained.SerializeToString())

@@ -74,6 +74,13 @@ class State:
             for name in chosen:
                 self.arrays[name][...] = self._initial[name].make()
 
+    def place(self, places: Mapping[str, np.ndarray]) -> None:
+        """Keep state in other memory from now on, in arrays of its types and shapes, which get what it is."""
+        with self.turn:
+            for name, place in places.items():
+                place[...] = self._known(name)
+                self.arrays[name] = place
+
     def change(self, names: Iterable[str]) -> None:
         """Count that state is about to be written, by whoever has the turn."""
         for name in names:

@@ -43,6 +43,9 @@ _MOST_FORKED = 1 << 30
 _HELLO = b"glow"
 """What a process says when it can be asked."""
 
+_FILE = b"f"
+"""What comes with the descriptor of a file."""
+
 _STANDARD = 3
 """The number of standard streams, which have the first descriptors."""
 
@@ -120,6 +123,11 @@ class ChildProcess:
             raise NoProcessError(f"Python ended with {self.close(patience=1.0)} before it began")
 
     @property
+    def pid(self) -> int:
+        """What the system calls it."""
+        return self._pid
+
+    @property
     def lives(self) -> bool:
         """Whether it can be asked: it has not ended, and is of the user that this process is of."""
         return not self.is_closed and self._owner == _owner() and self._runs()
@@ -164,12 +172,13 @@ class ChildProcess:
             check_cancellation()
         return read_parts(self._channel, count)
 
+    def send_file(self, descriptor: int) -> None:
+        """Send the descriptor of a file; raises as `send`."""
+        socket.send_fds(self._channel, [_FILE], [descriptor])
+
     def receive_file(self) -> int:
         """The descriptor of a file that `send_file` sent, a new one; raises `OSError` where there is none."""
-        _, descriptors, _, _ = socket.recv_fds(self._channel, 1, 1)
-        if not descriptors:
-            raise OSError("no file was sent")
-        return descriptors[0]
+        return read_file(self._channel)
 
     def close(self, patience: float = 0.0) -> str:
         """End it where it has not ended itself after so many seconds, and say how it ended, if that is known."""
@@ -333,6 +342,14 @@ def read_parts(channel: socket.socket, count: int) -> list[bytes]:
             break
         found.append(part)
     return found
+
+
+def read_file(channel: socket.socket) -> int:
+    """The descriptor of a file that was sent, a new one; raises `OSError` where there is none."""
+    _, descriptors, _, _ = socket.recv_fds(channel, len(_FILE), 1)
+    if not descriptors:
+        raise OSError("no file was sent")
+    return descriptors[0]
 
 
 def _read(channel: socket.socket, length: int) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.gradient import GradientOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumSquareOp
 from glow_mlir.dialects.glow_high.returns import ReturnOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.dialects.shapes import element_of, shape_of, tensor
+from glow_mlir.dialects.shapes import element_of, shape_of, sizes_of, tensor
 from glow_mlir.errors import OptionError
 from glow_mlir.frontends.builder.emission import over_all
 from glow_mlir.frontends.builder.formulas import WIDE, Formulas, like
@@ -34,6 +34,10 @@ RATE = "learning_rate"
 """The state that is the base learning rate, an f64."""
 NUMBER = "step"
 """The state that counts steps, an i64."""
+SHARE = "loss.share"
+"""The input that is the part which the loss of some samples has in that of a batch."""
+GRADIENT = "gradient"
+"""The state of a parameter in which gradients add up."""
 
 _LOCATION = named_location("training")
 
@@ -146,11 +150,12 @@ class StepBuilder:
 
     # Loss and optimizer
 
-    def loss(self, losses: Mapping[str, Loss]) -> SSAValue:
+    def loss(self, losses: Mapping[str, Loss], is_shared: bool = False) -> SSAValue:
         """
         The sum of the losses of outputs, each with targets that are an input; raises `OptionError` for an unknown one.
 
-        The input is `targets`, or where several outputs have losses, the name of the output and `.targets`.
+        The input is `targets`, or where several outputs have losses, the name of the output and `.targets`. Where the
+        loss `is_shared`, each is multiplied by an input of its type, as `share_name` calls it.
         """
         outputs, total = self.outputs(), None
         for name, loss in losses.items():
@@ -158,6 +163,9 @@ class StepBuilder:
                 raise OptionError(f"the model has no output '{name}'", hint=f"it has {', '.join(outputs)}")
             found = self._loss(outputs[name].input, loss, TARGETS if len(losses) == 1 else f"{name}.{TARGETS}")
             formulas = Formulas(self.emit)
+            if is_shared:
+                share = self.input(share_name(name, losses), tensor((), element_of(found)))
+                found = formulas.value(formulas.of(found) * formulas.of(share))
             total = found if total is None else formulas.value(formulas.of(total) + formulas.of(found))
         if total is None:
             raise OptionError("there is no loss", hint="name one for an output")
@@ -170,16 +178,49 @@ class StepBuilder:
         type_ = loss.targets(tensor(shape_of(output), element_of(output)))
         return loss.emitted(output, self.input(targets, type_), self.emit)
 
-    def optimize(self, loss: SSAValue, optimizer: Optimizer) -> None:
-        """Change the parameters by a step of an optimizer; raises `OptionError` where there are none."""
+    def gradients(self, loss: SSAValue) -> dict[str, SSAValue]:
+        """The gradient of a loss by each parameter, by name; raises `OptionError` where there are no parameters."""
         parameters = self.parameters()
         if not parameters:
             raise OptionError("nothing of the model is trainable", hint="name initializers that are")
-        gradients = list(self.emit.all(GradientOp, loss, None, list(parameters.values())))
+        return dict(zip(parameters, self.emit.all(GradientOp, loss, None, list(parameters.values())), strict=True))
+
+    def accumulate(self, gradients: Mapping[str, SSAValue]) -> None:
+        """Add gradients to the state in which they add up, in f32 where they are half floats."""
+        for name, gradient in gradients.items():
+            total, formulas = self._total(name, gradient), Formulas(self.emit)
+            known = formulas.of(total)
+            self.save(
+                formulas.value(known + converted(formulas.of(gradient), known.element)), slot_name(name, GRADIENT)
+            )
+
+    def accumulated(self, parameters: Mapping[str, SSAValue]) -> dict[str, SSAValue]:
+        """The gradients of parameters that have added up, which begin anew."""
+        found: dict[str, SSAValue] = {}
+        for name, value in parameters.items():
+            found[name] = self._total(name, value)
+            zeros = self.emit.splat(0, found[name], sizes_of(value))
+            self.save(zeros, slot_name(name, GRADIENT))
+        return found
+
+    def _total(self, name: str, like: SSAValue) -> SSAValue:
+        """The state in which the gradients of a parameter add up."""
+        shape, element = shape_of(like), wide_element(element_of(like))
+        return self.state(slot_name(name, GRADIENT), np.zeros(shape, numpy_dtype(element)), tensor(shape, element))
+
+    def read(self, names: Iterable[str]) -> dict[str, SSAValue]:
+        """State of the module, which the function reads from now on."""
+        known = self.storage.by_name
+        return {name: self._read(name, known[name]) for name in names}
+
+    def optimize(
+        self, parameters: Mapping[str, SSAValue], gradients: Mapping[str, SSAValue], optimizer: Optimizer
+    ) -> None:
+        """Change parameters by a step of an optimizer along their gradients."""
         formulas = Formulas(self.emit)
-        gradients = _clipped([formulas.of(gradient) for gradient in gradients], optimizer, formulas)
+        clipped = _clipped([formulas.of(gradients[name]) for name in parameters], optimizer, formulas)
         step = self._step(optimizer, formulas)
-        for (name, value), gradient in zip(parameters.items(), gradients, strict=True):
+        for (name, value), gradient in zip(parameters.items(), clipped, strict=True):
             self._update(name, value, gradient, optimizer, step)
 
     def _step(self, optimizer: Optimizer, formulas: Formulas) -> Step:
@@ -206,9 +247,19 @@ class StepBuilder:
         self.save(formulas.value(converted(parameter, element_of(value))), name)
 
 
+def share_name(output: str, losses: Mapping[str, Loss]) -> str:
+    """The input that is the share of the loss of an output; that of the only one is `loss.share`."""
+    return SHARE if len(losses) == 1 else f"{output}.{SHARE}"
+
+
 def slot_name(parameter: str, slot: str) -> str:
     """The name of the state that an optimizer keeps for a parameter."""
     return f"{parameter}.{slot}"
+
+
+def gradient_states(names: Collection[str]) -> list[str]:
+    """Of names of state, those in which gradients of parameters add up."""
+    return [name for name in names if name.endswith(f".{GRADIENT}") and name.removesuffix(f".{GRADIENT}") in names]
 
 
 def _clipped(gradients: Sequence[Tensor], optimizer: Optimizer, formulas: Formulas) -> list[Tensor]:

@@ -29,6 +29,9 @@ SCORES: dict[type[Loss], str] = {CrossEntropy: "Softmax", BinaryCrossEntropyWith
 PREDICT, EVALUATE, TRAIN = "predict", "evaluate", "train"
 """The functions of a module that trains: the model as it is, its loss besides, and a step."""
 
+GRADIENTS, UPDATE = "gradients", "update"
+"""The functions that a step is cut into: gradients of some samples, added to those before, and what they change."""
+
 
 def trainable_model(source: ModelSource) -> Model:
     """A model whose initializers are told apart; raises `ModelError` for what is no ONNX model."""
@@ -52,6 +55,7 @@ def training_module(
     dimensions: Mapping[str, Dimension] | None = None,
     seed: int = 0,
     rounding: Rounding | None = None,
+    is_split: bool = False,
 ) -> ModuleOp:
     """
     The functions `predict`, `evaluate` and `train` of an ONNX model that infers, as `trainable_model` gives it.
@@ -60,6 +64,8 @@ def training_module(
     parameters, also by patterns such as `layer4.*`; by default they are all floats but scalars and running statistics.
     `train` gives the loss alone, `evaluate` the outputs besides.
     Random numbers, as those by which Dropout drops elements, follow from `seed`. All three round what `rounding` says.
+    In the place of `train`, a module that `is_split` has `gradients` and `update`: the gradients of the loss times its
+    share, an input, add up in state of the parameters, until an update takes them.
     Raises `OptionError` for an unknown name or a seed of more than 64 bits, and what `import_model` raises.
     """
     if not -1 << 63 <= seed < 1 << 63:
@@ -70,13 +76,16 @@ def training_module(
     module = import_model(model, dimensions, PREDICT, state=state, seed=seed)
     form = training_form(model.proto)
     trained = Model(form.model, model.path, model.tensors)
-    import_model(trained, dimensions, TRAIN, state=state, module=module, seed=seed)
+    step = GRADIENTS if is_split else TRAIN
+    import_model(trained, dimensions, step, state=state, module=module, seed=seed)
     functions = {function.sym_name.data: function for function in high_functions(module)}
     if rounding is not None:
         for function in functions.values():
             rounding.round(function, Storage(module))
     _add_evaluation(module, functions[PREDICT], losses)
-    _make_step(module, functions[TRAIN], losses, optimizer, form.kept)
+    names = _make_step(module, functions[step], losses, None if is_split else optimizer, form.kept)
+    if is_split:
+        _add_update(module, functions[step], names, optimizer)
     return module
 
 
@@ -123,19 +132,38 @@ def _add_evaluation(module: ModuleOp, predict: FuncOp, losses: Mapping[str, Loss
 
 
 def _make_step(
-    module: ModuleOp, train: FuncOp, losses: Mapping[str, Loss], optimizer: Optimizer, kept: Mapping[str, str]
-) -> None:
-    """Make a step of the function that computes the model as it is in training; `kept` are outputs that are state."""
+    module: ModuleOp, train: FuncOp, losses: Mapping[str, Loss], optimizer: Optimizer | None, kept: Mapping[str, str]
+) -> Collection[str]:
+    """
+    Make a step of the function that computes the model as it is in training, or gradients where there is no optimizer.
+
+    `kept` are outputs that are state. Gives the names of what has a gradient.
+    """
     builder = StepBuilder(module, train)
     outputs = builder.outputs()
-    loss = builder.loss(_chosen(losses, builder, kept))
-    builder.optimize(loss, optimizer)
+    loss = builder.loss(_chosen(losses, builder, kept), is_shared=optimizer is None)
+    gradients = builder.gradients(loss)
+    if optimizer is None:
+        builder.accumulate(gradients)
+    else:
+        builder.optimize(builder.parameters(), gradients, optimizer)
     for name, save in outputs.items():
         value = save.input
         builder.forget_output(save)
         if name in kept:
             builder.save(value, _state_name(builder, kept[name]))
     builder.output(LOSS, loss)
+    builder.finish()
+    return gradients
+
+
+def _add_update(module: ModuleOp, gradients: FuncOp, names: Collection[str], optimizer: Optimizer) -> None:
+    """Add a function that changes the parameters along the gradients that have added up."""
+    update = FuncOp.named(UPDATE, (), gradients.location)
+    module.body.block.insert_op_after(update, gradients)
+    builder = StepBuilder(module, update)
+    parameters = builder.read(names)
+    builder.optimize(parameters, builder.accumulated(parameters), optimizer)
     builder.finish()
 
 

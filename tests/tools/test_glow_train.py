@@ -276,6 +276,11 @@ def test_images_lie_in_folders_of_their_classes(folder: Path) -> None:
         ),
         (["--batch-size", "151"], "train.npz: error: there are 150 samples, and a batch has 151 (hint: --batch-size"),
         (["--bind", "N=8", "--batch-size", "9"], "m.onnx: error: the model takes 8 samples at a time, not 9 (hint:"),
+        (
+            ["--batch-size", "9", "--accumulate", "2"],
+            "error: a batch of 9 samples has no 2 equal parts, by --acc",
+        ),
+        (["--bind", "N=8", "--accumulate", "2", "--batch-size", "8"], "m.onnx: error: the model takes 8 samples at a"),
         (["--bind", "N=1..8"], "glow-train: error: --bind gives 'N' more than one size"),
         (["--loss", "nothing"], "argument --loss: invalid choice: 'nothing'"),
         (["--momentum", "0.9"], "glow-train: error: the optimizer adamw has no --momentum"),
@@ -321,6 +326,20 @@ def test_a_loss_that_is_no_number_ends_training(folder: Path) -> None:
         r"glow-train: error: the loss of step \d+, in epoch \d+, is (nan|inf) \(hint: .*\)\n", found.stderr.decode()
     )
     assert not (folder / "m.trained.onnx").exists()
+
+
+@pytest.mark.parametrize("options", [("--accumulate", "4"), ("--processes", "2", "--accumulate", "2")], ids=" ".join)
+def test_batches_in_parts_train_alike(folder: Path, options: tuple[str, ...]) -> None:
+    given = ("--evaluation", "held_out.npz", "--epochs", "2", "--batch-size", "32")
+    assert train(folder, *given, "--metrics", "whole.jsonl", "-o", "whole.onnx").code == 0
+    found = train(folder, *given, *options, "--metrics", "parts.jsonl", "-o", "parts.onnx")
+    assert (found.code, found.stderr) == (0, b"")
+    whole, parts = (records(folder, f"{name}.jsonl") for name in ("whole", "parts"))
+    for left, right in zip(whole, parts, strict=True):
+        assert left["loss"] == pytest.approx(right["loss"], rel=1e-4)
+        if left["kind"] == "epoch":
+            assert left["evaluation_loss"] == pytest.approx(right["evaluation_loss"], rel=1e-4)
+            assert left["accuracy"] == right["accuracy"]
 
 
 def test_what_goes_on_is_of_the_same_model_and_metrics(folder: Path) -> None:

@@ -137,6 +137,16 @@ def test_a_step_is_that_of_rounded_numbers_by_hand(tmp_path: Path) -> None:
     np.testing.assert_allclose(found["b0"], before["b0"] - 0.5 * dy.sum(0), atol=1e-5)
 
 
+def test_parts_of_a_batch_are_rounded_alike(tmp_path: Path) -> None:
+    source = perceptron([6, 3], "N")
+    x = np.random.default_rng(9).uniform(-2, 2, (BATCH, 6)).astype(np.float32)
+    profiled(source, [{"x": x}], dimensions={"N": BATCH}).write(tmp_path / "p.json")
+    options = Quantization(tmp_path / "p.json", weights="int4", bias_correction=False)
+    whole, parts = (session(source, options, dimensions={"N": BATCH // count}, accumulate=count) for count in (1, 4))
+    batch = {"x": x, "targets": LABELS % 3}
+    assert [parts.step(batch) for _ in range(3)] == pytest.approx([whole.step(batch) for _ in range(3)], abs=1e-6)
+
+
 def test_weights_of_four_bits_have_fifteen_codes(tmp_path: Path) -> None:
     x = np.eye(6, dtype=np.float32)
     profiled(perceptron([6, 3], 6), [{"x": x}]).write(tmp_path / "p.json")

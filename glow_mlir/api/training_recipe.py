@@ -1,0 +1,56 @@
+"""All that decides what a training session computes, and the session of compiled functions that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Any
+
+from glow_mlir.api.model_session import ModelSession
+from glow_mlir.api.profiling import seen_where_quantized
+from glow_mlir.frontends.onnx.importer import Model, ModelSource
+from glow_mlir.options.quantization import Quantization
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Dimension
+from glow_mlir.training.losses import Loss
+from glow_mlir.training.optimizers import Optimizer
+from glow_mlir.training.rounding import Rounding
+from glow_mlir.training.training_module import PREDICT, training_module
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What `TrainingSession` is told; another process makes the same session of it."""
+
+    source: ModelSource
+    losses: Mapping[str, Loss]
+    optimizer: Optimizer
+    trainable: Collection[str] | None
+    dimensions: Mapping[str, Dimension] | None
+    seed: int
+    quantization: Quantization | None
+    options: Mapping[str, Any]
+    is_split: bool
+    """Whether gradients and update are functions of their own, in the place of a step."""
+
+    def session(self, model: Model) -> ModelSession:
+        """
+        The compiled functions, of the source as `trainable_model` gives it.
+
+        Raises `GlowError` for whatever is wrong with the model or the options.
+        """
+        rounding = None
+        if self.quantization is not None:
+            plan = partial(Rounding.planned, options=self.quantization)
+            rounding = seen_where_quantized(model, self.dimensions, plan)
+        module = training_module(
+            model,
+            self.losses,
+            self.optimizer,
+            self.trainable,
+            self.dimensions,
+            self.seed,
+            rounding,
+            self.is_split,
+        )
+        return ModelSession.of(module, entry=PREDICT, **self.options)

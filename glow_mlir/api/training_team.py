@@ -1,0 +1,236 @@
+"""Training by several processes of a host: each computes gradients of its parts of a batch, and all take their sum."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import socket
+import traceback
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.api.model_session import ModelSession
+from glow_mlir.api.shared_training_memory import SharedKinds, SharedMemory
+from glow_mlir.api.training_recipe import Recipe
+from glow_mlir.errors import ExecutionError, GlowError, OptionError
+from glow_mlir.frontends.builder.module_builder import RANDOM_SEED
+from glow_mlir.runtime.cache import bytes_of
+from glow_mlir.runtime.memory_file import MemoryFile
+from glow_mlir.support import onnx_loader, xdsl_loader
+from glow_mlir.support.child_process import ChildProcess, NoProcessError, read_file, read_parts, write_parts
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.training.batches import Arrays
+from glow_mlir.training.step import LOSS
+from glow_mlir.training.training_module import GRADIENTS, UPDATE, trainable_model
+
+SERVER = f"{__name__}:serve"
+
+COMPUTE, REDUCE, CHANGE, SET = b"compute", b"reduce", b"change", b"set"
+"""What the first process asks the others for: gradients, its share of their sums, an update, and state."""
+
+Part = Mapping[str, Any]
+"""The inputs of a part of a batch, its shares of the loss among them."""
+
+
+def accumulate(session: ModelSession, parts: Sequence[Part]) -> float:
+    """Add the gradients of parts of a batch to those that there are; gives their part of its loss."""
+    return sum(float(session.run(part, entry=GRADIENTS)[LOSS]) for part in parts)
+
+
+def update(session: ModelSession) -> None:
+    """Change the parameters along the gradients that have added up."""
+    session.run({}, entry=UPDATE)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What another process begins with: its number, from 1 on, of how many, and the parts of a batch that it has."""
+
+    recipe: Recipe
+    number: int
+    processes: int
+    parts: int
+
+
+class Team:
+    """
+    The first of some processes, which has a session of its own, and the others, each with one like it.
+
+    Gradients lie in memory that all see. A step has three turns, between which the first waits for all: gradients, a
+    share of their sums by each process, and the update, which all compute alike. A process that ends is an error of the
+    first, which ends all.
+    """
+
+    def __init__(self, recipe: Recipe, session: ModelSession, processes: int, parts: int) -> None:
+        """Raises `OptionError` for a recipe that cannot be sent, and what the others raise."""
+        self._session, self._parts = session, parts
+        kinds = SharedKinds.of(session, processes, parts)
+        self._others: list[ChildProcess] = []
+        weakref.finalize(self, _end, self._others)
+        try:
+            with MemoryFile() as file:
+                memory = file.room(kinds.size)
+                self._shared = kinds.laid_out(memory)
+                for number in range(1, processes):
+                    self._begin(Task(recipe, number, processes, parts), file.holding(memory))
+            self._wait()
+        except BaseException:
+            self.close()
+            raise
+        session.loaded.state.place(self._shared.gradients[0])
+
+    def _begin(self, task: Task, descriptor: int) -> None:
+        """Start another process."""
+        try:
+            said = pickle.dumps(task, pickle.HIGHEST_PROTOCOL)
+        except Exception as error:
+            reason = f"another process cannot be told of what is trained: {error}"
+            raise OptionError(reason, hint="losses and optimizers are classes of modules") from error
+        try:
+            child = ChildProcess(SERVER)
+        except NoProcessError as error:
+            raise ExecutionError(f"the system starts no process: {error}") from error
+        self._others.append(child)
+        child.send(said)
+        child.send_file(descriptor)
+
+    def step(self, parts: Sequence[Part]) -> float:
+        """Change the parameters by a step; gives the loss before it. Raises what any process raises."""
+        try:
+            return self._step(parts)
+        except BaseException:
+            self.close()  # Nobody knows how far each process is.
+            raise
+
+    def _step(self, parts: Sequence[Part]) -> float:
+        for number, batches in enumerate(self._shared.batches[1:], 1):
+            for place, part in zip(batches, parts[number * self._parts :], strict=False):
+                for name, value in part.items():
+                    place[name][...] = value
+        self._ask(COMPUTE)
+        loss = accumulate(self._session, parts[: self._parts])
+        loss += sum(self._wait())
+        self._ask(REDUCE)
+        self._shared.reduce(0)
+        self._wait()
+        self._ask(CHANGE)
+        update(self._session)
+        return loss
+
+    @property
+    def process_ids(self) -> tuple[int, ...]:
+        """What the system calls the others."""
+        return tuple(child.pid for child in self._others)
+
+    def set_state(self, values: Mapping[str, np.ndarray]) -> None:
+        """Overwrite state of the others."""
+        self._ask(SET, pickle.dumps(dict(values), pickle.HIGHEST_PROTOCOL))
+
+    def _ask(self, what: bytes, content: bytes = b"") -> None:
+        """Ask all others; one that has ended is found where its answer is waited for."""
+        if not self._others:
+            raise ExecutionError("the processes of the training have ended", hint="begin again from a checkpoint")
+        for child in self._others:
+            with suppress(BrokenPipeError, ConnectionResetError):
+                child.send(what, content)
+
+    def _wait(self) -> list[float]:
+        """The answers of all others; raises what they raise."""
+        return [self._answer(number, child) for number, child in enumerate(self._others, 1)]
+
+    def _answer(self, number: int, child: ChildProcess) -> float:
+        parts = child.receive(1)
+        if not parts:
+            reason = f"process {number + 1} of {len(self._others) + 1} of the training ended with {child.close(1.0)}"
+            raise ExecutionError(reason, hint="begin again from a checkpoint")
+        answer = pickle.loads(parts[0])
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        """End the other processes."""
+        _end(self._others)
+
+
+def _end(children: list[ChildProcess]) -> None:
+    """End processes, which nobody asks then."""
+    while children:
+        children.pop().close()
+
+
+def serve(channel: socket.socket) -> None:
+    """What another process does: compute, reduce and change as it is asked, until nobody asks any more."""
+    xdsl_loader.install()
+    onnx_loader.install()
+    try:
+        member = _Member.begun(channel)
+        while len(asked := read_parts(channel, 2)) == 2:
+            member.answer(*asked)
+    except (BrokenPipeError, ConnectionResetError):
+        raise
+    except Exception as error:
+        _say(channel, _portable(error))
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A process of a team but for the first."""
+
+    channel: socket.socket
+    number: int
+    session: ModelSession
+    shared: SharedMemory
+
+    @staticmethod
+    def begun(channel: socket.socket) -> _Member:
+        """Take the task, compile, and say so."""
+        task = pickle.loads(read_parts(channel, 1)[0])
+        assert isinstance(task, Task)
+        descriptor = read_file(channel)
+        session = task.recipe.session(trainable_model(task.recipe.source))
+        kinds = SharedKinds.of(session, task.processes, task.parts)
+        shared = kinds.laid_out(bytes_of(mmap.mmap(descriptor, kinds.size)))
+        os.close(descriptor)
+        session.loaded.state.place(shared.gradients[task.number])
+        member = _Member(channel, task.number, session, shared)
+        member.set_state({RANDOM_SEED: np.array(task.recipe.seed, np.int64)})
+        _say(channel, 0.0)
+        return member
+
+    def answer(self, what: bytes, content: bytes) -> None:
+        """Do what the first process asks for."""
+        if what == COMPUTE:
+            _say(self.channel, accumulate(self.session, self.shared.batches[self.number]))
+        elif what == REDUCE:
+            self.shared.reduce(self.number)
+            _say(self.channel, 0.0)
+        elif what == CHANGE:
+            update(self.session)
+        else:
+            self.set_state(pickle.loads(content))
+
+    def set_state(self, values: Arrays) -> None:
+        """Overwrite state; each process draws random numbers of its own."""
+        known = self.session.loaded.state.arrays
+        own = {name: value for name, value in values.items() if name in known}
+        if RANDOM_SEED in own:
+            own[RANDOM_SEED] = own[RANDOM_SEED] + np.int64(self.number)
+        self.session.set_state(own)
+
+
+def _say(channel: socket.socket, answer: object) -> None:
+    write_parts(channel, pickle.dumps(answer, pickle.HIGHEST_PROTOCOL))
+
+
+def _portable(error: Exception) -> Exception:
+    """An error as the first process gets it: its own, where it is a mistake of the user's, or else in words."""
+    with suppress(Exception):
+        if isinstance(error, GlowError) and type(pickle.loads(pickle.dumps(error))) is type(error):
+            return error
+    return ExecutionError("".join(traceback.format_exception(error)))
