@@ -20,7 +20,9 @@ from glow_mlir.ir.traversal import all_operations
 from glow_mlir.ir.universe import pass_class
 from glow_mlir.support.dataclass import dataclass
 
-BEFORE = ("canonicalize", "fold-constants", "cse", "recognize-activations", "recognize-softmax", "recognize-normalization")
+BEFORE = tuple(
+    "canonicalize fold-constants cse recognize-activations recognize-softmax recognize-normalization".split()
+)
 """Passes that find functions in what exporters wrote of them: their derivatives are simpler than those of the parts."""
 
 

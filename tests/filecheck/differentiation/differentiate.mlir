@@ -83,3 +83,19 @@ glow_high.func @softmax(%x: tensor<3x4xf32>, %g: tensor<3x4xf32>) -> tensor<3x4x
   %d = glow_high.gradient %y, %g, %x : tensor<3x4xf32>
   glow_high.return %d
 }
+
+// -----
+
+// What an exporter wrote of a function is that function: one value is kept, and not each of its parts.
+
+// CHECK-LABEL: glow_high.func @written(
+// CHECK:         %[[Y:.*]] = glow_high.swish %x
+// CHECK-COUNT-1: glow_high.sigmoid
+// CHECK-NOT:     glow_high.sigmoid
+glow_high.func @written(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %s = glow_high.sigmoid %x : tensor<4xf32>
+  %y = glow_high.mul %x, %s : tensor<4xf32>
+  %z = glow_high.mul %y, %y : tensor<4xf32>
+  %dx = glow_high.gradient %z, none, %x : tensor<4xf32>
+  glow_high.return %dx
+}
