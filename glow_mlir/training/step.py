@@ -7,7 +7,7 @@ from dataclasses import field
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from glow_mlir.constants.storage import Storage, content_of
 from glow_mlir.dialects.element_types import numpy_dtype
@@ -23,6 +23,7 @@ from glow_mlir.frontends.builder.emission import over_all
 from glow_mlir.frontends.builder.formulas import WIDE, Formulas, like
 from glow_mlir.frontends.builder.module_builder import named_location
 from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.traversal import subtree
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.training.batches import TARGETS
 from glow_mlir.training.losses import Loss, OutputLoss, wide_element
@@ -179,10 +180,15 @@ class StepBuilder:
         return loss.emitted(output, self.input(targets, type_), self.emit)
 
     def gradients(self, loss: SSAValue) -> dict[str, SSAValue]:
-        """The gradient of a loss by each parameter, by name; raises `OptionError` where there are no parameters."""
-        parameters = self.parameters()
+        """
+        The gradient of a loss by each parameter that it depends on, by name: what has no influence is not changed.
+
+        Raises `OptionError` where there is none.
+        """
+        reached = _reached(loss)
+        parameters = {name: value for name, value in self.parameters().items() if value in reached}
         if not parameters:
-            raise OptionError("nothing of the model is trainable", hint="name initializers that are")
+            raise OptionError("nothing that the loss depends on is trainable", hint="name initializers that are")
         return dict(zip(parameters, self.emit.all(GradientOp, loss, None, list(parameters.values())), strict=True))
 
     def accumulate(self, gradients: Mapping[str, SSAValue]) -> None:
@@ -260,6 +266,17 @@ def slot_name(parameter: str, slot: str) -> str:
 def gradient_states(names: Collection[str]) -> list[str]:
     """Of names of state, those in which gradients of parameters add up."""
     return [name for name in names if name.endswith(f".{GRADIENT}") and name.removesuffix(f".{GRADIENT}") in names]
+
+
+def _reached(value: SSAValue) -> set[SSAValue]:
+    """A value, and those from which it is computed."""
+    found, waiting = {value}, [value]
+    while waiting:
+        if isinstance(owner := waiting.pop().owner, Operation):
+            read = {operand for inner in subtree(owner) for operand in inner.operands} - found
+            found |= read
+            waiting += read
+    return found
 
 
 def _clipped(gradients: Sequence[Tensor], optimizer: Optimizer, formulas: Formulas) -> list[Tensor]:

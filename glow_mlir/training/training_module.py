@@ -146,7 +146,8 @@ def _make_step(
     if optimizer is None:
         builder.accumulate(gradients)
     else:
-        builder.optimize(builder.parameters(), gradients, optimizer)
+        parameters = builder.parameters()
+        builder.optimize({name: parameters[name] for name in gradients}, gradients, optimizer)
     for name, save in outputs.items():
         value = save.input
         builder.forget_output(save)

@@ -49,6 +49,18 @@ def test_less_memory_changes_no_bit(percent: int) -> None:
     assert frugal.activation_bytes < usual.activation_bytes
 
 
+def test_parameters_without_influence_stay() -> None:
+    """Not even weight decay changes them: they have no gradient, as in PyTorch."""
+    source = perceptron([6, 5, 3], 8)
+    source.graph.node.append(helper.make_node("MatMul", ["h0", "aside"], ["other"]))
+    source.graph.output.append(helper.make_tensor_value_info("other", onnx.TensorProto.FLOAT, [8, 2]))
+    source.graph.initializer.append(numpy_helper.from_array(np.ones((5, 2), np.float32), "aside"))
+    trained = session(source, optimizer=AdamW(0.1, weight_decay=0.5), loss={"y": CrossEntropy()})
+    trained.step(BATCH)
+    assert (trained.weights()["aside"] == 1).all()
+    assert (trained.weights()["w0"] != numpy_helper.to_array(source.graph.initializer[0])).all()
+
+
 def test_evaluation_changes_nothing() -> None:
     trained = session()
     before = trained.get_state()
@@ -303,7 +315,7 @@ ERRORS: dict[str, tuple[dict[str, Any], type[GlowError], str]] = {
     "class": ({"optimizer": SGD}, OptionError, "is no optimizer"),
     "list": ({"loss": ["mse"]}, OptionError, "is no loss"),
     "text": ({"trainable": "w1"}, OptionError, "trainable='w1' is no list of names"),
-    "nothing": ({"trainable": []}, OptionError, "nothing of the model is trainable"),
+    "nothing": ({"trainable": []}, OptionError, "nothing that the loss depends on is trainable"),
 }
 
 
