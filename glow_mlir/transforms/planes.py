@@ -65,8 +65,9 @@ def steps_over(stack: StackOp, operand: SSAValue, sizes: Sizes) -> Shape | None:
 
 
 def has_plain_operands(stack: StackOp) -> bool:
-    """Whether no operand of a stack occurs twice, so that each has one map, and none is a window, which moves."""
-    return len(set(stack.operands)) == len(stack.operands) and not any(map(moves_of, stack.operands))
+    """Whether each operand of a stack has one map, also where it occurs twice, and none is a window, which moves."""
+    once = len(set(zip(stack.operands, stack.maps.data, strict=True))) == len(set(stack.operands))
+    return once and not any(map(moves_of, stack.operands))
 
 
 def own_strides(value: SSAValue) -> Shape:

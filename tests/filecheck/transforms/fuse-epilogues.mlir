@@ -201,3 +201,28 @@ glow_low.func @symbols(@in %a: memref<?x?x5xf32, #glow.sizes<[B, L], B = 1 to 4,
   }
   glow_low.dealloc @out %0
 }
+
+// -----
+
+// A step of an optimizer changes a parameter in place: the product stores what the body makes of both.
+
+// CHECK-LABEL: glow_low.func @step(
+// CHECK-NOT:     glow_low.alloc
+// CHECK:         glow_low.matmul @out %[[W:.*]], @in %x, @in %g epilogue(@in %[[W]]) [affine_map<(d0, d1) -> (d0, d1)>] {
+// CHECK-NOT:     glow_low.stack
+glow_high.placeholder @x : tensor<4x8xf32> {input}
+glow_high.placeholder @g : tensor<8x16xf32> {input}
+glow_high.placeholder @w : tensor<4x16xf32> {state}
+glow_low.func @step(@x, @g, @w) {
+  %x = glow_low.weight @x : memref<4x8xf32>
+  %g = glow_low.weight @g : memref<8x16xf32>
+  %w = glow_low.weight @w {mutable} : memref<4x16xf32>
+  %0 = glow_low.alloc : memref<4x16xf32>
+  glow_low.matmul @out %0, @in %x, @in %g
+  glow_low.stack @out %w, @in %0, @in %w {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterators = ["parallel", "parallel"]} {
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.subf %b, %a : f32
+    glow_low.yield %1 : f32
+  }
+  glow_low.dealloc @out %0
+}
