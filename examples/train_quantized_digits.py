@@ -13,6 +13,7 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -40,7 +41,7 @@ class Network:
     weights: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
-    def node(self, kind: str, name: str, *weights: str, **attributes: int | list[int]) -> None:
+    def node(self, kind: str, name: str, *weights: str, **attributes: Any) -> None:
         """Add a node behind the last one."""
         self.nodes.append(helper.make_node(kind, [self.end, *weights], [f"{name}.y"], name=name, **attributes))
         self.end = f"{name}.y"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -155,6 +158,33 @@ def test_process_that_ends_is_one_error() -> None:
     with pytest.raises(ExecutionError, match="the processes of the training have ended"):
         broken.step(BATCHES[0])
     assert not broken.process_ids
+
+
+def ended(pid: int) -> bool:
+    """Whether a process has ended, also one that nobody has waited for."""
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="only Linux says which processes there are")
+def test_processes_end_with_the_first_one() -> None:
+    program = f"""
+import os, signal, sys
+sys.path.insert(0, {str(Path(__file__).parents[1] / "support")!r})
+from training_models import perceptron
+from glow_mlir import TrainingSession
+session = TrainingSession(perceptron([6, 5, 3], 8), processes=3, cache=False)
+print(*session.process_ids, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    killed = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    others = [int(number) for number in killed.stdout.split()]
+    assert len(others) == 2
+    end = time.monotonic() + 60
+    while not all(map(ended, others)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert all(map(ended, others))
 
 
 def test_what_cannot_be_is_told() -> None:

@@ -11,8 +11,9 @@ import numpy as np
 import onnx
 import pytest
 from checkout import ROOT
+from onnx import helper, numpy_helper
 from train_quantized_digits import accuracies, separable
-from training_models import perceptron
+from training_models import model, perceptron
 
 from glow_mlir import InferenceSession, Quantization, TrainingSession
 from glow_mlir.api.profiling import profiled
@@ -155,6 +156,23 @@ def test_weights_of_four_bits_have_fifteen_codes(tmp_path: Path) -> None:
     codes = found / (np.abs(found).max(0) / 7)
     np.testing.assert_allclose(codes, np.rint(codes), atol=1e-2)
     assert len(np.unique(np.rint(codes))) > 5
+
+
+def test_models_with_quantizations_are_trained_through_them() -> None:
+    """The gradient by what is in front of QuantizeLinear and DequantizeLinear is that of the numbers behind them."""
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["p"]),
+        helper.make_node("QuantizeLinear", ["p", "scale", "zero"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
+    ]
+    weights = {"w": np.ones(6), "scale": np.array(0.01)}
+    source = model(nodes, {name: value.astype(np.float32) for name, value in weights.items()}, [2, 6], [2, 6])
+    source.graph.initializer.append(numpy_helper.from_array(np.array(128, np.uint8), "zero"))
+    trained = session(source, None, loss="output", optimizer=SGD(1.0), dimensions={})
+    x = np.linspace(-2, 2, 12, dtype=np.float32).reshape(2, 6)
+    trained.step({"x": x})
+    inside = np.where(np.abs(np.rint(x / 0.01) - 0.5) < 128, x, 0)
+    np.testing.assert_allclose(trained.weights()["w"], 1 - inside.sum(0) / 12, rtol=1e-5)
 
 
 def refused(reason: str, folder: Path, source: onnx.ModelProto, **changes: Any) -> None:
