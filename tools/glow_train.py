@@ -24,6 +24,7 @@ from glow_mlir.tools.training_arguments import (
     STDOUT_OPTIONS,
     optimizer_of,
     parse_arguments,
+    quantization_of,
 )
 
 if TYPE_CHECKING:
@@ -182,9 +183,11 @@ def trained(args: Namespace, progress: Progress) -> int:
         return EXIT_INTERRUPTED
     if not session.is_finite():
         raise ExecutionError("parameters are not finite", hint="a smaller --learning-rate, or --clip-norm 1")
-    session.export(args.output_file)
+    session.export(args.output_file, args.output_profile)
     if not takes_stdout(args, STDOUT_OPTIONS):
         print(f"{args.output_file}: trained in {session.steps} steps")
+        if args.output_profile is not None:
+            print(f"{args.output_profile}: its profile, to quantize it by with --disable-bias-correction")
     return EXIT_OK
 
 
@@ -221,6 +224,7 @@ def prepared(args: Namespace) -> tuple[TrainingSession, Batches, Samples | None]
         seed=args.seed,
         accumulate=args.accumulate,
         processes=args.processes,
+        quantization=quantization_of(args),
         **options,
     )
     samples = {name: fitting(session, item) for name, item in files.items()}

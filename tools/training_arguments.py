@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.options.compilation import CompilationOptions
+from glow_mlir.options.declaration import declared
 from glow_mlir.options.policy import Policy
+from glow_mlir.options.quantization import Quantization
 from glow_mlir.tools.bounded_numbers import amount, count, natural
 from glow_mlir.tools.command_line import ArgumentGroup, check_written, new_parser, spelled
 from glow_mlir.tools.option_arguments import add_options, names
+from glow_mlir.tools.quantization_arguments import DEPENDENT, chosen_quantization
 from glow_mlir.tools.run_arguments import add_image_arguments, add_model_arguments
 from glow_mlir.training.losses import LOSSES
 from glow_mlir.training.optimizers import OPTIMIZERS, Optimizer
@@ -34,6 +37,7 @@ EXAMPLES = """
 glow-train model.onnx --dataset train.npz --labels labels.npy --epochs 10 -o trained.onnx
 glow-train model.onnx --dataset images --evaluation held_out --optimizer sgd --momentum 0.9 --schedule cosine
 glow-train model.onnx --dataset train.npz --batch-size 256 --processes 4 --threads 2
+glow-train model.onnx --dataset train.npz --load-profile model.profile.json --quantization-precision-weights int4
 glow-train model.onnx --dataset train.npz --checkpoint run.safetensors --resume --metrics run.jsonl --html run.html
 """
 
@@ -58,11 +62,23 @@ DEFAULT_BATCH = 32
 STDOUT_OPTIONS = ("metrics",)
 """Files that may be `-`, which is stdout."""
 
-FILE_OPTIONS = ("output_file", "checkpoint", "html")
+FILE_OPTIONS = ("output_file", "output_profile", "checkpoint", "html")
 """Files that cannot be stdout."""
 
-READ_OPTIONS = ("model", "dataset", "labels", "evaluation", "evaluation_labels")
+READ_OPTIONS = ("model", "dataset", "labels", "evaluation", "evaluation_labels", "load_profile")
 """Files that are read."""
+
+
+ROUNDED = tuple(name for name in declared(Quantization) if name != "bias_correction")
+"""How a model is quantized that was trained for it: training takes the errors of biases out itself."""
+
+NEEDED = {
+    "checkpoint_every": "checkpoint",
+    "resume": "checkpoint",
+    "output_profile": "load_profile",
+    **dict.fromkeys(DEPENDENT, "load_profile"),
+}
+"""Option → the one without which it means nothing."""
 
 
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
@@ -71,6 +87,7 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     parser.add_argument("model", help="an .onnx file")
     _add_samples(parser.add_argument_group("samples"))
     _add_training(parser.add_argument_group("training"))
+    _add_quantization(parser.add_argument_group("quantization"))
     _add_files(parser.add_argument_group("files (- is stdout, which then has nothing else)"))
     group = parser.add_argument_group("compilation")
     add_model_arguments(group)
@@ -143,6 +160,20 @@ def _add_training(group: ArgumentGroup) -> None:
     )
 
 
+def _add_quantization(group: ArgumentGroup) -> None:
+    group.add_argument(
+        "--load-profile",
+        metavar="FILE",
+        help="train with numbers rounded as those of the model that is quantized by a profile that glow-profile wrote",
+    )
+    group.add_argument(
+        "--output-profile",
+        metavar="FILE",
+        help="where to write the profile as that of the trained model (default: its name with .profile.json)",
+    )
+    add_options(group, Quantization, only=ROUNDED)
+
+
 def _add_files(group: ArgumentGroup) -> None:
     group.add_argument(
         "-o",
@@ -161,12 +192,14 @@ def _add_files(group: ArgumentGroup) -> None:
 
 def _check(args: Namespace) -> None:
     """Raise `OptionError` for options that do not go together."""
-    for name, needed in (("checkpoint_every", "checkpoint"), ("resume", "checkpoint")):
-        if getattr(args, name) and args.checkpoint is None:
-            raise OptionError(f"--{spelled(name)} needs --{needed}")
+    for name, needed in NEEDED.items():
+        if getattr(args, name, None) and getattr(args, needed) is None:
+            raise OptionError(f"--{spelled(name)} needs --{spelled(needed)}")
     if args.evaluation_labels is not None and args.evaluation is None:
         raise OptionError("--evaluation-labels needs --evaluation")
     args.output_file = args.output_file or str(Path(Path(args.model).name).with_suffix(".trained.onnx"))
+    if args.load_profile is not None and args.output_profile is None:
+        args.output_profile = str(Path(args.output_file).with_suffix(".profile.json"))
     read = [found for name in READ_OPTIONS if (found := getattr(args, name)) is not None]
     check_written(args, read, STDOUT_OPTIONS, FILE_OPTIONS)
     for name in (*STDOUT_OPTIONS, *FILE_OPTIONS):
@@ -179,6 +212,12 @@ def _check(args: Namespace) -> None:
     ranges = [name for name, size in args.bind if not isinstance(size, int)]
     if ranges:
         raise OptionError(f"--bind gives '{ranges[0]}' more than one size", hint="training is for one size")
+
+
+def quantization_of(args: Namespace) -> Quantization | None:
+    """How the model is to be quantized; `None` without a profile."""
+    found = chosen_quantization(args)
+    return None if found is None else replace(found, bias_correction=False)
 
 
 def optimizer_of(args: Namespace, steps: int) -> Optimizer:

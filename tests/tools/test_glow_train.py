@@ -20,7 +20,8 @@ from checkout import ROOT
 from in_process import Finished, run_tool
 from training_models import convolutional, perceptron
 
-from glow_mlir import InferenceSession
+from glow_mlir import InferenceSession, Quantization
+from glow_mlir.api.profiling import profiled
 from glow_mlir.tools import glow_train
 from glow_mlir.tools.progress import Progress, bar
 from glow_mlir.tools.training_report import StepLine
@@ -286,6 +287,8 @@ def test_images_lie_in_folders_of_their_classes(folder: Path) -> None:
         (["--momentum", "0.9"], "glow-train: error: the optimizer adamw has no --momentum"),
         (["--warm-up", "4"], "glow-train: error: --warm-up has 4 of the 4 steps (hint: take fewer)"),
         (["--trainable", "fc.*"], "error: the model has no initializer 'fc.*' (hint: it has w0, b0, w1, b1)"),
+        (["--output-profile", "p.json"], "glow-train: error: --output-profile needs --load-profile"),
+        (["--quantization-schema", "symmetric"], "glow-train: error: --quantization-schema needs --load-profile"),
         (["--resume"], "glow-train: error: --resume needs --checkpoint"),
         (["--checkpoint", "there.safetensors"], "there.safetensors: error: is there already (hint: --resume goes on"),
         (
@@ -293,7 +296,7 @@ def test_images_lie_in_folders_of_their_classes(folder: Path) -> None:
             "there.safetensors: error: is no file of safetensors, or is cut",
         ),
         (["--html", "none/run.html"], "none/run.html: error: cannot be written: there is no such folder"),
-        (["--html", "-"], "error: --output-file, --checkpoint, --html need a file"),
+        (["--html", "-"], "error: --output-file, --output-profile, --checkpoint, --html need a"),
         (["-o", "m.onnx"], "m.onnx: error: cannot be written: it is read as well"),
         (["--evaluation-labels", "labels.npy"], "error: --evaluation-labels needs --evaluation"),
     ],
@@ -340,6 +343,22 @@ def test_batches_in_parts_train_alike(folder: Path, options: tuple[str, ...]) ->
         if left["kind"] == "epoch":
             assert left["evaluation_loss"] == pytest.approx(right["evaluation_loss"], rel=1e-4)
             assert left["accuracy"] == right["accuracy"]
+
+
+def test_numbers_are_rounded_as_those_of_the_quantized_model(folder: Path) -> None:
+    x = np.load(folder / "train.npz")["x"]
+    profiled(folder / "m.onnx", [{"x": x}], dimensions={"N": len(x)}).write(folder / "m.profile.json")
+    rounded = ("--load-profile", "m.profile.json", "--quantization-precision-weights", "int4")
+    found = train(folder, "--epochs", "3", *rounded, "--evaluation", "held_out.npz", "--metrics", "run.jsonl")
+    assert (found.code, found.stderr) == (0, b"")
+    assert found.stdout.decode().splitlines()[-1].startswith("m.trained.profile.json: its profile, to quantize it by")
+    options = Quantization(folder / "m.trained.profile.json", weights="int4", bias_correction=False)
+    held_out = np.load(folder / "held_out.npz")
+    session = InferenceSession(folder / "m.trained.onnx", dimensions={"N": 50}, quantize=options)
+    (y,) = session.run(None, {"x": held_out["x"]})
+    scores = y.astype(np.float64)
+    wanted = (np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(50), held_out["targets"]]).mean()
+    assert records(folder)[-1]["evaluation_loss"] == pytest.approx(wanted, rel=1e-3)
 
 
 def test_what_goes_on_is_of_the_same_model_and_metrics(folder: Path) -> None:
