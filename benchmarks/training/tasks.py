@@ -20,6 +20,9 @@ optimizers: Any = import_module("torch.optim")
 WARM_UP, DECAY = 20, 600
 """Steps of the decoder's schedule."""
 
+RESIDUAL_DECAY = 250
+"""Steps of the schedule of ResNet-20: those of its epoch."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -47,9 +50,9 @@ def _of_characters(scores: Any, targets: Any) -> Any:
     return functional.cross_entropy(scores.transpose(1, 2), targets)
 
 
-def _warmed_up(step: int) -> float:
-    """The schedule of the decoder."""
-    return min((step + 1) / WARM_UP, 1.0) * (math.cos(math.pi * min(step / DECAY, 1.0)) + 1) / 2
+def _cosine(step: int, steps: int) -> float:
+    """Half a wave from 1 to 0."""
+    return (math.cos(math.pi * min(step / steps, 1.0)) + 1) / 2
 
 
 TASKS: Mapping[str, Task] = {
@@ -63,8 +66,9 @@ TASKS: Mapping[str, Task] = {
     "resnet-20": Task(
         *(modules.residual_network, samples.pictures, 16, 1),
         *(CrossEntropy(), functional.cross_entropy),
-        SGD(learning_rate=0.01, momentum=0.9, weight_decay=1e-4),
-        lambda parameters: optimizers.SGD(parameters, 0.01, 0.9, weight_decay=1e-4),
+        SGD(learning_rate=0.02, momentum=0.9, weight_decay=1e-4, schedule=Cosine(RESIDUAL_DECAY)),
+        lambda parameters: optimizers.SGD(parameters, 0.02, 0.9, weight_decay=1e-4),
+        factor=lambda step: _cosine(step, RESIDUAL_DECAY),
         has_images=True,
     ),
     "lstm": Task(
@@ -78,7 +82,7 @@ TASKS: Mapping[str, Task] = {
         *(CrossEntropy(axis=2), _of_characters),
         AdamW(learning_rate=2e-3, weight_decay=0.01, schedule=WarmUp(WARM_UP) * Cosine(DECAY), clip_norm=1.0),
         lambda parameters: optimizers.AdamW(parameters, 2e-3, weight_decay=0.01),
-        factor=_warmed_up,
+        factor=lambda step: min((step + 1) / WARM_UP, 1.0) * _cosine(step, DECAY),
     ),
     "recommender": Task(
         *(lambda: modules.Recommender(samples.USERS, samples.ITEMS), samples.likings, 64, 12),
