@@ -86,14 +86,18 @@ class PyTorchSession:
 
 
 def exported(task: Task, module: Any, example: Arrays) -> bytes:
-    """The ONNX model of a module, with the weights that it has, for batches like the example."""
+    """
+    The ONNX model of a module, with the weights that it has, for batches like the example.
+
+    The module infers in it: exporters run modules, and one that trains would change its running statistics by that.
+    """
     names = [name for name in example if name != TARGETS]
     file = io.BytesIO()
     with warnings.catch_warnings():
         # Exporters of PyTorch warn of themselves, and of constants in traces.
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            module,
+            module.eval(),
             tuple(torch.from_numpy(example[name]) for name in names),
             file,
             input_names=names,
