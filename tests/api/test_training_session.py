@@ -49,6 +49,18 @@ def test_less_memory_changes_no_bit(percent: int) -> None:
     assert frugal.activation_bytes < usual.activation_bytes
 
 
+def test_a_model_that_was_exported_in_training_infers() -> None:
+    """What a batch normalization or a Dropout does in training is for `step` alone, and no part of what is exported."""
+    usual, exported = convolutional(8), convolutional(8)
+    (normalization,) = (node for node in exported.graph.node if node.op_type == "BatchNormalization")
+    normalization.attribute.append(helper.make_attribute("training_mode", 1))
+    normalization.output.extend(["mean.next", "variance.next"])
+    sessions = [session(source, loss=CrossEntropy()) for source in (usual, exported)]
+    assert len({trained.step(IMAGES) for trained in sessions}) == 1
+    one, other = (trained.evaluate(IMAGES) for trained in sessions)
+    assert all((one[name] == value).all() for name, value in other.items())
+
+
 def test_parameters_without_influence_stay() -> None:
     """Not even weight decay changes them: they have no gradient, as in PyTorch."""
     source = perceptron([6, 5, 3], 8)

@@ -40,7 +40,8 @@ class TrainingForm:
 
 def separated(model: onnx.ModelProto) -> onnx.ModelProto:
     """
-    A copy of a model without functions of its own, in which what `Identity` gives of a vector is an initializer too.
+    A copy of a model as it infers, without functions of its own, in which what `Identity` gives of a vector is an
+    initializer too.
 
     Exporters write those of equal values once, as PyTorch's do with biases, scales and statistics that nothing has
     trained yet. Matrices that are equal are meant to be one, as an embedding and the layer behind a decoder.
@@ -62,7 +63,30 @@ def separated(model: onnx.ModelProto) -> onnx.ModelProto:
         graph.initializer.append(tensor)
     del graph.node[:]
     graph.node.extend(kept)
+    _infer(copy)
     return copy
+
+
+def _infer(model: onnx.ModelProto) -> None:
+    """
+    Let nodes that compute as in training, where a model was exported so, compute as in inference.
+
+    Normalizations whose running statistics somebody reads stay as they are.
+    """
+    graph, opset = model.graph, _opset(model)
+    read = {name for node in graph.node for name in node.input} | {output.name for output in graph.output}
+    for node in graph.node:
+        if plain_domain(node.domain):
+            continue
+        if node.op_type == "BatchNormalization" and opset >= _BY_MODE and read.isdisjoint(node.output[1:]):
+            _forget(node, "training_mode")
+            del node.output[1:]
+        elif node.op_type == "Dropout" and opset >= _BY_OPERAND:
+            del node.input[2:]
+
+
+def _opset(model: onnx.ModelProto) -> int:
+    return next((item.version for item in model.opset_import if not plain_domain(item.domain)), 1)
 
 
 def training_form(model: onnx.ModelProto) -> TrainingForm:
@@ -74,7 +98,7 @@ def training_form(model: onnx.ModelProto) -> TrainingForm:
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    opset = next((item.version for item in copy.opset_import if not plain_domain(item.domain)), 1)
+    opset = _opset(copy)
     kept: dict[str, str] = {}
     for node in copy.graph.node:
         if plain_domain(node.domain):
