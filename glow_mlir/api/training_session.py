@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any, cast
 
 import numpy as np
 
 from glow_mlir.api.profiling import seen_where_quantized
-from glow_mlir.api.session_entry import check_named
+from glow_mlir.api.session_entry import as_typed, check_named
 from glow_mlir.api.training_recipe import Recipe
 from glow_mlir.api.training_team import Team, update
 from glow_mlir.api.training_team import accumulate as accumulate_parts
@@ -102,6 +103,7 @@ class TrainingSession:
             self._parts.count > 1,
         )
         self._session = self._recipe.session(self._model)
+        self._turn = Lock()  # Several calls are a step of parts, and no other thread's come between.
         self._team = Team(self._recipe, self._session, processes, accumulate) if processes > 1 else None
 
     def __repr__(self) -> str:
@@ -135,19 +137,23 @@ class TrainingSession:
         if self._parts.count == 1:
             return float(self._session.run(batch, entry=TRAIN)[LOSS])
         parts = self._cut(batch, GRADIENTS)
-        if self._team is not None:
-            return self._team.step(parts)
-        loss = accumulate_parts(self._session, parts)
-        update(self._session)
-        return loss
+        with self._turn:
+            if self._team is not None:
+                return self._team.step(parts)
+            loss = accumulate_parts(self._session, parts)
+            update(self._session)
+            return loss
 
     def _cut(self, batch: Mapping[str, Any], entry: str) -> list[dict[str, Any]]:
         """The parts of a batch for an entry, with their shares where it takes them; raises `InputError`."""
         check_named(batch, "inputs")
         known = self._session.entry(entry)
         taken = {argument.name for argument in known.inputs}
-        parts = self._parts.cut(known.inputs, batch)
-        for part, shares in zip(parts, self._parts.shares(parts), strict=True):
+        types = {argument.name: argument.numpy_dtype for argument in known.inputs}
+        arrays = {name: as_typed(f"input '{name}'", batch[name], types[name]) for name in batch if name in types}
+        parts = self._parts.cut(known.inputs, {**batch, **arrays})
+        shares_of = self._parts.shares(parts, self._session.entry(PREDICT).outputs)
+        for part, shares in zip(parts, shares_of, strict=True):
             part |= {name: known.check_input(name, value) for name, value in part.items()}
             part |= {name: known.check_input(name, share) for name, share in shares.items() if name in taken}
             known.check_names(part)
@@ -157,9 +163,8 @@ class TrainingSession:
         """The outputs of an entry for a whole batch."""
         if self._parts.count == 1:
             return self._session.run(batch, entry=entry)
-        parts = self._cut(batch, entry)
-        outputs = [self._session.run(part, entry=entry) for part in parts]
-        return self._parts.joined(outputs, self._parts.shares(parts))
+        outputs = [self._session.run(part, entry=entry) for part in self._cut(batch, entry)]
+        return self._parts.joined(outputs, (LOSS,) if entry == EVALUATE else ())
 
     def evaluate(self, batch: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """
@@ -195,9 +200,10 @@ class TrainingSession:
 
     def set_state(self, values: Mapping[str, Any]) -> None:
         """Overwrite state by name; raises `InputError` for an unknown name or a misshapen array."""
-        self._session.set_state(values)
-        if self._team is not None:
-            self._team.set_state(self._session.get_state(list(values)))
+        with self._turn:
+            self._session.set_state(values)
+            if self._team is not None:
+                self._team.set_state(self._session.get_state(list(values)))
 
     @property
     def process_ids(self) -> tuple[int, ...]:

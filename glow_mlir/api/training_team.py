@@ -25,7 +25,7 @@ from glow_mlir.support import onnx_loader, xdsl_loader
 from glow_mlir.support.child_process import ChildProcess, NoProcessError, read_file, read_parts, write_parts
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.training.batches import Arrays
-from glow_mlir.training.step import LOSS
+from glow_mlir.training.step import LOSS, gradient_states
 from glow_mlir.training.training_module import GRADIENTS, UPDATE, trainable_model
 
 SERVER = f"{__name__}:serve"
@@ -38,8 +38,12 @@ Part = Mapping[str, Any]
 
 
 def accumulate(session: ModelSession, parts: Sequence[Part]) -> float:
-    """Add the gradients of parts of a batch to those that there are; gives their part of its loss."""
-    return sum(float(session.run(part, entry=GRADIENTS)[LOSS]) for part in parts)
+    """Add up the gradients of parts of a batch, of all or, where one fails, of none; gives their part of its loss."""
+    try:
+        return sum(float(session.run(part, entry=GRADIENTS)[LOSS]) for part in parts)
+    except BaseException:
+        session.reset_state(gradient_states(session.loaded.state.arrays.keys()))
+        raise
 
 
 def update(session: ModelSession) -> None:
@@ -89,8 +93,7 @@ class Team:
         try:
             said = pickle.dumps(task, pickle.HIGHEST_PROTOCOL)
         except Exception as error:
-            reason = f"another process cannot be told of what is trained: {error}"
-            raise OptionError(reason, hint="losses and optimizers are classes of modules") from error
+            raise _untold(error) from error
         try:
             child = ChildProcess(SERVER)
         except NoProcessError as error:
@@ -190,8 +193,7 @@ class _Member:
     @staticmethod
     def begun(channel: socket.socket) -> _Member:
         """Take the task, compile, and say so."""
-        task = pickle.loads(read_parts(channel, 1)[0])
-        assert isinstance(task, Task)
+        task = _task(*read_parts(channel, 1))
         descriptor = read_file(channel)
         session = task.recipe.session(trainable_model(task.recipe.source))
         kinds = SharedKinds.of(session, task.processes, task.parts)
@@ -222,6 +224,21 @@ class _Member:
         if RANDOM_SEED in own:
             own[RANDOM_SEED] = own[RANDOM_SEED] + np.int64(self.number)
         self.session.set_state(own)
+
+
+def _task(said: bytes) -> Task:
+    """What a process is told to begin with; raises `OptionError` for classes that it does not know."""
+    try:
+        task = pickle.loads(said)
+    except Exception as error:
+        raise _untold(error) from error
+    assert isinstance(task, Task)
+    return task
+
+
+def _untold(error: Exception) -> OptionError:
+    reason = f"another process cannot be told of what is trained: {error}"
+    return OptionError(reason, hint="losses and optimizers are classes of modules")
 
 
 def _say(channel: socket.socket, answer: object) -> None:

@@ -143,7 +143,7 @@ def _lost(
     """The loss of the samples of a batch times what it counts, and what it counts."""
 
     def weighed(inputs: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray]) -> tuple[float, float]:
-        weight = size if loss is None else loss.weight(inputs.get(TARGETS), size)
+        weight = size if loss is None else loss.weight(inputs.get(TARGETS), size, _judged(session).numbers)
         return float(found[LOSS]) * weight if weight else 0.0, weight
 
     lost, weight = weighed(batch.inputs, outputs)

@@ -44,8 +44,8 @@ class Loss(ABC):
     def emitted(self, output: SSAValue, targets: SSAValue, emit: Emitter) -> SSAValue:
         """The loss, a scalar of the element type of the output."""
 
-    def weight(self, targets: np.ndarray | None, samples: int) -> float:
-        """What the loss of a batch counts beside those of others in the loss of all of their `samples`."""
+    def weight(self, targets: np.ndarray | None, samples: int, shape: Sequence[int]) -> float:
+        """What the loss of a batch, with outputs of shape `shape`, counts beside those of others of its `samples`."""
         return samples
 
     def wrong_target(self, targets: np.ndarray, shape: Sequence[int]) -> str:
@@ -162,10 +162,11 @@ class CrossEntropy(Loss):
         axis = normalize_axis(self.axis, rank_of(output))
         return tensor([size for place, size in enumerate(sizes_of(output)) if place != axis], i64)
 
-    def weight(self, targets: np.ndarray | None, samples: int) -> float:
+    def weight(self, targets: np.ndarray | None, samples: int, shape: Sequence[int]) -> float:
         if targets is None or self.probabilities or self.reduction == "sum":
             return samples
-        return int(((targets != self.ignore_index) & (targets >= 0)).sum())
+        classes = shape[normalize_axis(self.axis, len(shape))]
+        return int(((targets != self.ignore_index) & (targets >= 0) & (targets < classes)).sum())
 
     def wrong_target(self, targets: np.ndarray, shape: Sequence[int]) -> str:
         if self.probabilities:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.training.batches import TARGETS, Arrays
 from glow_mlir.training.losses import Loss
-from glow_mlir.training.step import LOSS, share_name
+from glow_mlir.training.step import share_name
 
 
 @dataclass(frozen=True)
@@ -51,20 +51,25 @@ class Parts:
                 part[name] = piece
         return found
 
-    def shares(self, parts: Sequence[Arrays]) -> list[dict[str, float]]:
-        """What each loss of each part counts in that of the batch, by the names of the inputs that say it."""
+    def shares(self, parts: Sequence[Arrays], outputs: Sequence[Argument]) -> list[dict[str, float]]:
+        """
+        What each loss of each part counts in that of the batch, by the names of the inputs that say it.
+
+        `outputs` are those of the model for a part.
+        """
         size = next((len(array) for array in parts[0].values() if array.ndim), 1)
         found: list[dict[str, float]] = [{} for _ in parts]
         for output, loss in self.losses.items():
+            shape = next(argument.numbers for argument in outputs if output in ("", argument.name))
             targets = TARGETS if len(self.losses) == 1 else f"{output}.{TARGETS}"
-            weights = [loss.weight(part.get(targets), size) for part in parts]
+            weights = [loss.weight(part.get(targets), size, shape) for part in parts]
             total = float(sum(weights)) or 1.0
             for shares, weight in zip(found, weights, strict=True):
                 shares[share_name(output, self.losses)] = 1.0 if loss.reduction == "sum" else weight / total
         return found
 
-    def joined(self, outputs: Sequence[Arrays], shares: Sequence[Mapping[str, float]]) -> Arrays:
-        """The outputs of a batch from those of its parts: behind each other, and of a scalar the sum of its shares."""
+    def joined(self, outputs: Sequence[Arrays], summed: Collection[str] = ()) -> Arrays:
+        """The outputs of a batch: those of its parts behind each other; of scalars the mean, or of `summed` the sum."""
         if self.count == 1:
             return outputs[0]
         found: Arrays = {}
@@ -73,6 +78,6 @@ class Parts:
             if first.ndim:
                 found[name] = np.concatenate(pieces)
             else:
-                weights = [next(iter(share.values())) if name == LOSS else 1 / self.count for share in shares]
-                found[name] = np.asarray(np.dot(weights, np.array(pieces, np.float64)), first.dtype)
+                total = np.sum(pieces, dtype=np.float64)
+                found[name] = np.asarray(total if name in summed else total / self.count, first.dtype)
         return found

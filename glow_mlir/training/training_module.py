@@ -65,7 +65,8 @@ def training_module(
     `train` gives the loss alone, `evaluate` the outputs besides.
     Random numbers, as those by which Dropout drops elements, follow from `seed`. All three round what `rounding` says.
     In the place of `train`, a module that `is_split` has `gradients` and `update`: the gradients of the loss times its
-    share, an input, add up in state of the parameters, until an update takes them.
+    share, an input, add up in state of the parameters, until an update takes them. The loss of `evaluate` has its share
+    as well.
     Raises `OptionError` for an unknown name or a seed of more than 64 bits, and what `import_model` raises.
     """
     if not -1 << 63 <= seed < 1 << 63:
@@ -82,7 +83,7 @@ def training_module(
     if rounding is not None:
         for function in functions.values():
             rounding.round(function, Storage(module))
-    _add_evaluation(module, functions[PREDICT], losses)
+    _add_evaluation(module, functions[PREDICT], losses, is_split)
     names = _make_step(module, functions[step], losses, None if is_split else optimizer, form.kept)
     if is_split:
         _add_update(module, functions[step], names, optimizer)
@@ -116,18 +117,22 @@ def _parameters(model: Model, trainable: Collection[str] | None) -> list[str]:
     return list(found)
 
 
-def _add_evaluation(module: ModuleOp, predict: FuncOp, losses: Mapping[str, Loss]) -> None:
+def _add_evaluation(module: ModuleOp, predict: FuncOp, losses: Mapping[str, Loss], is_shared: bool) -> None:
     """Add a function that gives the outputs of the model and their loss, and changes nothing."""
     evaluate = predict.clone()
     evaluate.sym_name = StringAttr(EVALUATE)
     module.body.block.insert_op_after(evaluate, predict)
     builder = StepBuilder(module, evaluate)
     chosen, outputs = _chosen(losses, builder), builder.outputs()
-    loss = builder.loss(chosen)
+    loss = builder.loss(chosen, is_shared)
     if LOSS not in outputs:
         builder.output(LOSS, loss)
     elif rank_of(outputs[LOSS].input) or not (len(chosen) == 1 and isinstance(chosen.get(LOSS), OutputLoss)):
         raise OptionError(f"the model has an output '{LOSS}', which is not the loss", hint="rename it")
+    else:
+        builder.save(loss, outputs[LOSS].storage_name)
+        outputs[LOSS].detach()
+        outputs[LOSS].erase()
     builder.finish()
 
 

@@ -8,16 +8,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
-from training_models import convolutional, perceptron
+from onnx import TensorProto, helper
+from training_models import convolutional, model, perceptron
 
 from glow_mlir import InferenceSession, TrainingSession
 from glow_mlir.errors import ExecutionError, InputError, OptionError
-from glow_mlir.training.losses import CrossEntropy, Loss, MeanSquaredError
+from glow_mlir.training.losses import CrossEntropy, Loss, MeanSquaredError, OutputLoss
 from glow_mlir.training.optimizers import SGD, AdamW, Optimizer
 
 SIZES = [6, 5, 3]
@@ -78,6 +81,111 @@ def test_each_part_has_its_share_in_the_loss(loss: Loss) -> None:
         assert parts.step(batch) == pytest.approx(whole.step(batch), rel=1e-6)
     for name, value in whole.weights().items():
         np.testing.assert_allclose(parts.weights()[name], value, atol=1e-6)
+
+
+def test_classes_that_there_are_not_have_no_part_in_shares() -> None:
+    parts, whole = (session(size, accumulate=24 // size, loss=CrossEntropy(), optimizer=SGD(0.1)) for size in (8, 24))
+    batch = {**BATCHES[0], "targets": np.where(np.arange(24) < 5, 255, BATCHES[0]["targets"])}
+    assert parts.evaluate(batch)["loss"] == pytest.approx(whole.evaluate(batch)["loss"], rel=1e-6)
+    assert parts.step(batch) == pytest.approx(whole.step(batch), rel=1e-6)
+    for name, value in whole.weights().items():
+        np.testing.assert_allclose(parts.weights()[name], value, atol=1e-6)
+
+
+def two_outputs(batch: int) -> onnx.ModelProto:
+    """A perceptron whose hidden layer is an output as well."""
+    found = perceptron(SIZES, batch)
+    found.graph.output.append(helper.make_tensor_value_info("r0", TensorProto.FLOAT, [batch, SIZES[1]]))
+    return found
+
+
+@pytest.mark.parametrize("loss", [CrossEntropy(reduction="sum"), CrossEntropy(ignore_index=1)], ids=str)
+def test_each_of_several_losses_has_its_own_shares(loss: Loss) -> None:
+    given: dict[str, Any] = {"loss": {"y": loss, "r0": MeanSquaredError()}, "optimizer": SGD(0.01), "cache": False}
+    parts, whole = (TrainingSession(two_outputs(size), accumulate=24 // size, **given) for size in (8, 24))
+    hidden = RNG.standard_normal((24, SIZES[1])).astype(np.float32)
+    batch = {"x": BATCHES[0]["x"], "y.targets": np.sort(BATCHES[0]["targets"]), "r0.targets": hidden}
+    assert parts.evaluate(batch)["loss"] == pytest.approx(whole.evaluate(batch)["loss"], rel=1e-6)
+    for _ in range(2):
+        assert parts.step(batch) == pytest.approx(whole.step(batch), rel=1e-6)
+
+
+def test_loss_of_the_model_itself_is_that_of_the_batch() -> None:
+    given: dict[str, Any] = {"loss": {"loss": OutputLoss()}, "optimizer": SGD(0.01), "cache": False}
+    found: list[dict[str, np.ndarray]] = []
+    for size in (8, 24):
+        source = perceptron(SIZES, size)
+        source.graph.node.append(helper.make_node("ReduceMean", ["y"], ["loss"], keepdims=0))
+        source.graph.output.append(helper.make_tensor_value_info("loss", TensorProto.FLOAT, []))
+        trained = TrainingSession(source, accumulate=24 // size, **given)
+        x = {"x": BATCHES[0]["x"]}
+        found.append({"evaluated": trained.evaluate(x)["loss"], "predicted": trained.predict(x)["loss"]})
+    np.testing.assert_allclose([*found[0].values()], [*found[1].values()], rtol=1e-5)
+
+
+def embedded(batch: int) -> onnx.ModelProto:
+    """Classes of tokens, of which there are ten."""
+    nodes = [helper.make_node("Gather", ["table", "x"], ["h"]), helper.make_node("MatMul", ["h", "w"], ["y"])]
+    rng = np.random.default_rng(5)
+    found = model(
+        nodes,
+        {name: rng.standard_normal(size).astype(np.float32) for name, size in (("table", (10, 4)), ("w", (4, 3)))},
+        [batch],
+        [batch, 3],
+    )
+    found.graph.input[0].type.tensor_type.elem_type = TensorProto.INT64
+    return found
+
+
+def test_part_that_fails_leaves_no_gradients_behind() -> None:
+    """A step that raises changes nothing, and neither does it change the next one."""
+    trained, undisturbed = (
+        TrainingSession(embedded(12), accumulate=2, optimizer=SGD(0.1), cache=False) for _ in range(2)
+    )
+    batch = {"x": np.arange(24) % 10, "targets": BATCHES[0]["targets"]}
+    with pytest.raises(ExecutionError, match="an index is out of range"):
+        trained.step({**batch, "x": np.where(np.arange(24) < 23, batch["x"], 10)})
+    assert trained.step(batch) == undisturbed.step(batch)
+    for name, value in undisturbed.get_state().items():
+        np.testing.assert_array_equal(trained.get_state()[name], value, err_msg=name)
+
+
+def test_threads_take_turns(team: TrainingSession) -> None:
+    """Steps of several threads come one after the other."""
+    begin = team.steps
+    with ThreadPoolExecutor(4) as pool:
+        losses = list(pool.map(team.step, BATCHES * 4))
+    assert np.isfinite(losses).all()
+    assert team.steps == begin + len(losses)
+
+
+def test_lists_are_batches() -> None:
+    parts, whole = session(12, accumulate=2), session(24)
+    batch = {name: value.tolist() for name, value in BATCHES[0].items()}
+    assert parts.step(batch) == pytest.approx(whole.step(batch), abs=1e-6)
+    with pytest.raises(InputError, match="input 'x' is no array"):
+        parts.step({**batch, "x": [[1.0], [1.0, 2.0]]})
+
+
+def test_classes_of_a_script_are_told() -> None:
+    """Another process does not have what is defined in the script that a user runs."""
+    script = """
+from training_models import perceptron
+from glow_mlir import TrainingSession
+from glow_mlir.training import MeanSquaredError
+
+class Mine(MeanSquaredError):
+    pass
+
+TrainingSession(perceptron([6, 5, 3], 12), loss=Mine(), processes=2, cache=False)
+"""
+    path = os.pathsep.join([str(Path(__file__).parents[1] / "support"), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+    last = done.stderr.strip().splitlines()[-1]
+    assert "OptionError: another process cannot be told of what is trained: " in last, done.stderr
+    assert "losses and optimizers are classes of modules" in last
 
 
 def test_whole_batches_go_in_and_come_out() -> None:
