@@ -18,7 +18,7 @@ from glow_mlir.dialects.packages import REFERENCE_BACKEND
 from glow_mlir.driver.pipelines import OPTIMIZED, PassObserver, profiling
 from glow_mlir.errors import OptionError
 from glow_mlir.quantization.histogram import BINS, LEAST_BINS
-from glow_mlir.quantization.observed import graph_digest, weights_digest
+from glow_mlir.quantization.observed import graph_digest, observed_values, weights_digest
 from glow_mlir.quantization.profile import Profile
 from glow_mlir.transforms.instrument_profile import PREFIX, InstrumentProfilePass
 
@@ -52,6 +52,25 @@ def seen_where_quantized(
     CompileOptions.told(given).compilation(import_any(model, dimensions or {})).run(OPTIMIZED.name)
     assert graph.found is not None
     return graph.found
+
+
+def retold(profile: Profile, model: Any, dimensions: Mapping[str, Dimension] | None) -> None:
+    """
+    Make a profile that of a model with other numbers: where some were 0 or 1 there may be other operators.
+
+    Raises `OptionError` where these compute a value that is not in the profile.
+    """
+
+    def look(module: ModuleOp) -> tuple[str, str, list[str]]:
+        return *_digests(module), list(observed_values(module))
+
+    graph, profile.weights, values = seen_where_quantized(model, dimensions, look)
+    unknown = [value for value in values if value not in profile.histograms]
+    if graph != profile.graph and unknown:
+        raise OptionError(
+            f"'{unknown[0]}' of the model is not in the profile", hint="profile the model that is exported"
+        )
+    profile.graph = graph
 
 
 def _digests(module: ModuleOp) -> tuple[str, str]:

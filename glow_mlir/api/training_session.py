@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from glow_mlir.api.profiling import seen_where_quantized
+from glow_mlir.api.profiling import retold
 from glow_mlir.api.session_entry import as_typed, check_named
 from glow_mlir.api.training_recipe import Recipe
 from glow_mlir.api.training_team import Team, update
@@ -19,7 +19,6 @@ from glow_mlir.frontends.onnx.importer import ModelSource
 from glow_mlir.frontends.onnx.replaced_initializers import with_constants
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.options.quantization import Quantization
-from glow_mlir.quantization.observed import weights_digest
 from glow_mlir.quantization.profile import read_profile
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.arguments import whole_number
@@ -89,6 +88,8 @@ class TrainingSession:
         for name, count in (("accumulate", accumulate), ("processes", processes)):
             if whole_number(count) is None or count < 1:
                 raise OptionError(f"{name}={count!r} is no number of them", hint="1 or more")
+        if not isinstance(cast("object", quantization), Quantization | None):
+            raise OptionError(f"quantization={quantization!r} is no quantization", hint="Quantization(profile=…)")
         self._parts = Parts(accumulate * processes, self.losses)
         self._model = trainable_model(model)
         self._recipe = Recipe(
@@ -246,7 +247,7 @@ class TrainingSession:
             if self._recipe.quantization is None:
                 raise OptionError("the session has no profile to write", hint="TrainingSession(…, quantization=…)")
             found = read_profile(Path(self._recipe.quantization.profile))
-            found.weights = seen_where_quantized(trained, self._recipe.dimensions, weights_digest)
+            retold(found, trained, self._recipe.dimensions)
             found.write(Path(profile))
         with replaced(Path(path)) as file:
             file.write(trained.SerializeToString())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -13,7 +13,7 @@ import pytest
 from checkout import ROOT
 from onnx import helper, numpy_helper
 from train_quantized_digits import accuracies, separable
-from training_models import model, perceptron
+from training_models import convolutional, model, perceptron
 
 from glow_mlir import InferenceSession, Quantization, TrainingSession
 from glow_mlir.api.profiling import profiled
@@ -117,6 +117,20 @@ def test_exported_model_is_quantized_to_what_the_session_computes(tmp_path: Path
     assert alike.sum() > 0.8 * BATCH  # Of a number half-way between two codes, each may have another.
 
 
+def test_profile_is_that_of_normalizations_that_had_no_offset(tmp_path: Path) -> None:
+    """A product has no bias in a network that nothing has trained, and one in what is exported."""
+    source, images = convolutional(8), np.random.default_rng(5).random((8, 1, 8, 8), np.float32)
+    profiled(source, [{"x": images}]).write(tmp_path / "p.json")
+    options = Quantization(tmp_path / "p.json", bias_correction=False)
+    trained = session(source, options, dimensions={})
+    trained.step({"x": images, "targets": np.arange(8) % 3})
+    trained.export(tmp_path / "trained.onnx", tmp_path / "trained.json")
+    options = replace(options, profile=tmp_path / "trained.json")
+    found = InferenceSession(tmp_path / "trained.onnx", quantize=options, cache=False).run(None, {"x": images})[0]
+    expected = trained.predict({"x": images})["y"]
+    assert np.linalg.norm(found - expected) < 1e-2 * np.linalg.norm(expected)
+
+
 def test_a_step_is_that_of_rounded_numbers_by_hand(tmp_path: Path) -> None:
     """The gradient by weights is that of rounded numbers, and goes through the rounding of the weights themselves."""
     source = perceptron([6, 3], BATCH)
@@ -192,6 +206,8 @@ def test_what_training_cannot_foresee_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="no profile to write"):
         session(scores(), None).export(tmp_path / "m.onnx", tmp_path / "m.json")
     assert not (tmp_path / "m.onnx").exists()
+    with pytest.raises(OptionError, match=r"quantization='p\.json' is no quantization"):
+        session(scores(), cast("Any", "p.json"))
 
 
 @pytest.mark.extra
