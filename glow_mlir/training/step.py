@@ -101,7 +101,7 @@ class StepBuilder:
         if isinstance(known, PlaceholderOp) and known.role == role and known.type == type_:
             if name not in self._bindings:
                 return known
-        raise OptionError(f"the model has something of the name '{name}', which training needs", hint="rename it")
+        raise taken(name)
 
     def _read(self, name: str, placeholder: object) -> SSAValue:
         assert isinstance(placeholder, PlaceholderOp)
@@ -251,6 +251,11 @@ class StepBuilder:
         for slot, formula in slots.items():
             self.save(formulas.value(formula), slot_name(name, slot))
         self.save(formulas.value(converted(parameter, element_of(value))), name)
+
+
+def taken(name: str) -> OptionError:
+    """What is wrong with a model that has something of a name which training needs."""
+    return OptionError(f"the model has something of the name '{name}', which training needs", hint="rename it")
 
 
 def share_name(output: str, losses: Mapping[str, Loss]) -> str:

@@ -21,7 +21,7 @@ from glow_mlir.support.symbols import Dimension
 from glow_mlir.training.losses import BinaryCrossEntropyWithLogits, CrossEntropy, Loss, OutputLoss
 from glow_mlir.training.optimizers import Optimizer
 from glow_mlir.training.rounding import Rounding
-from glow_mlir.training.step import LOSS, StepBuilder
+from glow_mlir.training.step import LOSS, StepBuilder, taken
 
 SCORES: dict[type[Loss], str] = {CrossEntropy: "Softmax", BinaryCrossEntropyWithLogits: "Sigmoid"}
 """Losses that take scores → what makes probabilities of these."""
@@ -71,13 +71,13 @@ def training_module(
     """
     if not -1 << 63 <= seed < 1 << 63:
         raise OptionError(f"seed {seed} has more than 64 bits", hint="give one from -2**63 to 2**63 - 1")
+    _check_names(model, step := GRADIENTS if is_split else TRAIN)
     _warn_of_probabilities(model, losses)
     state = dict.fromkeys(statistics_of(model.proto.graph), False)
     state |= dict.fromkeys(_parameters(model, trainable), True)
     module = import_model(model, dimensions, PREDICT, state=state, seed=seed)
     form = training_form(model.proto)
     trained = Model(form.model, model.path, model.tensors)
-    step = GRADIENTS if is_split else TRAIN
     import_model(trained, dimensions, step, state=state, module=module, seed=seed)
     functions = {function.sym_name.data: function for function in high_functions(module)}
     if rounding is not None:
@@ -88,6 +88,15 @@ def training_module(
     if is_split:
         _add_update(module, functions[step], names, optimizer)
     return module
+
+
+def _check_names(model: Model, step: str) -> None:
+    """Raise `OptionError` where the model has names of functions, or an input or initializer that of the loss."""
+    graph = model.proto.graph
+    read = {*initializers_of(graph), *(value.name for value in graph.input)}
+    needed = {PREDICT, EVALUATE, step, *((UPDATE,) if step == GRADIENTS else ())}
+    if found := sorted(needed & (read | {value.name for value in graph.output}) | {LOSS} & read):
+        raise taken(found[0])
 
 
 def _warn_of_probabilities(model: Model, losses: Mapping[str, Loss]) -> None:

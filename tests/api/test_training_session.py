@@ -259,7 +259,17 @@ def test_parameter_of_a_branch_trains() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("x", "targets"), ("x", "step"), ("w0", "learning_rate"), ("b0", "w0.momentum")]
+    ("old", "new"),
+    [
+        ("x", "targets"),
+        ("x", "step"),
+        ("w0", "learning_rate"),
+        ("b0", "w0.momentum"),
+        ("w0", "predict"),
+        ("x", "evaluate"),
+        ("b0", "train"),
+        ("w0", "loss"),
+    ],
 )
 def test_names_that_training_needs_are_told(old: str, new: str) -> None:
     source = perceptron([6, 5, 3], 8)
