@@ -9,8 +9,9 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.activations import program_of
 from glow_mlir.analysis.cost import operator_work
+from glow_mlir.analysis.least_memory import least_memory_order
 from glow_mlir.analysis.program import Program, peak
-from glow_mlir.analysis.rematerialization import Chain, Copy, early_order, rematerialized
+from glow_mlir.analysis.rematerialization import Chain, Copy, early_order, program_of_copies, rematerialized
 from glow_mlir.backends.interface import costs_of
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -40,16 +41,16 @@ class RematerializePass(ModulePass):
         if not 0 < self.percent <= 100:
             raise OptionError(f"percent={self.percent} is no percentage", hint="1 to 100")
         storage = Storage(op)
-        for function in high_functions(op):
-            block = function.body.block
-            given = [_is_given(inner, storage) for inner in own_operations(block)]
-            schedule_block(block, lambda program, given=given: early_order(program, given))
-        found = [(function, program_of(function.body.block)) for function in high_functions(op)]
-        peaks = [peak(program, range(len(program.steps))) for _, program in found]
-        memory = max(peaks, default=0) * self.percent // 100
-        for (function, program), needed in zip(found, peaks, strict=True):
+        found = [(function, _peak(program_of(function.body.block))) for function in high_functions(op)]
+        memory = max((needed for _, needed in found), default=0) * self.percent // 100
+        for function, needed in found:
             if needed > memory:
-                _rematerialize(function, program, memory)
+                _rematerialize(function, storage, memory, needed)
+
+
+def _peak(program: Program) -> int:
+    """What the activations of a program take in the order that `schedule` finds."""
+    return peak(program, least_memory_order(program))
 
 
 def _is_given(op: Operation, storage: Storage) -> bool:
@@ -57,12 +58,21 @@ def _is_given(op: Operation, storage: Storage) -> bool:
     return isinstance(op, GetOp) and op.mutable is None and isinstance(storage.by_name[op.storage_name], PlaceholderOp)
 
 
-def _rematerialize(function: FuncOp, program: Program, memory: int) -> None:
-    """Have a function take at most so many bytes of activations, or as few as there is a way to."""
+def _rematerialize(function: FuncOp, storage: Storage, memory: int, needed: int) -> None:
+    """Have a function that needs more take at most `memory` bytes of activations, or as few as there is a way to."""
     block, costs = function.body.block, costs_of(function.target)
-    ops = list(own_operations(block))
+    before = list(own_operations(block))
+    given = [_is_given(op, storage) for op in before]
+    schedule_block(block, lambda program: early_order(program, given))
+    ops, program = list(own_operations(block)), program_of(block)
     chain = Chain(program, [operator_work(op, costs) for op in ops], [isinstance(op, HighOp) for op in ops])
-    _run(block, ops, rematerialized(chain, memory))
+    copies = rematerialized(chain, memory)
+    if peak(program_of_copies(program, copies), range(len(copies))) < needed:
+        _run(block, ops, copies)
+        return
+    for op in before:
+        op.detach()
+    block.add_ops(before)
 
 
 def _run(block: Block, ops: list[Operation], copies: list[Copy]) -> None:
