@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import Lock
 from typing import Any, cast
+from zlib import crc32
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from glow_mlir.errors import InputError, OptionError
 from glow_mlir.frontends.onnx.importer import ModelSource
 from glow_mlir.frontends.onnx.replaced_initializers import with_constants
 from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.frontends.onnx.training_form import statistics_of
 from glow_mlir.options.quantization import Quantization
 from glow_mlir.quantization.profile import read_profile
 from glow_mlir.runtime.signature import Argument
@@ -25,6 +28,7 @@ from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.files import replaced
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.training.checkpoint import read_checkpoint, write_checkpoint
+from glow_mlir.training.initializers import INITIALIZERS, Initializer, fans_of
 from glow_mlir.training.losses import LOSSES, Loss
 from glow_mlir.training.optimizers import OPTIMIZERS, Optimizer
 from glow_mlir.training.parts import Parts
@@ -215,6 +219,37 @@ class TrainingSession:
         """End the other processes, if there are any; those of a session that nobody has any more end by themselves."""
         if self._team is not None:
             self._team.close()
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The initializers of the model that steps change along gradients."""
+        statistics = statistics_of(self._model.proto.graph)
+        return tuple(name for name in self.weights() if name not in statistics)
+
+    def initialize(self, patterns: Mapping[str, str | Initializer], seed: int = 0) -> None:
+        """
+        Let parameters begin anew: by patterns of names such as `*.bias`, of which the last one that fits counts.
+
+        Values are initializers or names of `INITIALIZERS`, drawn from a generator with that seed, which the name of
+        the parameter enters besides. What optimizers keep stays as it is. Raises `OptionError` for a pattern that no
+        parameter fits, an unknown name, and an initializer that a parameter's shape does not suit.
+        """
+        chosen: dict[str, Initializer] = {}
+        graph = self._model.proto.graph
+        weights = {name: value for name, value in self.weights().items() if name in self.parameters}
+        for pattern, given in patterns.items():
+            fitting = [name for name in weights if fnmatchcase(name, pattern)]
+            if not fitting:
+                raise OptionError(f"no parameter is called '{pattern}'", hint=f"there are {', '.join(weights)}")
+            initializer: Initializer = _chosen("initializer", given, INITIALIZERS, Initializer)
+            chosen |= dict.fromkeys(fitting, initializer)
+        values: dict[str, np.ndarray] = {}
+        for name, initializer in chosen.items():
+            shape = weights[name].shape
+            generator = np.random.Generator(np.random.Philox([seed, crc32(name.encode())]))
+            drawn = initializer.values(shape, fans_of(graph, name, shape), generator)
+            values[name] = drawn.astype(weights[name].dtype)
+        self.set_state(values)
 
     def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
         """

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from glow_mlir.training.initializers import Filled as Filled
+from glow_mlir.training.initializers import He as He
+from glow_mlir.training.initializers import Initializer as Initializer
+from glow_mlir.training.initializers import Normal as Normal
+from glow_mlir.training.initializers import Orthogonal as Orthogonal
+from glow_mlir.training.initializers import Uniform as Uniform
+from glow_mlir.training.initializers import Xavier as Xavier
 from glow_mlir.training.losses import BinaryCrossEntropy as BinaryCrossEntropy
 from glow_mlir.training.losses import BinaryCrossEntropyWithLogits as BinaryCrossEntropyWithLogits
 from glow_mlir.training.losses import CrossEntropy as CrossEntropy

@@ -1,0 +1,153 @@
+"""Initial values of parameters: by the names and formulas of `torch.nn.init`."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import onnx
+
+from glow_mlir.errors import OptionError
+from glow_mlir.frontends.onnx.domains import plain_domain
+from glow_mlir.support.dataclass import dataclass
+
+
+class Fans(NamedTuple):
+    """How many numbers one output of a layer is computed from, and how many outputs one input has a share in."""
+
+    inputs: int
+    outputs: int
+
+
+class Initializer(ABC):
+    """How a parameter begins."""
+
+    @abstractmethod
+    def values(self, shape: tuple[int, ...], fans: Fans | None, generator: np.random.Generator) -> np.ndarray:
+        """
+        Values of a shape, in f64, for a layer with those fans; there are none for a vector or a scalar.
+
+        Raises `OptionError` where it needs them.
+        """
+
+
+@dataclass(frozen=True)
+class Filled(Initializer):
+    """The same value everywhere."""
+
+    value: float = 0.0
+
+    def values(self, shape: tuple[int, ...], fans: Fans | None, generator: np.random.Generator) -> np.ndarray:
+        return np.full(shape, self.value)
+
+
+@dataclass(frozen=True)
+class Normal(Initializer):
+    """Of a normal distribution."""
+
+    mean: float = 0.0
+    standard_deviation: float = 1.0
+
+    def values(self, shape: tuple[int, ...], fans: Fans | None, generator: np.random.Generator) -> np.ndarray:
+        return generator.normal(self.mean, self.standard_deviation, shape)
+
+
+@dataclass(frozen=True)
+class Uniform(Initializer):
+    """Between two numbers."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    def values(self, shape: tuple[int, ...], fans: Fans | None, generator: np.random.Generator) -> np.ndarray:
+        return generator.uniform(self.low, self.high, shape)
+
+
+@dataclass(frozen=True)
+class Xavier(Initializer):
+    """Of a variance that keeps that of values forward, and of gradients backward (Glorot and Bengio, 2010)."""
+
+    gain: float = 1.0
+    is_normal: bool = False
+
+    def values(self, shape: tuple[int, ...], fans: Fans | None, generator: np.random.Generator) -> np.ndarray:
+        found = _needed(fans, shape)
+        return _drawn(self.gain * math.sqrt(2 / (found.inputs + found.outputs)), shape, self.is_normal, generator)
+
+
+@dataclass(frozen=True)
+class He(Initializer):
+    """Of a variance that keeps that of values through a ReLU (He et al., 2015)."""
+
+    gain: float = math.sqrt(2)
+    is_normal: bool = False
+
+    def values(self, shape: tuple[int, ...], fans: Fans | None, generator: np.random.Generator) -> np.ndarray:
+        return _drawn(self.gain / math.sqrt(_needed(fans, shape).inputs), shape, self.is_normal, generator)
+
+
+@dataclass(frozen=True)
+class Orthogonal(Initializer):
+    """A matrix with orthonormal rows, or columns where there are fewer of them (Saxe et al., 2014)."""
+
+    gain: float = 1.0
+
+    def values(self, shape: tuple[int, ...], fans: Fans | None, generator: np.random.Generator) -> np.ndarray:
+        _needed(fans, shape)
+        rows, columns = shape[0], math.prod(shape[1:])
+        drawn = generator.normal(size=(max(rows, columns), min(rows, columns)))
+        factor, triangle = np.linalg.qr(drawn)
+        found = factor * np.sign(np.diag(triangle))
+        return (self.gain * (found if rows >= columns else found.T)).reshape(shape)
+
+
+INITIALIZERS: Mapping[str, Callable[[], Initializer]] = {
+    "zeros": Filled,
+    "ones": partial(Filled, 1.0),
+    "normal": partial(Normal, 0.0, 0.02),
+    "uniform": partial(Uniform, -0.05, 0.05),
+    "xavier_uniform": Xavier,
+    "xavier_normal": partial(Xavier, is_normal=True),
+    "he_uniform": He,
+    "he_normal": partial(He, is_normal=True),
+    "orthogonal": Orthogonal,
+}
+"""Name → how a parameter begins."""
+
+
+def _needed(fans: Fans | None, shape: tuple[int, ...]) -> Fans:
+    if fans is None:
+        raise OptionError(f"a parameter of shape {list(shape)} has no fans", hint="such as 'zeros' for a bias")
+    return fans
+
+
+def _drawn(deviation: float, shape: tuple[int, ...], is_normal: bool, generator: np.random.Generator) -> np.ndarray:
+    """Numbers with a mean of 0 and that standard deviation."""
+    if is_normal:
+        return generator.normal(0, deviation, shape)
+    return generator.uniform(-1, 1, shape) * deviation * math.sqrt(3)
+
+
+def fans_of(graph: onnx.GraphProto, name: str, shape: tuple[int, ...]) -> Fans | None:
+    """
+    The fans of an initializer of a graph.
+
+    Axes are [outputs, inputs, …], as of convolutions and recurrent layers behind the axis of their directions, but
+    [inputs, outputs] for a right factor that no node transposes.
+    """
+    node = next((node for node in graph.node if name in node.input), None)
+    kind = "" if node is None or plain_domain(node.domain) else node.op_type
+    if kind in ("LSTM", "GRU", "RNN"):
+        shape = shape[1:]
+    if len(shape) < 2:
+        return None
+    outputs, inputs, *window = shape
+    if node is not None and kind in ("MatMul", "Gemm") and node.input[1] == name:
+        is_transposed = any(item.name == "transB" and item.i for item in node.attribute)
+        inputs, outputs = (inputs, outputs) if is_transposed else (shape[-2], shape[-1])
+        window = []
+    return Fans(inputs * math.prod(window), outputs * math.prod(window))
