@@ -17,6 +17,7 @@ from glow_mlir.api.training_recipe import Recipe
 from glow_mlir.api.training_team import Team, update
 from glow_mlir.api.training_team import accumulate as accumulate_parts
 from glow_mlir.errors import InputError, OptionError
+from glow_mlir.frontends.onnx.fans import fans_of
 from glow_mlir.frontends.onnx.importer import ModelSource
 from glow_mlir.frontends.onnx.replaced_initializers import with_constants
 from glow_mlir.frontends.onnx.sparse import initializers_of
@@ -28,7 +29,7 @@ from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.files import replaced
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.training.checkpoint import read_checkpoint, write_checkpoint
-from glow_mlir.training.initializers import INITIALIZERS, Initializer, fans_of
+from glow_mlir.training.initializers import INITIALIZERS, Initializer
 from glow_mlir.training.losses import LOSSES, Loss
 from glow_mlir.training.optimizers import OPTIMIZERS, Optimizer
 from glow_mlir.training.parts import Parts
