@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.stack import StackOp
-from glow_mlir.dialects.shapes import bytes_of
+from glow_mlir.dialects.shapes import bytes_of, has_static_shape
 
 DIVISIONS = frozenset({"arith.divf", "math.sqrt", "math.rsqrt"})
 """Operations that cost as much as a division of floats."""
@@ -70,11 +70,18 @@ def work(op: Instruction, costs: Costs) -> int:
 
 
 def operator_work(op: Operation, costs: Costs) -> int:
-    """How long an operator takes that is an instruction of its own, as `work`; 0 for what computes nothing."""
+    """
+    How long an operator takes that is an instruction of its own, as `work`; 0 for what computes nothing.
+
+    Of one whose sizes are known at run time only, it is the memory traffic that counts, at its most.
+    """
     if not isinstance(op, HighOp):
         return 0
+    values = (*op.operands, *op.results)
+    traffic = sum(map(bytes_of, values)) * costs.operations_per_byte
+    if not all(map(has_static_shape, values)):
+        return traffic
     done = op.arithmetic()
-    traffic = sum(map(bytes_of, (*op.operands, *op.results))) * costs.operations_per_byte
     return max(2 * (done.operations + done.functions * costs.function_operations), traffic)
 
 

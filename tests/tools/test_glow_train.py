@@ -175,7 +175,7 @@ def begun(folder: Path, *arguments: str, steps: int) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     path, deadline = folder / "run.jsonl", time.monotonic() + 120
-    while not path.exists() or path.read_bytes().count(b"\n") < steps:
+    while not path.exists() or path.read_bytes().count(b'"kind": "step"') < steps:
         assert process.poll() is None, process.communicate()[1].decode()
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -72,6 +72,7 @@ EXACT_HIGH = (
     "lower-quantization",
     "merge-pads",
     "raise-clips",
+    "rematerialize",
     "remove-identity-clips",
     "remove-unused-storage",
     "schedule",
