@@ -6,12 +6,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from glow_mlir.errors import OptionError
-from glow_mlir.frontends.onnx.fans import Fans
 from glow_mlir.support.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from glow_mlir.frontends.onnx.fans import Fans
 
 
 class Initializer(ABC):
