@@ -29,7 +29,7 @@ from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.scalar_body import is_elementwise
 from glow_mlir.dialects.shapes import bytes_of, element_of
 from glow_mlir.dialects.symbol_binding import SymbolBinding, used_symbols
-from glow_mlir.ir.traversal import own_operations, subtree
+from glow_mlir.ir.traversal import own_operations, subtree, within
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -134,16 +134,8 @@ class _Model:
                 for read in earlier:
                     for value in _views_of(read.results[0]) if isinstance(read, GetOp) else ():
                         for user in _users(value):
-                            if user is not save:
-                                yield self.place[self._placed(user)], self.place[save]
-
-    def _placed(self, op: Operation) -> Operation:
-        """The operation among those of the block that an operation is, or is inside of."""
-        while op not in self.place:
-            around = op.parent_op()
-            assert around is not None, "a user is inside of the block"
-            op = around
-        return op
+                            if user is not save and (block := save.parent) and (own := within(block, user)):
+                                yield self.place[own], self.place[save]
 
 
 def _is_view(op: Operation) -> bool:

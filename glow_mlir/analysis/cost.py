@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation
 
 from glow_mlir.dialects.costs import Costs
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.interfaces import Workload
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.stack import StackOp
@@ -81,8 +82,7 @@ def operator_work(op: Operation, costs: Costs) -> int:
     traffic = sum(map(bytes_of, values)) * costs.operations_per_byte
     if not all(map(has_static_shape, values)):
         return traffic
-    done = op.arithmetic()
-    return max(2 * (done.operations + done.functions * costs.function_operations), traffic)
+    return max(_computed(op, costs), traffic)
 
 
 def _arithmetic(op: Instruction, costs: Costs) -> int:
@@ -90,5 +90,10 @@ def _arithmetic(op: Instruction, costs: Costs) -> int:
         return math.prod(op.extents()) * operations(op.block, costs)
     if not isinstance(op, DerivedInstruction):
         return 0
+    return _computed(op, costs)
+
+
+def _computed(op: Workload, costs: Costs) -> int:
+    """The arithmetic of an operator, or of its instruction, in additions."""
     done = op.arithmetic()
     return 2 * (done.operations + done.functions * costs.function_operations)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -48,8 +48,6 @@ class Chain:
     """How long each step takes."""
     is_repeatable: Sequence[bool]
     """Whether a step may run again."""
-    ends: list[int] = field(default_factory=list[int])
-    """Where each stage ends."""
 
     def __post_init__(self) -> None:
         users = self.program.users
@@ -59,6 +57,7 @@ class Chain:
         self.turn = max(range(len(crossing)), key=crossing.__getitem__, default=0)
         self.last_there = [max((user for user in found if user < self.turn), default=-1) for found in users]
         self.ends = self._cuts()
+        """Where each stage ends."""
 
     def _live(self, spans: Iterator[tuple[int, int]], chosen: Sequence[bool] | None = None) -> list[int]:
         """For each step the bytes of the buffers in whose span, both ends included, it lies."""
@@ -279,9 +278,9 @@ def program_of_copies(program: Program, copies: Sequence[Copy]) -> Program:
     return Program(steps, sizes)
 
 
-def rematerialized(chain: Chain, memory: int) -> list[Copy]:
+def rematerialized(chain: Chain, memory: int) -> tuple[list[Copy], int]:
     """
-    The steps of a program, some of them again, such that at most `memory` bytes are live at once.
+    The steps of a program, some of them again, such that at most `memory` bytes are live at once; and how many are.
 
     It is the one of least work among those that were tried; where none needs so little, the one that needs least.
     """
@@ -300,7 +299,7 @@ def rematerialized(chain: Chain, memory: int) -> list[Copy]:
         if _rank(needed, work, memory) < _rank(*best[:2], memory):
             best = (needed, work, copies)
         low, high = (tried, high) if needed <= memory else (low, tried)
-    return best[2]
+    return best[2], best[0]
 
 
 def _rank(needed: int, work: float, memory: int) -> tuple[int, float]:

@@ -224,8 +224,12 @@ class TrainingSession:
     @property
     def parameters(self) -> tuple[str, ...]:
         """The initializers of the model that steps change along gradients."""
+        return tuple(self._trained())
+
+    def _trained(self) -> dict[str, np.ndarray]:
+        """The parameters as they are now."""
         statistics = statistics_of(self._model.proto.graph)
-        return tuple(name for name in self.weights() if name not in statistics)
+        return {name: value for name, value in self.weights().items() if name not in statistics}
 
     def initialize(self, patterns: Mapping[str, str | Initializer], seed: int = 0) -> None:
         """
@@ -236,8 +240,7 @@ class TrainingSession:
         parameter fits, an unknown name, and an initializer that a parameter's shape does not suit.
         """
         chosen: dict[str, Initializer] = {}
-        graph = self._model.proto.graph
-        weights = {name: value for name, value in self.weights().items() if name in self.parameters}
+        weights, graph = self._trained(), self._model.proto.graph
         for pattern, given in patterns.items():
             fitting = [name for name in weights if fnmatchcase(name, pattern)]
             if not fitting:

@@ -39,17 +39,21 @@ class DifferentiatePass(ModulePass):
     name = "differentiate"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if any(isinstance(inner, GradientOp) for function in high_functions(op) for inner in all_operations(function)):
-            for name in BEFORE:
-                pass_class(name)().apply(ctx, op)
+        differentiated = [function for function in high_functions(op) if _gradients(function)]
+        if not differentiated:
+            return
+        for name in BEFORE:
+            pass_class(name)().apply(ctx, op)
         storage = Storage(op)
-        for function in high_functions(op):
-            found = [inner for inner in all_operations(function) if isinstance(inner, GradientOp)]
-            for gradient in found:
+        for function in differentiated:
+            for gradient in _gradients(function):
                 _expand(gradient, storage)
                 statistics.count("gradients expanded")
-            if found:
-                erase_dead(function)
+            erase_dead(function)
+
+
+def _gradients(function: FuncOp) -> list[GradientOp]:
+    return [inner for inner in all_operations(function) if isinstance(inner, GradientOp)]
 
 
 def _expand(op: GradientOp, storage: Storage) -> None:

@@ -11,7 +11,7 @@ from glow_mlir.analysis.activations import program_of
 from glow_mlir.analysis.cost import operator_work
 from glow_mlir.analysis.least_memory import least_memory_order
 from glow_mlir.analysis.program import Program, peak
-from glow_mlir.analysis.rematerialization import Chain, Copy, early_order, program_of_copies, rematerialized
+from glow_mlir.analysis.rematerialization import Chain, Copy, early_order, rematerialized
 from glow_mlir.backends.interface import costs_of
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
@@ -66,8 +66,8 @@ def _rematerialize(function: FuncOp, storage: Storage, memory: int, needed: int)
     schedule_block(block, lambda program: early_order(program, given))
     ops, program = list(own_operations(block)), program_of(block)
     chain = Chain(program, [operator_work(op, costs) for op in ops], [isinstance(op, HighOp) for op in ops])
-    copies = rematerialized(chain, memory)
-    if peak(program_of_copies(program, copies), range(len(copies))) < needed:
+    copies, found = rematerialized(chain, memory)
+    if found < needed:
         _run(block, ops, copies)
         return
     for op in before:
