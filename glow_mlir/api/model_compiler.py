@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.compiler_process import Made, Request, is_elsewhere, made
-from glow_mlir.api.model_identity import UnopenedError, is_ir, model_identity
+from glow_mlir.api.model_identity import UnopenedError, is_importable, is_ir, model_identity
 from glow_mlir.api.models import import_any
 from glow_mlir.dialects.packages import installed_packages, loader_of
 from glow_mlir.errors import InputError, InputValuesError, ModelError, UnsupportedError
@@ -384,6 +384,8 @@ class ModelCompiler:
 
     def _template_of(self, model: Any, names: tuple[str, ...]) -> Template:
         """The template of an opened model, in which the values of those inputs fix shapes."""
+        if is_importable(model):
+            return Template(model.signature(self._options.dimensions), names)
         from glow_mlir.frontends.onnx.signature import signature_of
 
         return Template(signature_of(model, self._options.dimensions), names)
@@ -399,12 +401,12 @@ class ModelCompiler:
     def _remember(self, source: _Source) -> None:
         """Keep what a template is compiled of; a model in memory as it is at this moment."""
         self._source = source
-        if not isinstance(self._model, Path):
+        if not isinstance(self._model, Path) and not is_importable(self._model):
             self._model = source.identity
 
     def _opened(self, model: Any) -> Any:
         """An ONNX model without the content of its large tensors; IR stays as it is."""
-        if is_ir(model):
+        if is_ir(model) or is_importable(model):
             return model
         from glow_mlir.backends.interface import get_backend
         from glow_mlir.frontends.onnx.importer import open_model
@@ -415,12 +417,18 @@ class ModelCompiler:
         """Whether inputs of an opened model have dimensions that no option gives a size."""
         if is_ir(model):
             return False
-        from glow_mlir.frontends.onnx.signature import free_dimensions
-
         given = self._options.dimensions
-        labels = [label for label in free_dimensions(model.proto.graph, given) if label not in given]
+        labels = [label for label in self._free_dimensions(model) if label not in given]
         told = dict.fromkeys(given, 1)
         return any(map(grows, given.values())) or any(told_by(label, told) is None for label in labels)
+
+    def _free_dimensions(self, model: Any) -> list[str]:
+        """The labels of dimensions of inputs of an opened model that are no numbers."""
+        if is_importable(model):
+            return model.free_dimensions()
+        from glow_mlir.frontends.onnx.signature import free_dimensions
+
+        return free_dimensions(model.proto.graph, self._options.dimensions)
 
     def _key(self, source: _Source, assumptions: Assumptions) -> str:
         """The key of an artifact."""

@@ -26,6 +26,11 @@ def is_ir(model: Any) -> bool:
     return hasattr(model, "walk")
 
 
+def is_importable(model: Any) -> bool:
+    """Whether a model imports itself, as a `TracedModel` does."""
+    return hasattr(model, "free_dimensions") and hasattr(model, "identity")
+
+
 _NAMED = re.compile(r"backend\s*=\s*([^,>]*)")
 """A backend that a text may name: every target of a function does."""
 
@@ -78,6 +83,8 @@ def model_identity(
                 hint = "name the .onnx or .mlir file in it; what glow-compile wrote is run by glow_mlir.load_bundle"
             file = str(error.filename or model)
             raise ModelError(f"cannot be read: {error.strerror}", file=file, hint=hint) from error
+    if is_importable(model):
+        return model.identity, model
     if is_ir(model):
         from glow_mlir.ir.text import module_text
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from glow_mlir.api.model_identity import is_ir
+from glow_mlir.api.model_identity import is_importable, is_ir
 from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.support.symbols import Dimension
 
@@ -27,7 +27,7 @@ def accepted_model(model: Any) -> Any:
         return path
     # Told by what they have, as in `is_ir`: a `ModuleOp`, or a `ModelProto` and no other message.
     is_module = hasattr(model, "walk") and getattr(model, "name", "") == "builtin.module"
-    if is_module or (hasattr(model, "SerializeToString") and hasattr(model, "ir_version")):
+    if is_module or is_importable(model) or (hasattr(model, "SerializeToString") and hasattr(model, "ir_version")):
         return model
     raise OptionError(
         f"a model cannot be of the type '{type(model).__name__}'",
@@ -50,6 +50,8 @@ def import_any(
     are mapped, and their files must not change as long as the module is used, unless they are `in_memory`. Inputs with
     `values` are constants. With `strict`, what an ONNX model says wrongly is refused that a warning tells of otherwise.
     """
+    if is_importable(model):
+        return model.module(dimensions, by_content, values)
     if not is_ir(model):
         from glow_mlir.frontends.onnx.importer import import_model
 

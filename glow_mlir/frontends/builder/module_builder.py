@@ -155,6 +155,15 @@ class ModuleBuilder:
         self.folding.tell(value, None)
         return value
 
+    def add_open_state(self, name: str, type_: TensorType[Attribute]) -> SSAValue:
+        """State of a type that whoever calls the function keeps, as it is at the beginning of a call."""
+        placeholder = PlaceholderOp.bound(self.storage.unique_name(name), type_, "state", named_location(name))
+        self.storage.add(placeholder)
+        self._bindings.append(placeholder.sym_name.data)
+        value = self.insert(GetOp.of(placeholder, named_location(name))).results[0]
+        self.folding.tell(value, None)
+        return value
+
     def random_state(self, name: str) -> SSAValue:
         """
         The `RANDOM_SEED` or the number of the call, `RANDOM_CALLS`: i64 scalars that are state of the module.

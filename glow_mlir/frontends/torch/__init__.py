@@ -1,0 +1,1 @@
+"""Import of graphs that PyTorch traces."""

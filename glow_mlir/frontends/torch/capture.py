@@ -1,0 +1,201 @@
+"""Graphs of `torch.fx` as plain data. This is the only module of the front end that knows PyTorch."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import sympy
+import torch
+from torch import fx
+
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.torch.traced_graph import (
+    Argument,
+    Expression,
+    Place,
+    Reference,
+    TracedGraph,
+    TracedInput,
+    TracedNode,
+    TracedTensor,
+    TracedValue,
+    Word,
+)
+
+WORDS: dict[type, str] = {
+    torch.dtype: "dtype",
+    torch.device: "device",
+    torch.layout: "layout",
+    torch.memory_format: "memory_format",
+}
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def captured(graph: fx.Graph) -> TracedGraph:
+    """
+    A graph of operators, whose nodes have `meta["val"]`, as plain data.
+
+    Raises `UnsupportedError` for tensors that are not dense, complex ones, and for what is no call of an operator.
+    """
+    return _Capture().run(graph)
+
+
+class _Capture:
+    """What is known of the graph so far."""
+
+    def __init__(self) -> None:
+        self._results: dict[fx.Node, tuple[fx.Node, int]] = {}
+        """A node that takes one of several results → the node that gives these, and which."""
+        self._symbols: dict[str, tuple[int, int | None]] = {}
+
+    def run(self, graph: fx.Graph) -> TracedGraph:
+        inputs: list[TracedInput] = []
+        nodes: list[TracedNode] = []
+        outputs: tuple[Argument, ...] = ()
+        for node in graph.nodes:
+            if node.op == "placeholder":
+                inputs.append(TracedInput(node.name, cast("Any", self._value(node, node.meta["val"]))))
+            elif node.op == "output":
+                (returned,) = node.args
+                items = returned if isinstance(returned, Sequence) else (returned,)
+                outputs = tuple(map(self._argument, cast("Iterable[Any]", items)))
+            elif node.target is operator.getitem and isinstance(node.args[0], fx.Node) and _has_several(node.args[0]):
+                self._results[node] = node.args[0], int(cast("int", node.args[1]))
+            else:
+                nodes.append(self._node(node))
+        return TracedGraph(tuple(inputs), tuple(nodes), outputs, self._symbols)
+
+    def _node(self, node: fx.Node) -> TracedNode:
+        if node.op != "call_function":
+            raise UnsupportedError(f"a node of the kind '{node.op}' is not supported", node=node.name)
+        arguments = tuple(map(self._argument, node.args))
+        keywords = {name: self._argument(value) for name, value in node.kwargs.items()}
+        value = node.meta.get("val")
+        values = value if isinstance(value, tuple | list) else (value,)
+        results = tuple(self._value(node, item) for item in cast("Iterable[Any]", values))
+        return TracedNode(node.name, target_name(node), arguments, keywords, results, place_of(node))
+
+    def _argument(self, value: Any) -> Argument:
+        if isinstance(value, fx.Node):
+            if value in self._results:
+                source, index = self._results[value]
+                return Reference(source.name, index)
+            return Reference(value.name)
+        if isinstance(value, tuple | list):
+            return tuple(map(self._argument, cast("Iterable[Any]", value)))
+        if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+            return self._number(value)
+        for kind, word in WORDS.items():
+            if isinstance(value, kind):
+                return Word(word, str(value).removeprefix("torch."))
+        if value is None or isinstance(value, int | float | str):
+            return value
+        if isinstance(value, complex):
+            raise UnsupportedError("complex numbers are not supported")
+        return str(value)
+
+    def _value(self, node: fx.Node, value: Any) -> TracedValue:
+        if isinstance(value, torch.Tensor):
+            return self._tensor(node, value)
+        if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+            return self._number(value)
+        if value is None or isinstance(value, int | float | bool):
+            return value
+        if isinstance(value, complex):
+            raise UnsupportedError("complex numbers are not supported", node=node.name)
+        return None
+
+    def _tensor(self, node: fx.Node, value: torch.Tensor) -> TracedTensor:
+        if value.layout is not torch.strided or value.is_complex() or value.is_quantized:
+            what = "complex" if value.is_complex() else "quantized" if value.is_quantized else str(value.layout)
+            reason = f"a tensor that is {what.removeprefix('torch.')} is not supported"
+            raise UnsupportedError(reason, node=node.name, file=str(place_of(node)))
+        if value.device.type not in ("cpu", "meta"):
+            hint = "move the model and its inputs to the CPU"
+            raise UnsupportedError(f"a tensor on the device '{value.device}' is not supported", node=node.name, hint=hint)
+        sizes, strides = tuple(map(self._size, value.shape)), tuple(map(self._size, value.stride()))
+        hint = tuple(map(_hint, value.shape)), tuple(map(_hint, value.stride()))
+        return TracedTensor(str(value.dtype).removeprefix("torch."), sizes, strides, hint)
+
+    def _size(self, size: int | torch.SymInt) -> int | Expression:
+        if isinstance(size, int):
+            return size
+        found = self._number(size)
+        return int(found.value) if found.word == "number" else found
+
+    def _number(self, number: torch.SymInt | torch.SymFloat | torch.SymBool) -> Expression:
+        node = number.node
+        ranges = node.shape_env.var_to_range if node.shape_env is not None else {}
+        for symbol in node.expr.free_symbols:
+            known = ranges.get(symbol)
+            least, most = (0, None) if known is None else (_bound(known.lower), _bound(known.upper))
+            self._symbols[str(symbol)] = max(least or 0, 0), most
+        return expression(node.expr)
+
+
+def _bound(bound: Any) -> int | None:
+    """A number that bounds a symbol; `None` for one that is none."""
+    return int(bound) if bound.is_Integer and int(bound) < 1 << 40 else None
+
+
+def _hint(size: int | torch.SymInt) -> int:
+    """What a size was in the example."""
+    if isinstance(size, int):
+        return size
+    hint = size.node.hint
+    return int(hint) if hint is not None else 1
+
+
+def expression(found: Any) -> Expression:
+    """An expression of sympy as plain data."""
+    if isinstance(found, sympy.Symbol):
+        return Expression("symbol", value=str(found))
+    if isinstance(found, sympy.Integer):
+        return Expression("number", value=int(found))
+    if isinstance(found, sympy.Pow) and isinstance(found.exp, sympy.Integer) and int(found.exp) > 0:
+        return Expression("mul", (expression(found.base),) * int(found.exp))
+    words = {"Add": "add", "Mul": "mul", "FloorDiv": "floordiv", "CleanDiv": "floordiv", "Mod": "mod"}
+    words |= {"PythonMod": "mod", "Max": "max", "Min": "min"}
+    kind = type(found).__name__
+    return Expression(words.get(kind, kind), tuple(map(expression, found.args)))
+
+
+def _has_several(node: fx.Node) -> bool:
+    """Whether a node gives several results."""
+    return isinstance(node.meta.get("val"), tuple | list)
+
+
+def target_name(node: fx.Node) -> str:
+    """The name of the operator that a node calls, as `aten.add.Tensor` or `operator.mul`."""
+    target: Any = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return str(target)
+    if isinstance(target, str):
+        return target
+    module = str(getattr(target, "__module__", "")).lstrip("_")
+    return f"{module}.{getattr(target, '__name__', target)}"
+
+
+def place_of(node: fx.Node) -> Place:
+    """The module of the network, and the line of the program, that a node comes from."""
+    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
+    path = ""
+    for name, _ in cast("Iterable[tuple[Any, Any]]", stack.values()):
+        path = str(name)
+    trace = node.meta.get("stack_trace") or ""
+    file, line = "", 0
+    if frames := _FRAME.findall(trace):
+        file, line = frames[-1][0], int(frames[-1][1])
+    return Place(module_path(path), file, line)
+
+
+def module_path(path: str) -> str:
+    """The path of a module as `named_modules` has it, of how Dynamo writes it: `L['self'].layer1.0`."""
+    plain = re.sub(r"L\[['\"]self['\"]\]\.?", "", path)
+    plain = re.sub(r"\._modules\[['\"]([^'\"]*)['\"]\]", r".\1", plain)
+    plain = re.sub(r"getattr\((.*), ['\"]([^'\"]*)['\"]\)", r"\1.\2", plain)
+    return re.sub(r"\[['\"]?([^'\"\]]*)['\"]?\]", r".\1", plain).strip(".")

@@ -1,0 +1,64 @@
+"""PyTorch's operators that make tensors of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
+from glow_mlir.frontends.builder.slices import iota
+from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.node import Operand, Scalar, TorchNode
+from glow_mlir.support.symbols import SymbolicSize
+
+
+@torch_operator("full.default", "full_like.default")
+def full(node: TorchNode, _: Any, value: Operand = 0, **__: Any) -> SSAValue:
+    """One number everywhere."""
+    if isinstance(value, SSAValue | SymbolicSize):
+        return node.expanded(node.tensor(value))
+    return node.splat(value, node.element, node.sizes)
+
+
+@torch_operator("new_full.default")
+def new_full(node: TorchNode, _: SSAValue, __: Any, value: Operand, **___: Any) -> SSAValue:
+    """One number everywhere."""
+    return full(node, None, value)
+
+
+@torch_operator("scalar_tensor.default")
+def scalar_tensor(node: TorchNode, value: Operand, **_: Any) -> SSAValue:
+    """A number as a tensor without axes."""
+    return node.tensor(value)
+
+
+@torch_operator("zeros.default", "zeros_like.default", "new_zeros.default", "empty.memory_format", "empty_like.default",
+                "new_empty.default", "empty_strided.default", "new_empty_strided.default")
+def zeros(node: TorchNode, *_: Any, **__: Any) -> SSAValue:
+    """Zeros; what PyTorch leaves undefined is 0 as well."""
+    return node.splat(0, node.element, node.sizes)
+
+
+@torch_operator("ones.default", "ones_like.default", "new_ones.default")
+def ones(node: TorchNode, *_: Any, **__: Any) -> SSAValue:
+    """Ones."""
+    return node.splat(1, node.element, node.sizes)
+
+
+@torch_operator("arange.start_step", "arange.start", "arange.default")
+def arange(node: TorchNode, *bounds: Scalar, **_: Any) -> SSAValue:
+    """Numbers from `start` on, by `step`."""
+    start: Scalar = bounds[0] if len(bounds) > 1 else 0
+    step: Scalar = bounds[2] if len(bounds) > 2 else 1
+    (count,) = node.sizes
+    if isinstance(count, int) and not isinstance(start, SymbolicSize) and not isinstance(step, SymbolicSize):
+        dtype = numpy_dtype(node.element)
+        numbers = np.arange(count, dtype=np.float64 if isinstance(start * step, float) else np.int64) * step + start
+        return node.constant(numbers.astype(dtype))
+    places = node.cast(iota(node, count), node.element)
+    return node.emit(AddOp, node.emit(MulOp, places, node.tensor(step)), node.tensor(start))

@@ -1,0 +1,160 @@
+"""PyTorch's operators that move elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, SliceOp, TransposeOp
+from glow_mlir.dialects.shapes import rank_of, sizes_of
+from glow_mlir.dialects.sizes import largest, smallest
+from glow_mlir.frontends.builder.slices import cut, part_of
+from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.node import TorchNode, axis_of
+from glow_mlir.support.symbols import Size
+
+
+@torch_operator(
+    "view.default", "_unsafe_view.default", "reshape.default", "squeeze.default", "squeeze.dim", "squeeze.dims",
+    "unsqueeze.default",
+)
+def view(node: TorchNode, value: SSAValue, *_: Any) -> SSAValue:
+    """The elements in the sizes of the result."""
+    return node.reshaped(value)
+
+
+@torch_operator("expand.default")
+def expand(node: TorchNode, value: SSAValue, *_: Any, **__: Any) -> SSAValue:
+    """The elements, repeated along axes."""
+    return node.expanded(value)
+
+
+@torch_operator("permute.default")
+def permute(node: TorchNode, value: SSAValue, axes: Sequence[int]) -> SSAValue:
+    """The axes in another order."""
+    count = rank_of(value)
+    return node.emit(TransposeOp, value, permutation=[axis_of(axis, count) for axis in axes])
+
+
+@torch_operator("transpose.int", "t.default")
+def transpose(node: TorchNode, value: SSAValue, one: int = 0, other: int = 1) -> SSAValue:
+    """Two axes in the place of each other."""
+    count = rank_of(value)
+    if count < 2:
+        return value
+    order = list(range(count))
+    one, other = axis_of(one, count), axis_of(other, count)
+    order[one], order[other] = other, one
+    return node.emit(TransposeOp, value, permutation=order)
+
+
+@torch_operator("cat.default")
+def cat(node: TorchNode, values: Sequence[SSAValue], axis: int = 0) -> SSAValue:
+    """Values one behind the other; those without elements of one axis are left out."""
+    kept = [node.cast(value, node.element) for value in values if sizes_of(value) != (0,) or len(node.sizes) == 1]
+    if len(kept) == 1:
+        return kept[0]
+    return node.emit(ConcatOp, kept, axis=axis_of(axis, len(node.sizes)))
+
+
+@torch_operator("stack.default")
+def stack(node: TorchNode, values: Sequence[SSAValue], axis: int = 0) -> SSAValue:
+    """Values side by side along a new axis."""
+    place = axis_of(axis, len(node.sizes))
+    parts = [
+        node.reshaped(node.cast(value, node.element), (*sizes_of(value)[:place], 1, *sizes_of(value)[place:]))
+        for value in values
+    ]
+    return parts[0] if len(parts) == 1 else node.emit(ConcatOp, parts, axis=place)
+
+
+END = (1 << 63) - 1
+"""What slices that reach to the end say."""
+
+
+@torch_operator("slice.Tensor")
+def slice_(
+    node: TorchNode, value: SSAValue, axis: int = 0, start: Size | None = None, end: Size | None = None, step: int = 1
+) -> SSAValue:
+    """Every `step`-th element from `start` on, up to `end` without it; from the back where these are negative."""
+    sizes = sizes_of(value)
+    axis = axis_of(axis, len(sizes))
+    first, last = slice_bounds(node, sizes[axis], start, end)
+    if step == 1:
+        return cut(node, value, {axis: (first, last)})
+    return _strided(node, value, axis, first, last, step)
+
+
+def _strided(node: TorchNode, value: SSAValue, axis: int, first: Size, last: Size, step: int) -> SSAValue:
+    sizes = sizes_of(value)
+    starts: list[Size] = [0] * len(sizes)
+    ends, steps = list(sizes), [1] * len(sizes)
+    starts[axis], ends[axis], steps[axis] = first, last, step
+    return node.emit(SliceOp, value, starts=starts, ends=ends, steps=steps)
+
+
+def slice_bounds(node: TorchNode, size: Size, start: Size | None, end: Size | None) -> tuple[Size, Size]:
+    """Where a part of an axis begins and ends, by PyTorch's rules; raises `UnsupportedError` where that is open."""
+    first = _bound(node, 0 if start is None else start, size)
+    last = size if end is None or end == END else _bound(node, end, size)
+    if smallest(last - first) < 0:
+        if largest(last - first) > 0:
+            raise node.unsupported(f"it is open whether {last} is behind {first}")
+        last = first
+    return first, last
+
+
+def _bound(node: TorchNode, bound: Size, size: Size) -> Size:
+    if largest(bound) < 0:
+        bound = bound + size
+    elif smallest(bound) < 0:
+        raise node.unsupported(f"it is open whether {bound} is negative")
+    if smallest(bound) >= largest(size) or smallest(bound - size) >= 0:
+        return size
+    if largest(bound - size) <= 0:
+        return bound if smallest(bound) >= 0 else 0
+    raise node.unsupported(f"it is open whether {bound} is within {size}")
+
+
+@torch_operator("select.int")
+def select(node: TorchNode, value: SSAValue, axis: int, index: Size) -> SSAValue:
+    """What there is at an index of an axis, without that axis."""
+    sizes = sizes_of(value)
+    axis = axis_of(axis, len(sizes))
+    if largest(index) < 0:
+        index = index + sizes[axis]
+    part = cut(node, value, {axis: (index, index + 1)})
+    return node.reshaped(part)
+
+
+@torch_operator("split_with_sizes.default", "split.Tensor", "split_with_sizes_copy.default")
+def split(node: TorchNode, value: SSAValue, parts: Size | Sequence[Size], axis: int = 0) -> list[SSAValue]:
+    """Parts of an axis, one behind the other."""
+    sizes = sizes_of(value)
+    axis = axis_of(axis, len(sizes))
+    found: list[SSAValue] = []
+    place: Size = 0
+    for number in range(len(node.expected)):
+        length = node.result(number)[1][axis]
+        found.append(cut(node, value, {axis: (place, place + length)}))
+        place = place + length
+    return found
+
+
+@torch_operator("unbind.int")
+def unbind(node: TorchNode, value: SSAValue, axis: int = 0) -> list[SSAValue]:
+    """What there is at each index of an axis."""
+    place = axis_of(axis, rank_of(value))
+    return [part_of(node, value, number, place) for number in range(len(node.expected))]
+
+
+@torch_operator("constant_pad_nd.default")
+def constant_pad(node: TorchNode, value: SSAValue, pads: Sequence[int], fill: float = 0) -> SSAValue:
+    """Elements in front of axes and behind them, from the last axis on; fewer where a number is negative."""
+    count = rank_of(value)
+    before, after = [0] * count, [0] * count
+    for number in range(len(pads) // 2):
+        before[count - 1 - number], after[count - 1 - number] = pads[2 * number], pads[2 * number + 1]
+    return node.emit(PadOp, value, node.tensor(fill), pads=(*before, *after))

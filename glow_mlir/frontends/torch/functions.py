@@ -1,0 +1,68 @@
+"""The importers of PyTorch's operators by name: a function for each, with the arguments of the operator itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from glow_mlir.dialects.glow_high.base import HighOp
+
+if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
+    from glow_mlir.frontends.torch.node import TorchNode
+
+    Built = SSAValue | Sequence[SSAValue | None]
+
+Importer = Callable[..., Any]
+"""Is given the node and the arguments of the operator, tensors as values, and gives the results as values."""
+
+Function = TypeVar("Function", bound=Importer)
+
+FAMILIES = (
+    "attention",
+    "convolution",
+    "creation",
+    "data_movement",
+    "elementwise",
+    "gradients",
+    "indexing",
+    "linear",
+    "normalization",
+    "pooling",
+    "random_numbers",
+    "reductions",
+)
+"""The modules that have importers."""
+
+IMPORTERS: dict[str, Importer] = {}
+"""Name of an operator, as `aten.add.Tensor` → its importer."""
+
+
+def torch_operator(*names: str) -> Callable[[Function], Function]:
+    """Register a function as the importer of operators, of `aten` where they say no other library."""
+
+    def register(function: Function) -> Function:
+        for name in names:
+            IMPORTERS[name if name.count(".") > 1 else f"aten.{name}"] = function
+        return function
+
+    return register
+
+
+def importer_of(target: str) -> Importer | None:
+    """The importer of an operator, `None` where there is none."""
+    if not IMPORTERS:
+        for family in FAMILIES:
+            import_module(f"glow_mlir.frontends.torch.{family}")
+    return IMPORTERS.get(target)
+
+
+def plain(operator: type[HighOp], **properties: Any) -> Importer:
+    """The importer of an operator on one tensor that ours has as it is, in the element type of the result."""
+
+    def run(node: TorchNode, value: SSAValue) -> SSAValue:
+        return node.emit(operator, node.cast(value, node.element), **properties)
+
+    return run

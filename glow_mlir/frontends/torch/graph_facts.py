@@ -1,0 +1,47 @@
+"""What is read off a traced graph: which inputs it changes, which are used, and which outputs it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from glow_mlir.frontends.torch.traced_graph import Argument, Reference, TracedGraph, TracedTensor
+
+COPY_INTO = "aten.copy_.default"
+"""The only operator of a functional graph that changes an input."""
+
+
+def changed_inputs(graph: TracedGraph) -> dict[str, Argument]:
+    """The inputs that a graph changes, each with what it becomes."""
+    return {
+        node.arguments[0].name: node.arguments[1]
+        for node in graph.nodes
+        if node.target == COPY_INTO and isinstance(node.arguments[0], Reference)
+    }
+
+
+def references(argument: Argument) -> Iterable[Reference]:
+    """The results of nodes in an argument."""
+    if isinstance(argument, Reference):
+        yield argument
+    elif isinstance(argument, tuple):
+        for item in argument:
+            yield from references(item)
+
+
+def used_names(graph: TracedGraph) -> set[str]:
+    """The nodes and inputs whose results nodes use, or that are outputs which have to be computed."""
+    arguments = [item for node in graph.nodes for item in (*node.arguments, *node.keywords.values())]
+    return {found.name for item in (*arguments, *computed_outputs(graph)) for found in references(item)}
+
+
+def computed_outputs(graph: TracedGraph) -> list[Reference]:
+    """The tensors among the outputs that nodes compute, each once, in order."""
+    inputs = {item.name for item in graph.inputs}
+    values = graph.values
+    found = (item for item in graph.outputs if isinstance(item, Reference) and item.name not in inputs)
+    return list(dict.fromkeys(item for item in found if isinstance(values[item.name][item.index], TracedTensor)))
+
+
+def output_name(reference: Reference) -> str:
+    """What an output is called by its node."""
+    return f"{reference.name}.{reference.index}" if reference.index else reference.name

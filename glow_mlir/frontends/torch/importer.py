@@ -1,0 +1,220 @@
+"""Import of graphs that PyTorch traced into modules of `glow_high`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.data_movement import TransposeOp
+from glow_mlir.dialects.glow_high.storage import SaveOp
+from glow_mlir.dialects.shapes import element_of, sizes_of, tensor
+from glow_mlir.errors import CompilerBugError, ModelError, UnsupportedError
+from glow_mlir.frontends.builder.constant_pool import ConstantPool
+from glow_mlir.frontends.builder.inputs import symbolic_sizes
+from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
+from glow_mlir.frontends.builder.node_builder import NodeBuilder
+from glow_mlir.frontends.torch.functions import importer_of
+from glow_mlir.frontends.torch.graph_facts import COPY_INTO, changed_inputs, computed_outputs, output_name, used_names
+from glow_mlir.frontends.torch.layouts import inverse, memory_order
+from glow_mlir.frontends.torch.node import TorchNode, element_named
+from glow_mlir.frontends.torch.sizes import size_of_expression
+from glow_mlir.frontends.torch.traced_graph import (
+    Argument,
+    Expression,
+    Reference,
+    TracedGraph,
+    TracedInput,
+    TracedNode,
+    TracedTensor,
+    TracedValue,
+)
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Dimension, Size, Sizes
+
+@dataclass
+class GraphImport:
+    """
+    Imports a traced graph as a function.
+
+    `dimensions` gives symbols their sizes. `constants` are the inputs that are always these arrays. Inputs that the
+    graph changes are state. Tensors lie in memory as they do in PyTorch: inputs and outputs have their axes in that
+    order.
+    """
+
+    graph: TracedGraph
+    constants: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+    dimensions: Mapping[str, Dimension] = field(default_factory=dict[str, Dimension])
+    output_names: tuple[str, ...] = ()
+    """What outputs are called that are tensors the graph computes; by default as their nodes."""
+    pool: ConstantPool | None = None
+    module: ModuleOp | None = None
+    seed: int = 0
+    state: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """The `constants` that are state instead, and whether each is trainable."""
+    failed: dict[str, str] = field(default_factory=dict[str, str])
+    """Node that is not supported → why."""
+    _values: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
+    _sizes: dict[str, Size] = field(default_factory=dict[str, Size])
+
+    def run(self, name: str = "main") -> ModuleOp:
+        """The module; raises `UnsupportedError`, or one that lists all nodes that are not supported."""
+        storage = Storage(ModuleOp([]) if self.module is None else self.module)
+        builder = ModuleBuilder(frozenset(self.output_names), self.pool, storage, self.seed)
+        self._sizes = symbolic_sizes({label: self._dimension(label) for label in self.graph.symbols})
+        self._add_inputs(builder)
+        changed = changed_inputs(self.graph)
+        for node in self.graph.nodes:
+            if node.target != COPY_INTO:
+                self._add_node(builder, node)
+        builder.problems.raise_all()
+        self._add_outputs(builder)
+        for target, value in changed.items():
+            self._save(builder, target, value)
+        return builder.finish(name)
+
+    def _dimension(self, label: str) -> Dimension:
+        if label not in self.dimensions:
+            raise UnsupportedError(f"the dimension '{label}' has no size")
+        return self.dimensions[label]
+
+    def size(self, size: int | Expression) -> Size:
+        """A size as ours."""
+        return size_of_expression(size, self._sizes)
+
+    # Inputs and outputs
+
+    def _add_inputs(self, builder: ModuleBuilder) -> None:
+        changed = changed_inputs(self.graph)
+        read = used_names(self.graph)
+        types = {
+            item.name: tensor(self._stored_sizes(item.value), element_named(item.value.dtype, item.name))
+            for item in self.graph.inputs
+            if isinstance(item.value, TracedTensor)
+            and (item.name in read or item.name in changed)
+            and item.name not in self.constants
+        }
+        plain = {name: type_ for name, type_ in types.items() if name not in changed}
+        values = builder.add_inputs(plain, {})
+        for item in self.graph.inputs:
+            if not isinstance(item.value, TracedTensor):
+                self._values[item.name] = (self.size(item.value),)
+            elif item.name in self.constants:
+                self._values[item.name] = (self._constant(builder, item),)
+            elif item.name in changed:
+                state = builder.add_open_state(item.name, types[item.name])
+                self._values[item.name] = (self._in_order(builder, item.name, state, item.value, to_memory=False),)
+            elif item.name in types:
+                value = values[item.name]
+                self._values[item.name] = (self._in_order(builder, item.name, value, item.value, to_memory=False),)
+
+    def _constant(self, builder: ModuleBuilder, item: TracedInput) -> SSAValue:
+        array = self.constants[item.name]
+        if item.name in self.state:
+            return builder.add_state(item.name, array, self.state[item.name])
+        return builder.constant(array, item.name, named_location(item.name))
+
+    def _stored_sizes(self, value: TracedTensor) -> Sizes:
+        """The sizes of a tensor, its axes as they lie in memory."""
+        sizes = tuple(self.size(size) for size in value.sizes)
+        order = memory_order(*value.hint)
+        return sizes if order is None else tuple(sizes[axis] for axis in order)
+
+    def _in_order(
+        self, builder: ModuleBuilder, name: str, value: SSAValue, traced: TracedTensor, to_memory: bool
+    ) -> SSAValue:
+        """A value with its axes as the graph has them, of how they lie in memory; or the reverse."""
+        order = memory_order(*traced.hint)
+        if order is None or order == tuple(range(len(order))):
+            return value
+        node = NodeBuilder(builder, "transpose", name, named_location(name))
+        return node.emit(TransposeOp, value, permutation=order if to_memory else inverse(order))
+
+    def _add_outputs(self, builder: ModuleBuilder) -> None:
+        values = self.graph.values
+        wanted = computed_outputs(self.graph)
+        names = self.output_names or tuple(map(output_name, wanted))
+        for name, reference in zip(names, wanted, strict=True):
+            value = self._found(reference)
+            traced = values[reference.name][reference.index]
+            if not isinstance(traced, TracedTensor):
+                raise UnsupportedError(f"the output '{name}' is no tensor")
+            builder.add_output(name, self._in_order(builder, name, value, traced, to_memory=True))
+
+    def _save(self, builder: ModuleBuilder, target: str, argument: Argument) -> None:
+        """Let an input become a value."""
+        (traced,) = self.graph.values[target]
+        assert isinstance(traced, TracedTensor)
+        value = self._resolved(argument)
+        kept = self._in_order(builder, target, value, traced, to_memory=True)
+        builder.function.block.add_op(SaveOp.to(kept, target, named_location(target)))
+
+    # Nodes
+
+    def _add_node(self, builder: ModuleBuilder, traced: TracedNode) -> None:
+        if all(not isinstance(result, TracedTensor) for result in traced.results):
+            self._values[traced.name] = tuple(map(self._number, traced.results))
+            return
+        results = [self._expected(result, traced.name) for result in traced.results]
+        node = TorchNode(traced, builder, results)
+        with builder.node_errors(traced.target, node.name):
+            importer = importer_of(traced.target)
+            if importer is None:
+                self._fail(builder, node, f"the operator {traced.target} is not supported")
+                return
+            try:
+                arguments = [self._resolved(item) for item in traced.arguments]
+                keywords = {name: self._resolved(item) for name, item in traced.keywords.items()}
+            except LookupError:  # What gives an operand is not supported.
+                return
+            try:
+                found = importer(node, *arguments, **keywords)
+            except UnsupportedError as error:
+                self.failed[traced.name] = error.reason
+                error.file = error.file or str(traced.place)
+                raise
+            self._values[traced.name] = (found,) if isinstance(found, SSAValue) else tuple(found)
+            self._check(node)
+
+    def _fail(self, builder: ModuleBuilder, node: TorchNode, reason: str) -> None:
+        self.failed[node.traced.name] = reason
+        place = str(node.traced.place)
+        builder.problems.unknown.append((node.kind, f"{node.name} ({place})" if place else node.name))
+
+    def _expected(self, result: TracedValue, name: str) -> Any:
+        if not isinstance(result, TracedTensor):
+            return None
+        return element_named(result.dtype, name), tuple(self.size(size) for size in result.sizes)
+
+    def _number(self, result: TracedValue) -> Any:
+        return self.size(result) if isinstance(result, Expression) else result
+
+    def _check(self, node: TorchNode) -> None:
+        """Raise `CompilerBugError` where an importer gives other element types or sizes than PyTorch traced."""
+        for number, (value, expected) in enumerate(zip(self._values[node.traced.name], node.expected, strict=False)):
+            if value is None or expected is None:
+                continue
+            given = element_of(value), sizes_of(value)
+            if given != expected:
+                raise CompilerBugError(f"{node.kind} gives {given} as result {number}, not {expected}", node=node.name)
+
+    def _found(self, reference: Reference) -> Any:
+        return self._values[reference.name][reference.index]
+
+    def _resolved(self, argument: Argument) -> Any:
+        """An argument with values in the place of references; raises `LookupError` for one that has none."""
+        if isinstance(argument, Reference):
+            value = self._found(argument)
+            if value is None:
+                raise LookupError(argument.name)
+            return value
+        if isinstance(argument, Expression):
+            return self.size(argument)
+        if isinstance(argument, tuple):
+            return tuple(map(self._resolved, argument))
+        return argument

@@ -1,0 +1,128 @@
+"""Traced graphs as models: what sessions, caches and other processes ask of one, without importing it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glow_mlir.errors import OptionError
+from glow_mlir.frontends.torch.graph_facts import changed_inputs, computed_outputs, output_name, used_names
+from glow_mlir.frontends.torch.layouts import memory_order
+from glow_mlir.frontends.torch.sizes import spelled
+from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
+from glow_mlir.runtime.signature import Argument, Signature
+from glow_mlir.support.symbols import Dimension, told_by
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+
+class TracedModel:
+    """
+    A graph that PyTorch traced, and the inputs of it that are constants: parameters and buffers, by name.
+
+    Inputs and outputs have their axes in the order in which they lie in memory. The arrays must not change.
+    """
+
+    def __init__(
+        self,
+        graph: TracedGraph,
+        constants: Mapping[str, np.ndarray] | None = None,
+        output_names: tuple[str, ...] = (),
+    ) -> None:
+        """`output_names` are those of the tensors that the graph computes, by default those of their nodes."""
+        self.graph = graph
+        self.constants = dict(constants or {})
+        self.output_names = output_names or tuple(map(output_name, computed_outputs(graph)))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """For another process: graph and arrays."""
+        return type(self), (self.graph, self.constants, self.output_names)
+
+    def __str__(self) -> str:
+        """How large it is."""
+        return f"a graph of {len(self.graph.nodes)} operators"
+
+    @cached_property
+    def identity(self) -> str:
+        """What tells it from other models: the graph but for the lines it comes from, and the content of constants."""
+        state = hashlib.sha256()
+        graph = self.graph
+        for item in (*graph.inputs, *(self.output_names), graph.outputs, sorted(graph.symbols.items())):
+            state.update(repr(item).encode())
+        for node in graph.nodes:
+            told = (node.name, node.target, node.arguments, sorted(node.keywords.items()), node.results, node.place.module)
+            state.update(repr(told).encode())
+        for name, array in self.constants.items():
+            state.update(f"{name} {array.dtype} {array.shape}".encode())
+            state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        return f"traced graph {state.hexdigest()}"
+
+    def free_dimensions(self) -> list[str]:
+        """The labels of sizes of inputs that are no numbers."""
+        return [label for argument in self._inputs for label in argument.free]
+
+    @property
+    def _inputs(self) -> tuple[Argument, ...]:
+        read, changed = used_names(self.graph), changed_inputs(self.graph)
+        return tuple(
+            _argument(item.name, item.value)
+            for item in self.graph.inputs
+            if isinstance(item.value, TracedTensor) and item.name in read
+            if item.name not in self.constants and item.name not in changed
+        )
+
+    def signature(self, dimensions: Mapping[str, Dimension]) -> Signature:
+        """Inputs and outputs; `dimensions` gives free dimensions their sizes."""
+        values = self.graph.values
+        outputs = [
+            _argument(name, values[item.name][item.index])
+            for name, item in zip(self.output_names, computed_outputs(self.graph), strict=True)
+        ]
+        return Signature(
+            tuple(_sized(argument, dimensions) for argument in self._inputs),
+            tuple(_sized(argument, dimensions) for argument in outputs),
+        )
+
+    def module(
+        self,
+        dimensions: Mapping[str, Dimension],
+        by_content: bool = True,
+        values: Mapping[str, np.ndarray] | None = None,
+    ) -> ModuleOp:
+        """
+        The module of `glow_high`; see `import_model` for the arguments.
+
+        Raises `OptionError` for dimensions that it has not, and `UnsupportedError` for what is not supported.
+        """
+        from glow_mlir.frontends.builder.constant_pool import ConstantPool
+        from glow_mlir.frontends.torch.importer import GraphImport
+
+        if unknown := dimensions.keys() - self.graph.symbols.keys():
+            known = ", ".join(self.graph.symbols) or "none"
+            raise OptionError(f"the graph has no free dimension '{min(unknown)}'", hint=f"free dimensions: {known}")
+        pool = None if by_content else ConstantPool()
+        return GraphImport(self.graph, self.constants, dimensions, self.output_names, pool).run()
+
+
+def _argument(name: str, value: object) -> Argument:
+    """An input or output: its axes as they lie in memory."""
+    assert isinstance(value, TracedTensor)
+    order = memory_order(*value.hint) or range(len(value.sizes))
+    shape = (value.sizes[axis] for axis in order)
+    return Argument(name, value.dtype, tuple(size if isinstance(size, int) else spelled(size) for size in shape))
+
+
+def _sized(argument: Argument, dimensions: Mapping[str, Dimension]) -> Argument:
+    """An argument with numbers for the dimensions that have one."""
+    fixed = {label: size for label, size in dimensions.items() if isinstance(size, int)}
+    assert argument.shape is not None
+    shape = (size if isinstance(size, int) else told_by(size, fixed) for size in argument.shape)
+    known = tuple(
+        own if not isinstance(size, int) else size for size, own in zip(shape, argument.shape, strict=True)
+    )
+    return Argument(argument.name, argument.dtype, known)

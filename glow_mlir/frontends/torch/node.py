@@ -1,0 +1,214 @@
+"""One node of a traced graph as the importers of operators see it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import FileLineColLoc, LocationAttr, NameLoc, bf16, f16, f32, f64, i1, i64
+from xdsl.dialects.builtin import IntAttr, StringAttr
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.dialects.element_types import ELEMENT_TYPES, is_bool, is_float, is_integer
+from glow_mlir.dialects.expressions import Tensor
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.sizes import ShapeOp
+from glow_mlir.dialects.properties import made_of, word
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.builder.formulas import Formulas
+from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
+from glow_mlir.frontends.builder.node_builder import NodeBuilder
+from glow_mlir.frontends.torch.traced_graph import Place, TracedNode, TracedTensor, TracedValue
+from glow_mlir.support.symbols import Size, Sizes, SymbolicSize
+
+Scalar = int | float | bool | SymbolicSize
+"""A number among the arguments of an operator."""
+
+Operand = SSAValue | Scalar
+"""What elementwise operators take."""
+
+
+def element_named(dtype: str, node: str = "") -> Attribute:
+    """The element type of a dtype of PyTorch; raises `UnsupportedError` where there is none."""
+    if dtype not in ELEMENT_TYPES:
+        kind = "complex numbers are" if dtype.startswith("complex") else f"the element type {dtype} is"
+        hint = f"element types are {', '.join(ELEMENT_TYPES)}"
+        raise UnsupportedError(f"{kind} not supported", node=node, hint=hint)
+    return ELEMENT_TYPES[dtype]
+
+
+def traced_location(name: str, place: Place) -> LocationAttr:
+    """The location of a node: its module and name, in the line of the program."""
+    label = f"{place.module}/{name}" if place.module else name
+    if not place.file:
+        return named_location(label)
+    line = FileLineColLoc(StringAttr(place.file), IntAttr(place.line), IntAttr(0))
+    return made_of(NameLoc, desc=word(label), location=line)
+
+
+class TorchNode(NodeBuilder):
+    """
+    A node under import.
+
+    `types` and `all_sizes` are the element types and sizes of its results, in order, as PyTorch traced them.
+    """
+
+    def __init__(self, traced: TracedNode, builder: ModuleBuilder, results: list[tuple[Attribute, Sizes] | None]) -> None:
+        place = traced.place
+        label = f"{place.module}/{traced.name}" if place.module else traced.name
+        super().__init__(builder, traced.target, label, traced_location(traced.name, place), [traced.name])
+        self.traced = traced
+        self.expected = results
+        """Element type and sizes of each result; `None` for one that is no tensor."""
+        self.formulas = Formulas(self)
+
+    # Results
+
+    @property
+    def element(self) -> Attribute:
+        """The element type of the first result."""
+        return self.result(0)[0]
+
+    @property
+    def sizes(self) -> Sizes:
+        """The sizes of the first result."""
+        return self.result(0)[1]
+
+    def result(self, number: int) -> tuple[Attribute, Sizes]:
+        """Element type and sizes of a result that is a tensor."""
+        found = self.expected[number]
+        assert found is not None
+        return found
+
+    # Operands
+
+    def tensor(self, value: Operand, element: Attribute | None = None) -> SSAValue:
+        """An operand as a value of an element type, by default that of the result; a number as a scalar."""
+        element = self.element if element is None else element
+        if isinstance(value, SSAValue):
+            return self.cast(value, element)
+        if isinstance(value, SymbolicSize):
+            number = self.emit(ReshapeOp, self.emit(ShapeOp, sizes=(value,)), shape=())
+            return self.cast(number, element)
+        return self.scalar(value, element)
+
+    def scalar(self, value: float, element: Attribute) -> SSAValue:
+        """A number in an element type; where that is of integers, what a conversion in C gives."""
+        if is_float(element) or is_bool(element):
+            return self.splat(value, element)
+        return self.splat(int(value), element)
+
+    def cast(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """A value as another element type, unless it is of that."""
+        return value if element_of(value) == element else self.emit(CastOp, value, to=element)
+
+    def promoted(self, *operands: Operand) -> tuple[SSAValue, ...]:
+        """Operands in the element type in which PyTorch computes with all of them."""
+        element = promoted_type(operands)
+        return tuple(self.tensor(operand, element) for operand in operands)
+
+    def expanded(self, value: SSAValue, sizes: Sizes | None = None) -> SSAValue:
+        """A value that broadcasts to sizes, by default those of the result, in these."""
+        sizes = self.sizes if sizes is None else sizes
+        return value if sizes_of(value) == tuple(sizes) else self.emit(ExpandOp, value, shape=sizes)
+
+    def reshaped(self, value: SSAValue, sizes: Sizes | None = None) -> SSAValue:
+        """The elements of a value in other sizes, by default those of the result."""
+        sizes = self.sizes if sizes is None else tuple(sizes)
+        return value if sizes_of(value) == sizes else self.emit(ReshapeOp, value, shape=sizes)
+
+    def of(self, value: Operand, element: Attribute | None = None) -> Tensor:
+        """An operand in formulas."""
+        return self.formulas.of(self.tensor(value, element))
+
+    def value(self, formula: Tensor) -> SSAValue:
+        """The value of a formula."""
+        return self.formulas.value(formula)
+
+    @property
+    def wide(self) -> Attribute:
+        """The float type in which PyTorch computes functions whose results are of the type of the result."""
+        return wide_type(self.element)
+
+    def array(self, value: SSAValue, role: str) -> np.ndarray:
+        """The array that a value always is; raises what `required_array` raises."""
+        return self.required_array(value, role)
+
+
+def wide_type(element: Attribute) -> Attribute:
+    """The float type in which PyTorch accumulates and computes functions of an element type."""
+    return f64 if element == f64 else f32
+
+
+def rank(value: SSAValue) -> int:
+    """The number of axes of a value."""
+    return rank_of(value)
+
+
+def axis_of(axis: int, count: int) -> int:
+    """An axis of so many, counted from the front; that of a scalar is 0."""
+    return axis % max(count, 1)
+
+
+_CATEGORIES = (is_bool, is_integer, is_float)
+
+
+def _category(element: Attribute) -> int:
+    """0 for truth values, 1 for integers, 2 for floats."""
+    return next(number for number, holds in enumerate(_CATEGORIES) if holds(element))
+
+
+def _category_of_number(value: Scalar) -> int:
+    return 0 if isinstance(value, bool) else 2 if isinstance(value, float) else 1
+
+
+_DEFAULTS = (i1, i64, f32)
+
+
+def promoted_type(operands: tuple[Operand, ...]) -> Attribute:
+    """
+    The element type of a computation with tensors and numbers, by PyTorch's rules of type promotion.
+
+    Tensors with axes count before those without, and these before numbers, where their categories are not lower.
+    """
+    groups: list[list[Attribute]] = [[], [], []]
+    for operand in operands:
+        if isinstance(operand, SSAValue):
+            groups[0 if rank_of(operand) else 1].append(element_of(operand))
+        else:
+            groups[2].append(_DEFAULTS[_category_of_number(operand)])
+    found: Attribute | None = None
+    for group in groups:
+        if not group:
+            continue
+        own = group[0]
+        for other in group[1:]:
+            own = common_type(own, other)
+        if found is None or _category(own) > _category(found):
+            found = own
+    assert found is not None
+    return found
+
+
+def common_type(one: Attribute, other: Attribute) -> Attribute:
+    """The element type that has the numbers of two others, as far as one does (`torch.promote_types`)."""
+    if one == other:
+        return one
+    categories = _category(one), _category(other)
+    if categories[0] != categories[1]:
+        return one if categories[0] > categories[1] else other
+    if is_float(one):
+        if {one, other} == {f16, bf16}:
+            return f32
+        order = (f16, bf16, f32, f64)
+        return max(one, other, key=lambda element: order.index(element) if element in order else -1)
+    widths = {element: int(str(element).lstrip("usi")) for element in (one, other)}
+    signed = [element for element in (one, other) if not str(element).startswith("u")]
+    if len(signed) != 1:
+        return max(one, other, key=lambda element: widths[element])
+    unsigned = other if signed[0] == one else one
+    if widths[signed[0]] > widths[unsigned]:
+        return signed[0]
+    return ELEMENT_TYPES[f"int{min(2 * widths[unsigned], 64)}"]

@@ -1,0 +1,1 @@
+"""PyTorch's random numbers, by our generator."""

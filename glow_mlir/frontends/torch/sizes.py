@@ -1,0 +1,94 @@
+"""Sizes that PyTorch writes as expressions of symbols, as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+from glow_mlir.dialects.sizes import largest, smallest
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.torch.traced_graph import Expression, TracedSize
+from glow_mlir.support.symbols import NUMBERS_INSTEAD, Size, SymbolicSize
+
+
+def _product(one: Size, other: Size) -> Size:
+    return one * other
+
+
+def _sum(one: Size, other: Size) -> Size:
+    return one + other
+
+
+def _quotient(one: Size, other: Size) -> Size:
+    if isinstance(other, SymbolicSize):
+        raise ValueError
+    return one // other
+
+
+def _rest(one: Size, other: Size) -> Size:
+    return one - _quotient(one, other) * other
+
+
+def _larger(one: Size, other: Size) -> Size:
+    if smallest(one - other) >= 0:
+        return one
+    if largest(one - other) <= 0:
+        return other
+    raise ValueError
+
+
+def _smaller(one: Size, other: Size) -> Size:
+    return one if _larger(one, other) is other else other
+
+
+OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": _sum,
+    "mul": _product,
+    "floordiv": _quotient,
+    "mod": _rest,
+    "max": _larger,
+    "min": _smaller,
+}
+"""Word of an expression → what it does with two sizes; raises `ValueError` where that is no size."""
+
+
+def size_of_expression(size: TracedSize, known: Mapping[str, Size]) -> Size:
+    """
+    A size, of which `known` has the symbols.
+
+    Raises `UnsupportedError` for what is no size for all values of symbols.
+    """
+    if isinstance(size, int):
+        return size
+    if size.word == "number":
+        return int(size.value)
+    if size.word == "symbol":
+        return known[str(size.value)]
+    operation = OPERATIONS.get(size.word)
+    if operation is not None:
+        try:
+            return reduce(operation, (size_of_expression(part, known) for part in size.parts))
+        except ValueError:
+            pass
+    raise UnsupportedError(f"the size {spelled(size)} is not supported", hint=NUMBERS_INSTEAD)
+
+
+_SIGNS = {"add": " + ", "mul": " * ", "floordiv": " // "}
+
+
+def spelled(size: TracedSize) -> str:
+    """A size as text, as `told_by` reads it where it is a sum of products and quotients."""
+    if isinstance(size, int):
+        return str(size)
+    if size.word in ("number", "symbol"):
+        return str(size.value)
+    parts = [spelled(part) for part in size.parts]
+    if size.word not in _SIGNS:
+        return f"{size.word}({', '.join(parts)})"
+    if size.word == "add":
+        return _SIGNS["add"].join(parts).replace("+ -1 * ", "- ").replace("+ -", "- ")
+    return _SIGNS[size.word].join(
+        f"({text})" if part.word in _SIGNS and part.word != "mul" else text
+        for part, text in zip(size.parts, parts, strict=True)
+    )
