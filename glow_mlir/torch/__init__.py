@@ -1,0 +1,35 @@
+"""
+PyTorch models: `torch.compile(model, backend="glow")`, `from_torch` and what they compiled.
+
+Nothing else of the package imports PyTorch, which is an extra.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from glow_mlir.torch.backend import glow as glow
+    from glow_mlir.torch.graph_reports import report as report
+
+_HOMES = {
+    "glow": "glow_mlir.torch.backend",
+    "report": "glow_mlir.torch.graph_reports",
+}
+"""Public name → the module that has it."""
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when first used."""
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    if name == "__all__":
+        return list(_HOMES)
+    raise AttributeError(f"module 'glow_mlir.torch' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion."""
+    return sorted(_HOMES)

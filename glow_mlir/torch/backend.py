@@ -1,0 +1,55 @@
+"""The backend of `torch.compile`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import fx
+from torch._dynamo.backends.common import aot_autograd
+
+from glow_mlir.api.session_keywords import check_keywords
+from glow_mlir.errors import OptionError
+from glow_mlir.frontends.torch.capture import captured
+from glow_mlir.torch.compiled_graph import CompiledGraph
+from glow_mlir.torch.decompositions import decompositions
+
+
+def compile_graph(
+    module: fx.GraphModule, inputs: Sequence[Any], *, phase: str, options: Mapping[str, Any]
+) -> Callable[[list[Any]], list[Any]]:
+    """Compile a functional graph of `aten` for one phase: `inference`, `forward` or `backward`."""
+    return CompiledGraph(captured(module.graph), phase, options).boxed()
+
+
+def glow(
+    module: fx.GraphModule,
+    inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Callable[..., Any]:
+    """
+    Compile a graph that Dynamo traced: `torch.compile(model, backend="glow", options={"precision": "bf16"})`.
+
+    `options` are keywords of `InferenceSession`. Raises `OptionError` for options that there are not.
+    """
+    if mode is not None:
+        raise OptionError(f"mode='{mode}' says nothing to this backend", hint="options={'precision': …}")
+    chosen = checked_options(options)
+    compiler = aot_autograd(
+        fw_compiler=partial(compile_graph, phase="forward", options=chosen),
+        bw_compiler=partial(compile_graph, phase="backward", options=chosen),
+        inference_compiler=partial(compile_graph, phase="inference", options=chosen),
+        decompositions=decompositions(),
+    )
+    return compiler(module, inputs)
+
+
+def checked_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Options of a compilation as keywords of a session; raises `OptionError`."""
+    given = {"threads": torch.get_num_threads(), **(options or {})}
+    check_keywords(given)
+    return given

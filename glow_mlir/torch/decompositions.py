@@ -1,0 +1,37 @@
+"""Which operators PyTorch takes apart before graphs are imported, and which are whole for us."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+from torch._decomp import core_aten_decompositions
+
+aten = torch.ops.aten
+
+WHOLE: tuple[str, ...] = (
+    "_safe_softmax",
+    "_softmax_backward_data",
+    "_to_copy",
+    "hardsigmoid",
+    "hardswish",
+    "mish",
+    "native_layer_norm_backward",
+    "silu",
+    "softplus",
+    "threshold_backward",
+)
+"""Operators of `aten` that are one of ours, or few, where PyTorch would write several."""
+
+
+@cache
+def decompositions() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
+    """The table of decompositions: core ATen, but for what is whole."""
+    table = dict(core_aten_decompositions())
+    for name in WHOLE:
+        packet = getattr(aten, name)
+        for overload in packet.overloads():
+            table.pop(getattr(packet, overload), None)
+    return table

@@ -1,0 +1,247 @@
+"""
+PyTorch's own database of operators and their sample inputs, run by this backend and by PyTorch itself.
+
+`python tests/frontends/torch/operator_database.py [--backend cpu] [NAME…]` tells what becomes of each operator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch._functorch.aot_autograd import aot_function
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils import _pytree as pytree
+
+from glow_mlir.errors import CompilerBugError, GlowError, UnsupportedError
+from glow_mlir.torch.backend import compile_graph
+from glow_mlir.torch.decompositions import decompositions
+
+DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool)
+"""The element types of samples."""
+
+BOOKKEEPING = frozenset(
+    {
+        "aten._scaled_dot_product_flash_attention_for_cpu.default",
+        "aten._scaled_dot_product_flash_attention_for_cpu_backward.default",
+        "aten._native_batch_norm_legit_functional.default",
+        "aten.copy_.default",
+    }
+)
+"""Operators of real graphs beside core ATen."""
+
+
+@dataclass
+class Outcome:
+    """What became of the samples of an operator in an element type."""
+
+    passed: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    """Why samples were refused."""
+    failed: Counter[str] = field(default_factory=Counter)
+    """What is wrong with samples whose results differ, or that end in another error."""
+    outside: Counter[str] = field(default_factory=Counter)
+    """Operators beside core ATen into which samples are taken apart, and which are not supported."""
+    untraced: int = 0
+    """Samples of which PyTorch itself makes no graph."""
+
+
+def is_core(target: Any) -> bool:
+    """Whether a target of a node is of core ATen, or of real graphs."""
+    return (
+        not isinstance(target, torch._ops.OpOverload)
+        or torch.Tag.core in target.tags
+        or str(target) in BOOKKEEPING
+        or "backward" in str(target)
+    )
+
+
+class OutsideError(Exception):
+    """A graph has operators beside core ATen that are not supported."""
+
+
+def compiled(
+    module: torch.fx.GraphModule, inputs: Sequence[Any], *, phase: str, options: dict[str, Any]
+) -> Callable[[list[Any]], list[Any]]:
+    """`compile_graph`, which says where a graph is beside core ATen."""
+    outside = sorted({str(node.target) for node in module.graph.nodes if not is_core(node.target)})
+    run = compile_graph(module, inputs, phase=phase, options=options)
+
+    def call(given: list[Any]) -> list[Any]:
+        try:
+            return run(given)
+        except UnsupportedError as error:
+            if outside:
+                raise OutsideError(", ".join(outside)) from error
+            raise
+
+    call._boxed_call = True
+    return call
+
+
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    """The tensors in nested containers."""
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def flat_function(op: Any, sample: Any) -> tuple[Callable[..., Any], list[torch.Tensor]]:
+    """A sample as a function of its tensors, and these."""
+    leaves, spec = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
+    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def function(*tensors: torch.Tensor) -> Any:
+        given = list(leaves)
+        for place, tensor in zip(places, tensors, strict=True):
+            given[place] = tensor
+        first, rest, keywords = pytree.tree_unflatten(given, spec)
+        return pytree.tree_leaves(op(first, *rest, **keywords))
+
+    return function, [leaves[place] for place in places]
+
+
+def run_sample(op: Any, sample: Any, options: dict[str, Any], gradients: bool) -> str:
+    """What is wrong with the results of a sample; empty where nothing is. Raises what the compilation raises."""
+    function, tensors = flat_function(op, sample)
+    compiler = aot_function(
+        function,
+        fw_compiler=partial(compiled, phase="forward", options=options),
+        bw_compiler=partial(compiled, phase="backward", options=options),
+        inference_compiler=partial(compiled, phase="inference", options=options),
+        decompositions=decompositions(),
+    )
+    own = [tensor.detach().clone().requires_grad_(tensor.requires_grad and gradients) for tensor in tensors]
+    other = [tensor.detach().clone().requires_grad_(tensor.requires_grad and gradients) for tensor in tensors]
+    expected = function(*own)
+    found = compiler(*other)
+    if wrong := difference(found, expected):
+        return wrong
+    if not gradients:
+        return ""
+    return difference(gradients_of(found, other), gradients_of(expected, own), "gradient ")
+
+
+def gradients_of(outputs: Iterable[Any], inputs: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+    """The gradients of a sum of products with the outputs."""
+    kept = [item for item in outputs if isinstance(item, torch.Tensor) and item.requires_grad]
+    wanted = [item for item in inputs if item.requires_grad]
+    if not kept or not wanted:
+        return []
+    cotangents = [torch.linspace(0.5, 1.5, item.numel(), dtype=item.dtype).reshape(item.shape) for item in kept]
+    return list(torch.autograd.grad(kept, wanted, cotangents, allow_unused=True))
+
+
+TOLERANCES = {torch.bfloat16: (3e-2, 2e-2), torch.float16: (2e-2, 2e-2), torch.float32: (2e-5, 1e-4)}
+"""Element type → absolute and relative tolerance."""
+
+
+def difference(found: Sequence[Any], expected: Sequence[Any], what: str = "") -> str:
+    """What differs between results, types, shapes and strides among it; empty where nothing does."""
+    for number, (one, other) in enumerate(zip(found, expected, strict=True)):
+        if not isinstance(other, torch.Tensor):
+            if one != other and not (one is None and other is None):
+                return f"{what}result {number} is {one}, not {other}"
+            continue
+        if one is None:
+            if bool(other.count_nonzero()):
+                return f"{what}result {number} is missing"
+            continue
+        if (one.dtype, one.shape) != (other.dtype, other.shape):
+            return f"{what}result {number} is {one.dtype}{list(one.shape)}, not {other.dtype}{list(other.shape)}"
+        absolute, relative = TOLERANCES.get(other.dtype, (1e-7, 1e-7))
+        if not torch.allclose(one, other, atol=absolute, rtol=relative, equal_nan=True):
+            gap = (one.double() - other.double()).abs().max().item() if one.numel() else 0
+            return f"{what}result {number} differs by {gap:.3g}"
+    return ""
+
+
+def outcome(op: Any, dtype: torch.dtype, options: dict[str, Any], gradients: bool, most: int | None = None) -> Outcome:
+    """What becomes of the samples of an operator."""
+    found = Outcome()
+    samples = op.sample_inputs("cpu", dtype, requires_grad=gradients)
+    for number, sample in enumerate(samples):
+        if most is not None and number >= most:
+            break
+        try:
+            torch.manual_seed(0)
+            wrong = run_sample(op, sample, options, gradients)
+        except OutsideError as error:
+            found.outside[str(error)] += 1
+        except CompilerBugError as error:
+            found.failed[f"bug: {error}"[:200]] += 1
+        except UnsupportedError as error:
+            found.refused[f"{error.reason}"[:200]] += 1
+        except GlowError as error:
+            found.failed[f"{type(error).__name__}: {error}"[:200]] += 1
+        except Exception as error:
+            if "glow_mlir" in "".join(traceback.format_tb(error.__traceback__)):
+                frames = traceback.extract_tb(error.__traceback__)
+                where = [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}" for frame in frames if "glow" in frame.filename]
+                found.failed[f"{type(error).__name__} {error} at {where[-1:]}"[:200]] += 1
+            else:
+                found.untraced += 1
+        else:
+            if wrong:
+                found.failed[wrong] += 1
+            else:
+                found.passed += 1
+    return found
+
+
+def entries(names: Sequence[str]) -> list[Any]:
+    """The operators of the database, or those of these names."""
+    return [op for op in op_db if not names or op.name in names or op.formatted_name in names]
+
+
+def main() -> int:
+    """Print a line for each operator and element type with what is wrong with it, and a summary."""
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--backend", default="interpreter")
+    parser.add_argument("--most", type=int, default=None, help="samples of each operator and element type")
+    parser.add_argument("--shard", default="0/1", help="which of how many parts of the list")
+    parser.add_argument("--no-gradients", action="store_true")
+    arguments = parser.parse_args()
+    options = {"backend": arguments.backend, "cache": False}
+    part, count = map(int, arguments.shard.split("/"))
+    total: Counter[str] = Counter()
+    for op in entries(arguments.names)[part::count]:
+        runs = [(dtype, False) for dtype in DTYPES if op.supports_dtype(dtype, "cpu")]
+        if not arguments.no_gradients and op.supports_autograd:
+            backward = op.supported_backward_dtypes("cpu")
+            runs += [(dtype, True) for dtype in (torch.float32, torch.float64) if dtype in backward]
+        all_found: list[tuple[str, Outcome]] = []
+        for dtype, gradients in runs:
+            try:
+                found = outcome(op, dtype, options, gradients, arguments.most)
+            except Exception as error:
+                found = Outcome(failed=Counter({f"samples: {type(error).__name__} {error}"[:200]: 1}))
+            all_found.append((f"{str(dtype).removeprefix('torch.')}{' gradient' if gradients else ''}", found))
+        kind = (
+            "failed" if any(found.failed for _, found in all_found)
+            else "refused" if any(found.refused for _, found in all_found)
+            else "outside" if any(found.outside for _, found in all_found)
+            else "passed" if any(found.passed for _, found in all_found)
+            else "untraced"
+        )
+        total[kind] += 1
+        name = f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
+        print(f"{kind} {name}: {sum(found.passed for _, found in all_found)} samples", flush=True)
+        for what, found in all_found:
+            for word, reasons in (("failed", found.failed), ("refused", found.refused), ("outside", found.outside)):
+                for reason, times in reasons.items():
+                    print(f"    {what}: {word} {times}: {reason}", flush=True)
+    print(dict(total))
+    return 1 if total["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
