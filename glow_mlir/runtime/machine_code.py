@@ -187,6 +187,23 @@ class MachineEntry(EntryPoint):
         else:
             self._perform(pointers)
 
+    def call_at(self, addresses: Sequence[int]) -> None:
+        """
+        Call the function on memory at these addresses, in the order of the bindings, all of whose sizes are numbers.
+
+        Whoever calls keeps what is there, and has the turn of the state. Raises `ExecutionError` where it says so.
+        """
+        count = len(addresses) + self.entry.cancellable + self.entry.observed
+        pointers = (ctypes.c_void_p * count)(*addresses)
+        if self.entry.cancellable:
+            self._perform_until(pointers, len(addresses))
+        else:
+            self._perform(pointers)
+
+    def packed_address(self, binding: Binding) -> int:
+        """The address of packed state as it is now, for who has the turn of the state."""
+        return self._packed[binding.name].current(self._state).ctypes.data
+
     def _perform_until(self, pointers: ctypes.Array[ctypes.c_void_p], place: int) -> None:
         """Call the function on addresses, of which that at `place` becomes that of the word that ends the call."""
         cancellation = current_cancellation() or Cancellation()

@@ -44,6 +44,7 @@ def glow(
         bw_compiler=partial(compile_graph, phase="backward", options=chosen),
         inference_compiler=partial(compile_graph, phase="inference", options=chosen),
         decompositions=decompositions(),
+        keep_inference_input_mutations=True,
     )
     return compiler(module, inputs)
 

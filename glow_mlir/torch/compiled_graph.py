@@ -4,55 +4,37 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
-
 from glow_mlir.api.model_session import ModelSession
-from glow_mlir.errors import GlowError
-from glow_mlir.frontends.torch.graph_facts import computed_outputs, output_name
-from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.model import TracedModel
-from glow_mlir.frontends.torch.traced_graph import Reference, TracedGraph, TracedTensor
+from glow_mlir.frontends.torch.traced_graph import TracedGraph
+from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
+from glow_mlir.torch.array_call import ArrayCall
+from glow_mlir.torch.functional import with_size_inputs, without_changes
 from glow_mlir.torch.graph_reports import GraphReport, new_graph
-from glow_mlir.torch.tensors import array_of, dtype_named, tensor_of
+from glow_mlir.torch.pointer_call import PointerCall
 
 Call = Callable[[list[Any]], list[Any]]
 """Computes the outputs of a graph of its inputs."""
 
 
-class ArrayCall:
-    """Calls of a session on arrays that share the elements of tensors."""
-
-    def __init__(self, graph: TracedGraph, session: ModelSession) -> None:
-        self._graph = graph
-        self._session = session
-        names = {argument.name for argument in session.first.inputs}
-        self._inputs = [
-            (place, item.name, memory_order(*item.value.hint))
-            for place, item in enumerate(graph.inputs)
-            if isinstance(item.value, TracedTensor) and item.name in names
-        ]
-
-    def __call__(self, inputs: list[Any]) -> list[Any]:
-        """The outputs, tensors in the strides that PyTorch traced."""
-        given = {name: array_of(inputs[place], order) for place, name, order in self._inputs}
-        found = self._session.run(given)
-        places = {item.name: place for place, item in enumerate(self._graph.inputs)}
-        values = self._graph.values
-        outputs: list[Any] = []
-        for item in self._graph.outputs:
-            if not isinstance(item, Reference):
-                outputs.append(item)
-            elif item.name in places:
-                outputs.append(inputs[places[item.name]])
-            else:
-                traced = values[item.name][item.index]
-                assert isinstance(traced, TracedTensor)
-                array = found[output_name(item)]
-                outputs.append(tensor_of(array, dtype_named(traced.dtype)).as_strided(*traced.hint))
-        return outputs
+def compiled_call(
+    graph: TracedGraph, options: Mapping[str, Any], constants: Mapping[str, Any], state: frozenset[str] = frozenset()
+) -> tuple[Call, ModelSession]:
+    """A graph, compiled, and its session. Inputs of `constants` are these arrays, those of `state` are kept by PyTorch."""
+    if not graph.symbols and options.get("backend", "cpu") == "cpu":
+        session = ModelSession.of(TracedModel(graph, constants, state=state), **options)
+        loaded = session.loaded
+        if isinstance(loaded, MachineCode):
+            entry = loaded.load(session.first.name)
+            assert isinstance(entry, MachineEntry)
+            return PointerCall(graph, entry, loaded.state), session
+    functional = without_changes(graph)
+    sized, symbols = with_size_inputs(functional.graph)
+    session = ModelSession.of(TracedModel(sized, constants), **options)
+    return functional.around(ArrayCall(functional.graph, session, symbols)), session
 
 
 class CompiledGraph:
@@ -93,7 +75,7 @@ class CompiledGraph:
 
     def _compiled(self) -> Call:
         start = time.perf_counter()
-        session = ModelSession.of(TracedModel(self._graph), **self._options)
+        call, _ = compiled_call(self._graph, self._options, {})
         self.report.compilations += 1
         self.report.compile_seconds += time.perf_counter() - start
-        return ArrayCall(self._graph, session)
+        return call

@@ -10,6 +10,7 @@ from typing import Any, cast
 import sympy
 import torch
 from torch import fx
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.torch.traced_graph import (
@@ -39,7 +40,7 @@ def captured(graph: fx.Graph) -> TracedGraph:
     """
     A graph of operators, whose nodes have `meta["val"]`, as plain data.
 
-    Raises `UnsupportedError` for tensors that are not dense, complex ones, and for what is no call of an operator.
+    Raises `UnsupportedError` for what is no call of an operator.
     """
     return _Capture().run(graph)
 
@@ -51,6 +52,8 @@ class _Capture:
         self._results: dict[fx.Node, tuple[fx.Node, int]] = {}
         """A node that takes one of several results → the node that gives these, and which."""
         self._symbols: dict[str, tuple[int, int | None]] = {}
+        self._memory: dict[Any, tuple[fx.Node, torch.Tensor]] = {}
+        """The memory of an input → the input."""
 
     def run(self, graph: fx.Graph) -> TracedGraph:
         inputs: list[TracedInput] = []
@@ -58,6 +61,8 @@ class _Capture:
         outputs: tuple[Argument, ...] = ()
         for node in graph.nodes:
             if node.op == "placeholder":
+                if isinstance(value := node.meta["val"], torch.Tensor) and _is_plain(value):
+                    self._memory[StorageWeakRef(value.untyped_storage())] = node, value
                 inputs.append(TracedInput(node.name, cast("Any", self._value(node, node.meta["val"]))))
             elif node.op == "output":
                 (returned,) = node.args
@@ -110,16 +115,19 @@ class _Capture:
         return None
 
     def _tensor(self, node: fx.Node, value: torch.Tensor) -> TracedTensor:
-        if value.layout is not torch.strided or value.is_complex() or value.is_quantized:
-            what = "complex" if value.is_complex() else "quantized" if value.is_quantized else str(value.layout)
-            reason = f"a tensor that is {what.removeprefix('torch.')} is not supported"
-            raise UnsupportedError(reason, node=node.name, file=str(place_of(node)))
-        if value.device.type not in ("cpu", "meta"):
-            hint = "move the model and its inputs to the CPU"
-            raise UnsupportedError(f"a tensor on the device '{value.device}' is not supported", node=node.name, hint=hint)
+        if not _is_plain(value):
+            return TracedTensor(_unsupported_name(value), tuple(map(self._size, value.shape)))
         sizes, strides = tuple(map(self._size, value.shape)), tuple(map(self._size, value.stride()))
         hint = tuple(map(_hint, value.shape)), tuple(map(_hint, value.stride()))
-        return TracedTensor(str(value.dtype).removeprefix("torch."), sizes, strides, hint)
+        return TracedTensor(str(value.dtype).removeprefix("torch."), sizes, strides, hint, self._view(value))
+
+    def _view(self, value: torch.Tensor) -> tuple[str, int] | None:
+        """The input that a tensor is a view of."""
+        found = self._memory.get(StorageWeakRef(value.untyped_storage()))
+        if found is None or found[1].dtype != value.dtype:
+            return None
+        places = _hint(value.storage_offset()), _hint(found[1].storage_offset())
+        return found[0].name, places[0] - places[1]
 
     def _size(self, size: int | torch.SymInt) -> int | Expression:
         if isinstance(size, int):
@@ -135,6 +143,21 @@ class _Capture:
             least, most = (0, None) if known is None else (_bound(known.lower), _bound(known.upper))
             self._symbols[str(symbol)] = max(least or 0, 0), most
         return expression(node.expr)
+
+
+def _is_plain(value: torch.Tensor) -> bool:
+    """Whether a tensor is what operators take: dense real numbers, in the memory of the processor."""
+    is_dense = value.layout is torch.strided and not value.is_quantized
+    return is_dense and not value.is_complex() and value.device.type in ("cpu", "meta")
+
+
+def _unsupported_name(value: torch.Tensor) -> str:
+    """What a tensor that no operator takes is called in the place of its element type."""
+    if value.device.type not in ("cpu", "meta"):
+        return f"{value.dtype} on the device '{value.device}'".removeprefix("torch.")
+    if value.layout is not torch.strided:
+        return f"{value.dtype} in the layout {value.layout}".replace("torch.", "")
+    return str(value.dtype).removeprefix("torch.")
 
 
 def _bound(bound: Any) -> int | None:

@@ -31,15 +31,21 @@ def references(argument: Argument) -> Iterable[Reference]:
 def used_names(graph: TracedGraph) -> set[str]:
     """The nodes and inputs whose results nodes use, or that are outputs which have to be computed."""
     arguments = [item for node in graph.nodes for item in (*node.arguments, *node.keywords.values())]
-    return {found.name for item in (*arguments, *computed_outputs(graph)) for found in references(item)}
+    found = {found.name for item in (*arguments, *computed_outputs(graph)) for found in references(item)}
+    return found.union(graph.size_inputs)
 
 
 def computed_outputs(graph: TracedGraph) -> list[Reference]:
-    """The tensors among the outputs that nodes compute, each once, in order."""
+    """The tensors among the outputs that nodes compute, each once, in order; views of inputs are none of them."""
     inputs = {item.name for item in graph.inputs}
-    values = graph.values
+    values, changed = graph.values, changed_inputs(graph)
+
+    def is_computed(item: Reference) -> bool:
+        value = values[item.name][item.index]
+        return isinstance(value, TracedTensor) and (value.view is None or value.view[0] in changed)
+
     found = (item for item in graph.outputs if isinstance(item, Reference) and item.name not in inputs)
-    return list(dict.fromkeys(item for item in found if isinstance(values[item.name][item.index], TracedTensor)))
+    return list(dict.fromkeys(filter(is_computed, found)))
 
 
 def output_name(reference: Reference) -> str:

@@ -57,6 +57,8 @@ class GraphImport:
     seed: int = 0
     state: Mapping[str, bool] = field(default_factory=dict[str, bool])
     """The `constants` that are state instead, and whether each is trainable."""
+    kept: frozenset[str] = frozenset()
+    """Inputs that are state of whoever calls, beside those that the graph changes."""
     failed: dict[str, str] = field(default_factory=dict[str, str])
     """Node that is not supported → why."""
     _values: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
@@ -90,7 +92,7 @@ class GraphImport:
     # Inputs and outputs
 
     def _add_inputs(self, builder: ModuleBuilder) -> None:
-        changed = changed_inputs(self.graph)
+        changed = self.kept.union(changed_inputs(self.graph))
         read = used_names(self.graph)
         types = {
             item.name: tensor(self._stored_sizes(item.value), element_named(item.value.dtype, item.name))

@@ -33,15 +33,20 @@ class TracedModel:
         graph: TracedGraph,
         constants: Mapping[str, np.ndarray] | None = None,
         output_names: tuple[str, ...] = (),
+        state: frozenset[str] = frozenset(),
     ) -> None:
-        """`output_names` are those of the tensors that the graph computes, by default those of their nodes."""
+        """
+        `output_names` are those of the tensors that the graph computes, by default those of their nodes. The inputs of
+        `state`, and those that the graph changes, are state that whoever calls it keeps.
+        """
         self.graph = graph
         self.constants = dict(constants or {})
+        self.state = state
         self.output_names = output_names or tuple(map(output_name, computed_outputs(graph)))
 
     def __reduce__(self) -> tuple[object, ...]:
         """For another process: graph and arrays."""
-        return type(self), (self.graph, self.constants, self.output_names)
+        return type(self), (self.graph, self.constants, self.output_names, self.state)
 
     def __str__(self) -> str:
         """How large it is."""
@@ -52,7 +57,7 @@ class TracedModel:
         """What tells it from other models: the graph but for the lines it comes from, and the content of constants."""
         state = hashlib.sha256()
         graph = self.graph
-        for item in (*graph.inputs, *(self.output_names), graph.outputs, sorted(graph.symbols.items())):
+        for item in (*graph.inputs, self.output_names, graph.outputs, sorted(self.state), sorted(graph.symbols.items())):
             state.update(repr(item).encode())
         for node in graph.nodes:
             told = (node.name, node.target, node.arguments, sorted(node.keywords.items()), node.results, node.place.module)
@@ -68,7 +73,7 @@ class TracedModel:
 
     @property
     def _inputs(self) -> tuple[Argument, ...]:
-        read, changed = used_names(self.graph), changed_inputs(self.graph)
+        read, changed = used_names(self.graph), self.state.union(changed_inputs(self.graph))
         return tuple(
             _argument(item.name, item.value)
             for item in self.graph.inputs
@@ -102,11 +107,11 @@ class TracedModel:
         from glow_mlir.frontends.builder.constant_pool import ConstantPool
         from glow_mlir.frontends.torch.importer import GraphImport
 
-        if unknown := dimensions.keys() - self.graph.symbols.keys():
+        if unknown := dimensions.keys() - self.graph.symbols.keys() - {*self.free_dimensions()}:
             known = ", ".join(self.graph.symbols) or "none"
             raise OptionError(f"the graph has no free dimension '{min(unknown)}'", hint=f"free dimensions: {known}")
         pool = None if by_content else ConstantPool()
-        return GraphImport(self.graph, self.constants, dimensions, self.output_names, pool).run()
+        return GraphImport(self.graph, self.constants, dimensions, self.output_names, pool, kept=self.state).run()
 
 
 def _argument(name: str, value: object) -> Argument:

@@ -67,6 +67,8 @@ class TracedTensor:
     strides: tuple[TracedSize, ...] = ()
     hint: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     """Sizes and strides of the example."""
+    view: tuple[str, int] | None = None
+    """The input that it is a view of, and how many elements behind the beginning of that it begins."""
 
 
 TracedValue = TracedTensor | Expression | int | float | bool | None
@@ -115,6 +117,8 @@ class TracedGraph:
     outputs: tuple[Argument, ...]
     symbols: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, tuple[int, int | None]])
     """Symbol → the least and largest number that it is; `None` where nothing is known of that."""
+    size_inputs: tuple[str, ...] = ()
+    """Inputs that only say by their size what a symbol is."""
 
     @property
     def values(self) -> dict[str, tuple[TracedValue, ...]]:

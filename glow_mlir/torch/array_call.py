@@ -1,0 +1,80 @@
+"""Calls of a session on arrays: for sizes that differ from call to call, and backends without machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from glow_mlir.api.model_session import ModelSession
+from glow_mlir.frontends.builder.module_builder import RANDOM_SEED
+from glow_mlir.frontends.torch.graph_facts import computed_outputs, output_name
+from glow_mlir.frontends.torch.layouts import inverse, memory_order
+from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
+from glow_mlir.torch.numbers import evaluated
+from glow_mlir.torch.outputs import Outputs
+from glow_mlir.torch.tensors import array_of, dtype_named, tensor_of
+
+
+class ArrayCall:
+    """Calls of a session on arrays that share the elements of tensors. `size_inputs` have the sizes of symbols."""
+
+    def __init__(self, graph: TracedGraph, session: ModelSession, size_inputs: Sequence[str] = ()) -> None:
+        self._session = session
+        self._outputs = Outputs(graph)
+        names = {argument.name for argument in session.first.inputs}
+        self._inputs = [
+            (place, item.name, memory_order(*item.value.hint))
+            for place, item in enumerate(graph.inputs)
+            if isinstance(item.value, TracedTensor) and item.name in names
+        ]
+        values = graph.values
+        self._computed: list[tuple[str, TracedTensor]] = []
+        for item in computed_outputs(graph):
+            value = values[item.name][item.index]
+            assert isinstance(value, TracedTensor)
+            self._computed.append((output_name(item), value))
+        self._size_inputs = size_inputs
+        self._draws = RANDOM_SEED in session.loaded.state.arrays
+
+    def __call__(self, inputs: list[Any]) -> list[Any]:
+        """The outputs, tensors in the strides that PyTorch traced."""
+        numbers = self._outputs.numbers(inputs)
+        given = {name: array_of(inputs[place], order) for place, name, order in self._inputs}
+        for symbol in self._size_inputs:
+            given[size_input(symbol)] = np.broadcast_to(np.zeros(1, np.bool_), (numbers[symbol],))
+        if self._draws:
+            self._session.set_state({RANDOM_SEED: new_seed().numpy()})
+        found = self._session.run(given)
+        computed = [self._tensor(found[name], value, numbers) for name, value in self._computed]
+        return self._outputs.of(inputs, computed, numbers)
+
+    def _tensor(self, array: np.ndarray, value: TracedTensor, numbers: Any) -> torch.Tensor:
+        """An array, whose axes lie in memory in their order, as the tensor that PyTorch traced."""
+        tensor, order = tensor_of(array, dtype_named(value.dtype)), memory_order(*value.hint)
+        if order is not None:
+            tensor = tensor.permute(inverse(order))
+        strides = tuple(evaluated(stride, numbers) for stride in value.strides)
+        if tensor.stride() == strides:
+            return tensor
+        if order is not None and tensor.numel() and not _has_gaps(tensor.shape, strides):
+            return tensor.as_strided(tensor.shape, strides)
+        return tensor
+
+
+def _has_gaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether tensors of these strides reach further than they have elements."""
+    reach = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
+    return reach != int(np.prod(sizes))
+
+
+def size_input(symbol: str) -> str:
+    """The name of an input without content that has the size of a symbol, which no tensor of the graph has."""
+    return f"{symbol}.size"
+
+
+def new_seed() -> torch.Tensor:
+    """A seed by PyTorch's own generator, so that `torch.manual_seed` decides which numbers are drawn."""
+    return torch.randint(-(1 << 62), 1 << 62, (), dtype=torch.int64)

@@ -1,0 +1,62 @@
+"""Graphs that change nothing, in the place of those that change inputs; and graphs that are told all sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from glow_mlir.frontends.torch.graph_facts import COPY_INTO, changed_inputs, used_names
+from glow_mlir.frontends.torch.traced_graph import Expression, TracedGraph, TracedInput, TracedTensor
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.torch.array_call import size_input
+
+
+@dataclass(frozen=True)
+class Functional:
+    """A graph whose last outputs are what inputs at `places` become."""
+
+    graph: TracedGraph
+    places: tuple[int, ...]
+
+    def around(self, call: Callable[[list[Any]], list[Any]]) -> Callable[[list[Any]], list[Any]]:
+        """A call of this graph as one that changes the inputs."""
+        if not self.places:
+            return call
+
+        def changing(inputs: list[Any]) -> list[Any]:
+            outputs = call(inputs)
+            count = len(outputs) - len(self.places)
+            for place, value in zip(self.places, outputs[count:], strict=True):
+                inputs[place].detach().copy_(value)
+            return outputs[:count]
+
+        return changing
+
+
+def without_changes(graph: TracedGraph) -> Functional:
+    """A graph that gives what its inputs become instead of changing them."""
+    changed = changed_inputs(graph)
+    places = tuple(place for place, item in enumerate(graph.inputs) if item.name in changed)
+    nodes = tuple(node for node in graph.nodes if node.target != COPY_INTO)
+    added = tuple(changed[graph.inputs[place].name] for place in places)
+    return Functional(replace(graph, nodes=nodes, outputs=(*graph.outputs, *added)), places)
+
+
+def with_size_inputs(graph: TracedGraph) -> tuple[TracedGraph, tuple[str, ...]]:
+    """
+    A graph in which each symbol is the size of an input that is read, and the symbols that got one for that.
+
+    These are inputs without content.
+    """
+    read, told = used_names(graph), set[str]()
+    for item in graph.inputs:
+        if isinstance(item.value, TracedTensor) and item.name in read:
+            told |= {str(size.value) for size in item.value.sizes if isinstance(size, Expression) and size.word == "symbol"}
+    missing = tuple(symbol for symbol in graph.symbols if symbol not in told)
+    added = tuple(
+        TracedInput(size_input(symbol), TracedTensor("bool", (Expression("symbol", value=symbol),), (1,), ((2,), (1,))))
+        for symbol in missing
+    )
+    names = tuple(item.name for item in added)
+    return replace(graph, inputs=(*graph.inputs, *added), size_inputs=names), missing

@@ -1,0 +1,69 @@
+"""What expressions of symbols are in a call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.torch.sizes import spelled
+from glow_mlir.frontends.torch.traced_graph import Expression, TracedGraph, TracedTensor
+
+OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": lambda one, other: one + other,
+    "mul": lambda one, other: one * other,
+    "floordiv": lambda one, other: one // other,
+    "mod": lambda one, other: one % other,
+    "max": max,
+    "min": min,
+    "IntTrueDiv": lambda one, other: one / other,
+    "FloatTrueDiv": lambda one, other: one / other,
+    "PowByNatural": lambda one, other: one**other,
+    "Pow": lambda one, other: one**other,
+}
+FUNCTIONS: Mapping[str, Callable[[Any], Any]] = {
+    "CeilToInt": math.ceil,
+    "FloorToInt": math.floor,
+    "RoundToInt": round,
+    "ToFloat": float,
+    "TruncToInt": math.trunc,
+    "Float": float,
+}
+
+
+def evaluated(expression: Any, numbers: Mapping[str, int]) -> Any:
+    """The number that an expression is where symbols are these; raises `UnsupportedError` for an unknown operation."""
+    if not isinstance(expression, Expression):
+        return expression
+    if expression.word == "number":
+        return expression.value
+    if expression.word == "symbol":
+        return numbers[str(expression.value)]
+    parts = [evaluated(part, numbers) for part in expression.parts]
+    if expression.word in OPERATIONS and parts:
+        return reduce(OPERATIONS[expression.word], parts)
+    if expression.word in FUNCTIONS and len(parts) == 1:
+        return FUNCTIONS[expression.word](parts[0])
+    raise UnsupportedError(f"the number {spelled(expression)} is not supported")
+
+
+class SymbolReader:
+    """Finds out what the symbols of a graph are in a call: of numbers that it is given, and of shapes."""
+
+    def __init__(self, graph: TracedGraph) -> None:
+        self._numbers: dict[str, int] = {}
+        self._axes: dict[str, tuple[int, int]] = {}
+        for place, item in enumerate(graph.inputs):
+            sizes = item.value.sizes if isinstance(item.value, TracedTensor) else ()
+            for axis, size in enumerate(sizes):
+                if isinstance(size, Expression) and size.word == "symbol":
+                    self._axes.setdefault(str(size.value), (place, axis))
+            if isinstance(item.value, Expression) and item.value.word == "symbol":
+                self._numbers[str(item.value.value)] = place
+
+    def of(self, inputs: Sequence[Any]) -> dict[str, int]:
+        """Symbol → what it is for these inputs."""
+        found = {name: inputs[place].shape[axis] for name, (place, axis) in self._axes.items()}
+        return found | {name: int(inputs[place]) for name, place in self._numbers.items()}

@@ -1,0 +1,72 @@
+"""What a graph gives back: tensors that it computed, views of its inputs, numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from glow_mlir.frontends.torch.graph_facts import computed_outputs
+from glow_mlir.frontends.torch.traced_graph import Expression, Reference, TracedGraph, TracedTensor
+from glow_mlir.torch.numbers import SymbolReader, evaluated
+
+Made = Callable[[Sequence[Any], Sequence[torch.Tensor], Mapping[str, int]], Any]
+"""Makes one output of the inputs, what was computed, and the numbers that symbols are."""
+
+
+class Outputs:
+    """Puts together what a graph gives, of its inputs and of the tensors that were computed, in order."""
+
+    def __init__(self, graph: TracedGraph) -> None:
+        self._places = {item.name: place for place, item in enumerate(graph.inputs)}
+        self._computed = {item: place for place, item in enumerate(computed_outputs(graph))}
+        self._values = graph.values
+        self._reader = SymbolReader(graph) if graph.symbols else None
+        self._makers = [self._maker(item) for item in graph.outputs]
+
+    def numbers(self, inputs: Sequence[Any]) -> Mapping[str, int]:
+        """What symbols are for these inputs."""
+        return {} if self._reader is None else self._reader.of(inputs)
+
+    def of(
+        self, inputs: Sequence[Any], computed: Sequence[torch.Tensor], numbers: Mapping[str, int]
+    ) -> list[Any]:
+        """The outputs."""
+        return [make(inputs, computed, numbers) for make in self._makers]
+
+    def _maker(self, item: Any) -> Made:
+        if not isinstance(item, Reference):
+            return lambda _, __, numbers: evaluated(item, numbers)
+        if item.name in self._places:
+            place = self._places[item.name]
+            return lambda inputs, _, __: inputs[place]
+        if item in self._computed:
+            number = self._computed[item]
+            return lambda _, computed, __: computed[number]
+        value = self._values[item.name][item.index]
+        if isinstance(value, TracedTensor) and value.view is not None:
+            return self._view(value, self._places[value.view[0]], value.view[1])
+        return lambda _, __, numbers: evaluated(value, numbers)
+
+    def _view(self, value: TracedTensor, place: int, offset: int) -> Made:
+        """A view of an input."""
+        if not _has_expressions(value):
+            sizes, strides = value.hint
+
+            def static(inputs: Sequence[Any], _: object, __: object) -> torch.Tensor:
+                whole: torch.Tensor = inputs[place]
+                return whole.as_strided(sizes, strides, whole.storage_offset() + offset)
+
+            return static
+
+        def sized(inputs: Sequence[Any], _: object, numbers: Mapping[str, int]) -> torch.Tensor:
+            whole: torch.Tensor = inputs[place]
+            own = [tuple(evaluated(size, numbers) for size in item) for item in (value.sizes, value.strides)]
+            return whole.as_strided(own[0], own[1], whole.storage_offset() + offset)
+
+        return sized
+
+
+def _has_expressions(value: TracedTensor) -> bool:
+    return any(isinstance(size, Expression) for size in (*value.sizes, *value.strides))

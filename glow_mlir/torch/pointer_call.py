@@ -1,0 +1,115 @@
+"""Calls of machine code on the memory of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from glow_mlir.frontends.builder.module_builder import RANDOM_SEED
+from glow_mlir.frontends.torch.graph_facts import computed_outputs, output_name
+from glow_mlir.frontends.torch.layouts import memory_order
+from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
+from glow_mlir.runtime.artifact import Binding
+from glow_mlir.runtime.machine_code import MachineEntry
+from glow_mlir.runtime.state import State
+from glow_mlir.support.cancellation import held
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.torch.array_call import new_seed
+from glow_mlir.torch.outputs import Outputs
+from glow_mlir.torch.tensors import dtype_named
+
+NOTHING: Mapping[str, int] = {}
+
+
+@dataclass(frozen=True)
+class _NewTensor:
+    """An output: where its address goes, and how PyTorch makes a tensor for it."""
+
+    slot: int
+    make: Callable[[], torch.Tensor]
+
+
+class PointerCall:
+    """
+    Calls of an entry of machine code, all of whose sizes are numbers, on the memory of tensors.
+
+    Outputs are new tensors of PyTorch; inputs that are state are changed in place.
+    """
+
+    def __init__(self, graph: TracedGraph, entry: MachineEntry, state: State) -> None:
+        self._entry = entry
+        self._state = state
+        self._outputs = Outputs(graph)
+        places = {item.name: place for place, item in enumerate(graph.inputs)}
+        outputs = [output_name(item) for item in computed_outputs(graph)]
+        self._inputs: list[tuple[int, int]] = []
+        self._own: list[tuple[int, Binding]] = []
+        made: dict[str, _NewTensor] = {}
+        for slot, binding in enumerate(entry.bindings):
+            if binding.role == "output":
+                made[binding.name] = _NewTensor(slot, _maker(graph, outputs.index(binding.name)))
+            elif binding.name in places:
+                self._inputs.append((slot, places[binding.name]))
+            else:
+                self._own.append((slot, binding))
+        self._new = [made[name] for name in outputs]
+        self._gapped = self._places_with_gaps(graph)
+        self._count = len(entry.bindings)
+
+    def _places_with_gaps(self, graph: TracedGraph) -> list[int]:
+        """The inputs that have to be copied to be without gaps."""
+        read = {place for _, place in self._inputs}
+        found: list[int] = []
+        for place, item in enumerate(graph.inputs):
+            if place in read and isinstance(item.value, TracedTensor) and memory_order(*item.value.hint) is None:
+                found.append(place)
+        return found
+
+    def __call__(self, inputs: list[Any]) -> list[Any]:
+        """The outputs; raises `ExecutionError` where the graph fails on these inputs."""
+        given = inputs
+        if self._gapped:
+            given = list(inputs)
+            for place in self._gapped:
+                given[place] = given[place].contiguous()
+        addresses = [0] * self._count
+        for slot, place in self._inputs:
+            addresses[slot] = given[place].data_ptr()
+        computed: list[torch.Tensor] = []
+        for new in self._new:
+            tensor = new.make()
+            computed.append(tensor)
+            addresses[new.slot] = tensor.data_ptr()
+        if self._own:
+            self._call_with_state(addresses)
+        else:
+            self._entry.call_at(addresses)
+        return self._outputs.of(inputs, computed, NOTHING)
+
+    def _call_with_state(self, addresses: list[int]) -> None:
+        """Call the entry where it has state of its own: random numbers, or what is packed of parameters."""
+        with held(self._state.turn):
+            for slot, binding in self._own:
+                if binding.role == "packed":
+                    addresses[slot] = self._entry.packed_address(binding)
+                    continue
+                array = self._state.arrays[binding.name]
+                if binding.name == RANDOM_SEED:
+                    array[...] = new_seed().item()
+                addresses[slot] = array.ctypes.data
+            self._entry.call_at(addresses)
+
+
+def _maker(graph: TracedGraph, number: int) -> Callable[[], torch.Tensor]:
+    """Makes a tensor for a computed output, without its elements."""
+    item = computed_outputs(graph)[number]
+    value = graph.values[item.name][item.index]
+    assert isinstance(value, TracedTensor)
+    (sizes, strides), dtype = value.hint, dtype_named(value.dtype)
+    if memory_order(sizes, strides) is None:
+        strides = torch.empty(sizes).stride()
+    if torch.empty(sizes, device="meta").stride() == strides:
+        return lambda: torch.empty(sizes, dtype=dtype)
+    return lambda: torch.empty_strided(sizes, strides, dtype=dtype)
