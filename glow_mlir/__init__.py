@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from glow_mlir import backend as backend
     from glow_mlir import errors as _errors
     from glow_mlir import onnx_backend as onnx_backend
+    from glow_mlir import torch as torch
     from glow_mlir import training as training
     from glow_mlir.api.onnxruntime.allocators import OrtAllocatorType as OrtAllocatorType
     from glow_mlir.api.onnxruntime.allocators import OrtArenaCfg as OrtArenaCfg
@@ -112,6 +113,7 @@ _HOMES = {
     "set_default_logger_verbosity": "glow_mlir.api.onnxruntime.messages",
     "set_global_thread_pool_sizes": "glow_mlir.api.onnxruntime.allocators",
     "set_seed": "glow_mlir.api.onnxruntime.process",
+    "torch": "glow_mlir.torch",
     "training": "glow_mlir.training",
 }
 """Public name → the module that it is, or that has it, and its name there where that is another one."""

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._guards import TracingContext
 from torch._dynamo.backends.common import aot_autograd
 
 from glow_mlir.api.session_keywords import check_keywords
 from glow_mlir.errors import OptionError
-from glow_mlir.frontends.torch.capture import captured
 from glow_mlir.torch.compiled_graph import CompiledGraph
 from glow_mlir.torch.decompositions import decompositions
 
@@ -21,7 +21,11 @@ def compile_graph(
     module: fx.GraphModule, inputs: Sequence[Any], *, phase: str, options: Mapping[str, Any]
 ) -> Callable[[list[Any]], list[Any]]:
     """Compile a functional graph of `aten` for one phase: `inference`, `forward` or `backward`."""
-    return CompiledGraph(captured(module.graph), phase, options).boxed()
+    static: Sequence[int] = ()
+    context = TracingContext.try_get()
+    if phase == "inference" and context is not None and context.fw_metadata is not None:
+        static = context.fw_metadata.static_input_indices
+    return CompiledGraph(module, phase, options, static).boxed()
 
 
 def glow(

@@ -4,65 +4,88 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from torch import fx
+
 from glow_mlir.api.model_session import ModelSession
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.torch.capture import captured
 from glow_mlir.frontends.torch.model import TracedModel
 from glow_mlir.frontends.torch.traced_graph import TracedGraph
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
+from glow_mlir.support.activity import caution
 from glow_mlir.torch.array_call import ArrayCall
 from glow_mlir.torch.functional import with_size_inputs, without_changes
 from glow_mlir.torch.graph_reports import GraphReport, new_graph
 from glow_mlir.torch.pointer_call import PointerCall
+from glow_mlir.torch.segments import SegmentedCall, unsupported_nodes
+from glow_mlir.torch.tensors import array_of
+from glow_mlir.torch.weights import Stamp, Weights
 
 Call = Callable[[list[Any]], list[Any]]
 """Computes the outputs of a graph of its inputs."""
 
+PATIENCE = 8
+"""
+How many calls in a row have to find weights unchanged, after a change, for these to become constants again; eight
+times as many after each further change.
+"""
+
 
 def compiled_call(
-    graph: TracedGraph, options: Mapping[str, Any], constants: Mapping[str, Any], state: frozenset[str] = frozenset()
-) -> tuple[Call, ModelSession]:
-    """A graph, compiled, and its session. Inputs of `constants` are these arrays, those of `state` are kept by PyTorch."""
+    graph: TracedGraph,
+    options: Mapping[str, Any],
+    constants: Mapping[str, Any] | None = None,
+    state: frozenset[str] = frozenset(),
+) -> Call:
+    """
+    A graph, compiled. Inputs of `constants` are these arrays; those of `state` are kept by the caller.
+
+    Raises `GlowError` where the graph is not supported.
+    """
     if not graph.symbols and options.get("backend", "cpu") == "cpu":
         session = ModelSession.of(TracedModel(graph, constants, state=state), **options)
         loaded = session.loaded
         if isinstance(loaded, MachineCode):
             entry = loaded.load(session.first.name)
             assert isinstance(entry, MachineEntry)
-            return PointerCall(graph, entry, loaded.state), session
+            return PointerCall(graph, entry, loaded.state)
     functional = without_changes(graph)
     sized, symbols = with_size_inputs(functional.graph)
     session = ModelSession.of(TracedModel(sized, constants), **options)
-    return functional.around(ArrayCall(functional.graph, session, symbols)), session
+    return functional.around(ArrayCall(functional.graph, session, symbols))
 
 
 class CompiledGraph:
     """
     A graph as PyTorch calls it: with a list of tensors, which it may clear.
 
-    It is compiled when it is first called.
+    It is compiled when it is first called. Parameters and buffers are constants of that compilation until one of them
+    changes; then they are state, packed anew behind each change, until they rest again.
     """
 
-    def __init__(self, graph: TracedGraph, phase: str, options: Mapping[str, Any]) -> None:
-        self._graph = graph
+    def __init__(
+        self, module: fx.GraphModule, phase: str, options: Mapping[str, Any], static: Sequence[int] = ()
+    ) -> None:
+        """`static` are the inputs that are parameters or buffers."""
+        self._graph = captured(module.graph)
+        self._nodes = {node.name: node for node in module.graph.nodes}
         self._options = dict(options)
-        self._call: Call | None = None
+        self._static = tuple(static)
         self._lock = threading.Lock()
-        first = next((str(node.place) for node in graph.nodes if node.place.file), "")
-        self.report: GraphReport = new_graph(phase, len(graph.nodes), first)
-
-    def __call__(self, inputs: list[Any]) -> list[Any]:
-        """The outputs of the graph; raises `GlowError` where it is not supported, or fails."""
-        given = list(inputs)
-        inputs.clear()
-        call = self._call
-        if call is None:
-            with self._lock:
-                call = self._call or self._compiled()
-                self._call = call
-        self.report.calls += 1
-        return call(given)
+        self._weights: Weights | None = None
+        self._stamp: Stamp = ()
+        """Of the weights as `_call` knows them."""
+        self._call: Call | None = None
+        self._with_state: Call | None = None
+        """The call in which weights are state."""
+        self._unchanged = 0
+        """How many calls found the weights of before, since they are state."""
+        self._patience = PATIENCE
+        first = next((str(node.place) for node in self._graph.nodes if node.place.file), "")
+        self.report: GraphReport = new_graph(phase, len(self._graph.nodes), first)
 
     def boxed(self) -> Call:
         """The graph as a function that is marked as one that takes a list."""
@@ -73,9 +96,90 @@ class CompiledGraph:
         call._boxed_call = True  # pyright: ignore[reportFunctionMemberAccess]
         return call
 
-    def _compiled(self) -> Call:
+    def __call__(self, inputs: list[Any]) -> list[Any]:
+        """The outputs of the graph; raises `GlowError` where it is not supported, or fails."""
+        given = list(inputs)
+        inputs.clear()
+        self.report.calls += 1
+        weights = self._weights
+        if weights:
+            stamp = weights.stamp(given)
+            if stamp == self._stamp and self._with_state is None:
+                assert self._call is not None
+                return self._call(given)
+            return self._behind_change(weights, stamp, given)(given)
+        call = self._call
+        if call is None:
+            with self._lock:
+                call = self._call or self._first(given)
+        return call(given)
+
+    def _first(self, inputs: Sequence[Any]) -> Call:
+        """Compile for the first call."""
+        weights = Weights(self._graph, self._static, inputs)
+        if weights:
+            self._stamp = weights.stamp(inputs)
+        self._call = self._compiled(self._constants(weights, inputs))
+        self._weights = weights
+        return self._call
+
+    def _constants(self, weights: Weights, inputs: Sequence[Any]) -> dict[str, Any]:
+        return {name: array_of(inputs[place]) for name, place in weights.names.items()}
+
+    def _behind_change(self, weights: Weights, stamp: Stamp, inputs: Sequence[Any]) -> Call:
+        """The call for weights that have changed since they were constants."""
+        with self._lock:
+            if self._with_state is None:
+                if stamp == self._stamp:  # Another thread was here before.
+                    assert self._call is not None
+                    return self._call
+                self.report.reasons.append(f"{len(weights.changed(self._stamp, stamp))} weights changed")
+                self._with_state = self._compiled({}, frozenset(weights.names))
+                self._unchanged = 0
+                self._tell(weights, list(weights.names), inputs)
+            elif stamp != self._stamp:
+                self._tell(weights, weights.changed(self._stamp, stamp), inputs)
+                self._unchanged = 0
+            else:
+                self._unchanged += 1
+                if self._unchanged >= self._patience:
+                    return self._settled(weights, inputs)
+            self._stamp = stamp
+            return self._with_state
+
+    def _settled(self, weights: Weights, inputs: Sequence[Any]) -> Call:
+        """Let weights be constants again."""
+        self.report.reasons.append(f"weights rested for {self._patience} calls")
+        self._patience *= 8
+        self._call = self._compiled(self._constants(weights, inputs))
+        self._with_state = None
+        return self._call
+
+    def _tell(self, weights: Weights, names: Sequence[str], inputs: Sequence[Any]) -> None:
+        """Tell what packs weights that some of them have changed."""
+        if isinstance(self._with_state, PointerCall):
+            self._with_state.changed({name: inputs[weights.names[name]] for name in names})
+
+    def _compiled(self, constants: Mapping[str, Any], state: frozenset[str] = frozenset()) -> Call:
         start = time.perf_counter()
-        call, _ = compiled_call(self._graph, self._options, {})
-        self.report.compilations += 1
-        self.report.compile_seconds += time.perf_counter() - start
-        return call
+        try:
+            return compiled_call(self._graph, self._options, constants, state)
+        except UnsupportedError:
+            eager = unsupported_nodes(self._graph)
+            if not eager:
+                raise
+            self._tell_eager(eager)
+            return SegmentedCall(self._graph, self._nodes, eager, lambda part: compiled_call(part, self._options))
+        finally:
+            self.report.compilations += 1
+            self.report.compile_seconds += time.perf_counter() - start
+
+    def _tell_eager(self, eager: Mapping[str, str]) -> None:
+        """Tell which operators PyTorch computes."""
+        for node in self._graph.nodes:
+            if node.name in eager:
+                where = f"{node.target} ({node.place or node.place.module or node.name})"
+                if where not in self.report.eager:
+                    caution(UnsupportedError(f"PyTorch computes {where}: {eager[node.name]}"))
+                self.report.eager[where] = eager[node.name]
+

@@ -18,7 +18,7 @@ from glow_mlir.support.cancellation import held
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.torch.array_call import new_seed
 from glow_mlir.torch.outputs import Outputs
-from glow_mlir.torch.tensors import dtype_named
+from glow_mlir.torch.tensors import array_of, dtype_named
 
 NOTHING: Mapping[str, int] = {}
 
@@ -57,6 +57,14 @@ class PointerCall:
         self._new = [made[name] for name in outputs]
         self._gapped = self._places_with_gaps(graph)
         self._count = len(entry.bindings)
+
+    def changed(self, tensors: Mapping[str, torch.Tensor]) -> None:
+        """Note that state is in these tensors from now on, whose content has changed."""
+        with self._state.turn:
+            for name, tensor in tensors.items():
+                if name in self._state.arrays:
+                    self._state.arrays[name] = array_of(tensor, memory_order(tuple(tensor.shape), tensor.stride()))
+                    self._state.change((name,))
 
     def _places_with_gaps(self, graph: TracedGraph) -> list[int]:
         """The inputs that have to be copied to be without gaps."""

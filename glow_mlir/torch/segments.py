@@ -1,0 +1,207 @@
+"""Graphs in parts: those that are compiled, and the operators between them that PyTorch computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from torch import fx
+
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.torch.functions import importer_of
+from glow_mlir.frontends.torch.graph_facts import COPY_INTO, references
+from glow_mlir.frontends.torch.importer import GraphImport
+from glow_mlir.frontends.torch.traced_graph import (
+    Argument,
+    Expression,
+    Reference,
+    TracedGraph,
+    TracedInput,
+    TracedNode,
+    TracedTensor,
+    TracedValue,
+)
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.torch.numbers import SymbolReader, evaluated
+
+Call = Callable[[list[Any]], list[Any]]
+
+
+def unsupported_nodes(graph: TracedGraph) -> dict[str, str]:
+    """The nodes of a graph that are not supported, and why."""
+    unknown = {
+        node.name: f"the operator {node.target} is not supported"
+        for node in graph.nodes
+        if any(isinstance(result, TracedTensor) for result in node.results)
+        and node.target != COPY_INTO
+        and importer_of(node.target) is None
+    }
+    trial = GraphImport(graph, dimensions=_example_sizes(graph))
+    try:
+        trial.run()
+    except UnsupportedError:
+        return unknown | trial.failed
+    return unknown
+
+
+def _example_sizes(graph: TracedGraph) -> dict[str, int]:
+    """Symbol → what it is in the example."""
+    found = dict.fromkeys(graph.symbols, 2)
+    for item in graph.inputs:
+        if isinstance(item.value, TracedTensor):
+            for size, hint in zip(item.value.sizes, item.value.hint[0], strict=True):
+                if isinstance(size, Expression) and size.word == "symbol":
+                    found[str(size.value)] = hint
+    return found
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Some nodes of a graph, which need nothing of later segments; `is_eager` ones PyTorch computes."""
+
+    nodes: tuple[TracedNode, ...]
+    is_eager: bool
+
+
+def segments_of(graph: TracedGraph, eager: Mapping[str, str]) -> list[Segment]:
+    """The nodes in as few segments as can be, where the `eager` ones are apart: even levels are compiled ones."""
+    levels: dict[str, int] = {}
+    for node in graph.nodes:
+        is_eager = node.name in eager or node.target == COPY_INTO
+        used = {found.name for item in (*node.arguments, *node.keywords.values()) for found in references(item)}
+        below = [levels[name] + (levels[name] % 2 != is_eager) for name in used if name in levels]
+        levels[node.name] = max([int(is_eager), *below])
+    last = max(levels.values(), default=0)
+    for node in graph.nodes:
+        if node.target == COPY_INTO:  # Whatever reads what it changes has to come before.
+            levels[node.name] = last + (last + 1) % 2
+    found = [
+        Segment(tuple(node for node in graph.nodes if levels[node.name] == level), bool(level % 2))
+        for level in range(max(levels.values(), default=0) + 1)
+    ]
+    return [segment for segment in found if segment.nodes]
+
+
+class SegmentedCall:
+    """The segments of a graph, one behind the other."""
+
+    def __init__(
+        self, graph: TracedGraph, nodes: Mapping[str, fx.Node], eager: Mapping[str, str], compile_: Callable[[TracedGraph], Call]
+    ) -> None:
+        """`nodes` are those of PyTorch's graph by name; `compile_` gives the call of a part."""
+        self._graph = graph
+        self._reader = SymbolReader(graph)
+        self._values = graph.values
+        self._steps: list[Callable[[dict[Reference, Any], Mapping[str, int]], None]] = []
+        segments = segments_of(graph, eager)
+        for number, segment in enumerate(segments):
+            if segment.is_eager:
+                self._steps += [self._eager_step(node, nodes[node.name]) for node in segment.nodes]
+            else:
+                self._steps.append(self._compiled_step(segment, segments[number + 1 :], compile_))
+
+    def __call__(self, inputs: list[Any]) -> list[Any]:
+        """The outputs of the graph."""
+        known: dict[Reference, Any] = {
+            Reference(item.name): value for item, value in zip(self._graph.inputs, inputs, strict=True)
+        }
+        numbers = self._reader.of(inputs)
+        for step in self._steps:
+            step(known, numbers)
+        return [self._found(item, known, numbers) for item in self._graph.outputs]
+
+    def _found(self, item: Argument, known: Mapping[Reference, Any], numbers: Mapping[str, int]) -> Any:
+        if isinstance(item, Reference):
+            return known[item] if item in known else evaluated(self._values[item.name][item.index], numbers)
+        if isinstance(item, tuple):
+            return tuple(self._found(part, known, numbers) for part in item)
+        return evaluated(item, numbers)
+
+    def _eager_step(self, traced: TracedNode, node: fx.Node) -> Callable[[dict[Reference, Any], Mapping[str, int]], None]:
+        """Let PyTorch compute a node."""
+
+        def step(known: dict[Reference, Any], numbers: Mapping[str, int]) -> None:
+            def resolved(given: Any, item: Argument) -> Any:
+                if isinstance(given, fx.Node | tuple | list) or isinstance(item, Expression):
+                    if isinstance(item, tuple):
+                        return [resolved(one, other) for one, other in zip(given, item, strict=True)]
+                    return self._found(item, known, numbers)
+                return given
+
+            arguments = [resolved(given, item) for given, item in zip(node.args, traced.arguments, strict=True)]
+            keywords = {name: resolved(node.kwargs[name], item) for name, item in traced.keywords.items()}
+            result = node.target(*arguments, **keywords)  # pyright: ignore[reportCallIssue]
+            results: Sequence[Any] = result if isinstance(result, tuple | list) else (result,)
+            known.update({Reference(traced.name, index): item for index, item in enumerate(results)})
+
+        return step
+
+    def _compiled_step(
+        self, segment: Segment, later: Sequence[Segment], compile_: Callable[[TracedGraph], Call]
+    ) -> Callable[[dict[Reference, Any], Mapping[str, int]], None]:
+        """Compute a segment by machine code."""
+        own = {node.name for node in segment.nodes}
+        read = [found for node in segment.nodes for found in _read(node) if found.name not in own]
+        inputs = [item for item in dict.fromkeys(read) if self._is_tensor(item)]
+        wanted = [found for part in later for node in part.nodes for found in _read(node)]
+        wanted += [found for item in self._graph.outputs for found in references(item)]
+        outputs = [item for item in dict.fromkeys(wanted) if item.name in own and self._is_tensor(item)]
+        part = self._part(segment, inputs, outputs)
+        symbols = [item.value.value for item in part.inputs if isinstance(item.value, Expression)]
+        call = compile_(part)
+
+        def step(known: dict[Reference, Any], numbers: Mapping[str, int]) -> None:
+            given = [known[item] for item in inputs] + [numbers[str(symbol)] for symbol in symbols]
+            known.update(zip(outputs, call(given), strict=True))
+
+        return step
+
+    def _is_tensor(self, item: Reference) -> bool:
+        return isinstance(self._value(item), TracedTensor)
+
+    def _value(self, item: Reference) -> TracedValue:
+        return self._values[item.name][item.index]
+
+    def _part(self, segment: Segment, inputs: Sequence[Reference], outputs: Sequence[Reference]) -> TracedGraph:
+        """A segment as a graph of its own, in which what it takes of others is an input."""
+        names = {item: f"{item.name}_{item.index}" if item.index else item.name for item in inputs}
+
+        def renamed(item: Argument) -> Argument:
+            if isinstance(item, Reference):
+                if item in names:
+                    return Reference(names[item])
+                value = self._value(item)
+                return item if isinstance(value, TracedTensor) or value is None else value
+            return tuple(map(renamed, item)) if isinstance(item, tuple) else item
+
+        nodes = tuple(
+            TracedNode(
+                node.name,
+                node.target,
+                tuple(map(renamed, node.arguments)),
+                {name: renamed(item) for name, item in node.keywords.items()},
+                tuple(map(_without_view, node.results)),
+                node.place,
+            )
+            for node in segment.nodes
+        )
+        tensors = [TracedInput(names[item], _tensor(_without_view(self._value(item)))) for item in inputs]
+        numbers = [TracedInput(f"{name}.number", Expression("symbol", value=name)) for name in self._graph.symbols]
+        return TracedGraph((*tensors, *numbers), nodes, tuple(outputs), self._graph.symbols)
+
+
+def _read(node: TracedNode) -> list[Reference]:
+    """What a node reads."""
+    return [found for item in (*node.arguments, *node.keywords.values()) for found in references(item)]
+
+
+def _without_view(value: TracedValue) -> TracedValue:
+    """A tensor of which nobody asks whether it is a view of an input."""
+    if not isinstance(value, TracedTensor):
+        return value
+    return TracedTensor(value.dtype, value.sizes, value.strides, value.hint)
+
+
+def _tensor(value: TracedValue) -> TracedTensor:
+    assert isinstance(value, TracedTensor)
+    return value
