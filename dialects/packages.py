@@ -77,13 +77,13 @@ BUILTIN = OperatorPackage(
         "storage returns control_flow loop elementwise_math activations elementwise_binary convolution linear "
         "attention linear_attention einsum pooling normalization data_movement indexing resize sampling "
         "fourier ngrams embedding selection reductions recurrence recurrent quantization blockwise sizes "
-        "generic gradient predicate random_numbers",
+        "generic gradient predicate random_numbers saved",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
         "storage convolution linear attention linear_attention pooling normalization data_movement indexing resize "
         "sampling fourier ngrams embedding selection reductions recurrent quantization blockwise sizes generic "
-        "gradient predicate",
+        "gradient predicate saved",
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
@@ -105,7 +105,7 @@ BUILTIN = OperatorPackage(
         "glow_mlir.differentiation",
         "elementwise expressed linear data_movement indexing reductions convolution pooling "
         "normalization attention resize sampling regions embedding einsum fourier recurrent predicate "
-        "control_flow quantization",
+        "control_flow quantization saved",
     ),
     kernels={
         "cpu": _modules(

@@ -9,6 +9,7 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.gradient import GradientOp
+from glow_mlir.dialects.glow_high.saved import SavedOp
 from glow_mlir.dialects.glow_high.storage import FuncOp
 from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.errors import UnsupportedError
@@ -33,13 +34,14 @@ class DifferentiatePass(ModulePass):
 
     What the graph computes on the way is used as it is, so that liveness sees it. Gradients of gradients are
     derivatives of higher order: the first one is replaced first. The bodies of elementwise operators and of
-    `generic` are differentiated symbolically; other operators have a function registered by `@gradient`.
+    `generic` are differentiated symbolically; other operators have a function registered by `@gradient`. What a `saved`
+    knows is not computed.
     """
 
     name = "differentiate"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        differentiated = [function for function in high_functions(op) if _gradients(function)]
+        differentiated = [function for function in high_functions(op) if _gradients(function) or _saved(function)]
         if not differentiated:
             return
         for name in BEFORE:
@@ -49,7 +51,21 @@ class DifferentiatePass(ModulePass):
             for gradient in _gradients(function):
                 _expand(gradient, storage)
                 statistics.count("gradients expanded")
+            _put_saved(function)
             erase_dead(function)
+
+
+def _saved(function: FuncOp) -> bool:
+    return any(isinstance(inner, SavedOp) for inner in all_operations(function))
+
+
+def _put_saved(function: FuncOp) -> None:
+    """Put values that were saved in the place of what computes them."""
+    for op in [inner for inner in all_operations(function) if isinstance(inner, SavedOp)]:
+        pairs = [*zip(op.computed, op.values, strict=True)]
+        replace(op, list(op.values))
+        for computed, value in pairs:
+            computed.replace_all_uses_with(value)
 
 
 def _gradients(function: FuncOp) -> list[GradientOp]:

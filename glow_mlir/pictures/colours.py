@@ -38,7 +38,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "pooling and sampling": ("pooling", "resize", "sampling"),
     "data movement": (
         *("data_movement", "embedding", "indexing", "memory", "ngrams", "packing", "ranges", "samples", "selection"),
-        *("gradient", "predicate", "returns", "storage", "transposition", "windowed"),
+        *("gradient", "predicate", "returns", "saved", "storage", "transposition", "windowed"),
     ),
     "quantization": ("quantization",),
     "control flow": ("body", "control_flow", "loop", "sizes"),

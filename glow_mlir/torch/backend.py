@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import torch
+import torch._dynamo.config
 from torch import fx
 from torch._guards import TracingContext
 from torch._dynamo.backends.common import aot_autograd
@@ -15,6 +16,10 @@ from glow_mlir.api.session_keywords import check_keywords
 from glow_mlir.errors import OptionError
 from glow_mlir.torch.compiled_graph import CompiledGraph
 from glow_mlir.torch.decompositions import decompositions
+from glow_mlir.torch.recurrent_layers import put_recurrences
+
+# Else Dynamo leaves recurrent layers to PyTorch.
+torch._dynamo.config.allow_rnn = True
 
 
 def compile_graph(
@@ -43,6 +48,7 @@ def glow(
     if mode is not None:
         raise OptionError(f"mode='{mode}' says nothing to this backend", hint="options={'precision': …}")
     chosen = checked_options(options)
+    put_recurrences(module)
     compiler = aot_autograd(
         fw_compiler=partial(compile_graph, phase="forward", options=chosen),
         bw_compiler=partial(compile_graph, phase="backward", options=chosen),

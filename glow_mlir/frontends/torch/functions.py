@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,6 +33,7 @@ FAMILIES = (
     "normalization",
     "pooling",
     "random_numbers",
+    "recurrent",
     "reductions",
 )
 """The modules that have importers."""
@@ -53,10 +55,15 @@ def torch_operator(*names: str) -> Callable[[Function], Function]:
 
 def importer_of(target: str) -> Importer | None:
     """The importer of an operator, `None` where there is none."""
-    if not IMPORTERS:
-        for family in FAMILIES:
-            import_module(f"glow_mlir.frontends.torch.{family}")
+    _load_families()
     return IMPORTERS.get(target)
+
+
+@cache
+def _load_families() -> None:
+    """Import the modules that have importers."""
+    for family in FAMILIES:
+        import_module(f"glow_mlir.frontends.torch.{family}")
 
 
 def plain(operator: type[HighOp], **properties: Any) -> Importer:

@@ -1,0 +1,16 @@
+"""Meaning of values that an earlier call has saved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from glow_mlir.dialects.glow_high.saved import SavedOp
+from glow_mlir.ir.registry import semantics
+
+
+@semantics(SavedOp)
+def saved(op: SavedOp, computed: Sequence[np.ndarray], values: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+    """What was saved."""
+    return tuple(values)

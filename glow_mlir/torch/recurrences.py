@@ -1,0 +1,151 @@
+"""Recurrences as operators of PyTorch: what they compute in PyTorch itself, their shapes, and their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.library import custom_op
+
+from glow_mlir.frontends.torch.recurrent import LIBRARY
+
+
+def _stepped(
+    gates: Tensor, initial: tuple[Tensor, ...], reverse: bool, step: Callable[..., tuple[tuple[Tensor, ...], Tensor]]
+) -> list[Tensor]:
+    """All states, the last ones, the sums of gates of all steps, and further states in front of each step."""
+    count = gates.shape[0]
+    states, sums, before = [initial[0]] * count, [gates[0]] * count, [initial[-1]] * count
+    current = initial
+    for place in reversed(range(count)) if reverse else range(count):
+        before[place] = current[-1]
+        current, sums[place] = step(gates[place], *current)
+        states[place] = current[0]
+    return [torch.stack(states), *(state.clone() for state in current), torch.stack(sums), torch.stack(before)]
+
+
+@custom_op(f"{LIBRARY}::lstm_recurrence", mutates_args=())
+def lstm_recurrence(
+    gates: Tensor, weights: Tensor, initial_h: Tensor, initial_c: Tensor, reverse: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """
+    The steps of a long short-term memory: `glow_high.lstm_recurrence_with_sums`.
+
+    `gates` is [steps, batch, 4·hidden], `weights` [hidden, 4·hidden]: input, output, forget, cell. All states, the last
+    state and cell, the sums of the gates, and the cells in front of each step.
+    """
+
+    def step(own: Tensor, h: Tensor, c: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
+        total = own + h @ weights
+        enters, leaves, stays, candidate = total.chunk(4, -1)
+        new = stays.sigmoid() * c + enters.sigmoid() * candidate.tanh()
+        return (leaves.sigmoid() * new.tanh(), new), total
+
+    states, h, c, sums, cells = _stepped(gates, (initial_h, initial_c), reverse, step)
+    return states, h, c, sums, cells
+
+
+@custom_op(f"{LIBRARY}::gru_recurrence", mutates_args=())
+def gru_recurrence(
+    gates: Tensor, weights: Tensor, initial: Tensor, bias: Tensor, reverse: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """
+    The steps of a gated recurrent unit: `glow_high.gru_recurrence_with_sums` with `bias`.
+
+    `gates` is [steps, batch, 3·hidden], `weights` [hidden, 3·hidden]: update, reset, candidate. All states, the last
+    one, and the sums of the gates, of the candidate what the reset gate multiplies.
+    """
+
+    def step(own: Tensor, h: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
+        update, reset, factor = (h @ weights).chunk(3, -1)
+        at_update, at_reset, at_candidate = own.chunk(3, -1)
+        update, reset, factor = update + at_update, reset + at_reset, factor + bias
+        z = update.sigmoid()
+        new = (1 - z) * (at_candidate + reset.sigmoid() * factor).tanh() + z * h
+        return (new,), torch.cat([update, reset, factor], -1)
+
+    states, h, sums, _ = _stepped(gates, (initial,), reverse, step)
+    return states, h, sums
+
+
+@custom_op(f"{LIBRARY}::rnn_recurrence", mutates_args=())
+def rnn_recurrence(
+    gates: Tensor, weights: Tensor, initial: Tensor, reverse: bool, function: str
+) -> tuple[Tensor, Tensor, Tensor]:
+    """
+    The steps of a simple recurrent network: `glow_high.rnn_recurrence_with_sums`.
+
+    `gates` is [steps, batch, hidden], `weights` [hidden, hidden], `function` `tanh` or `relu`. All states, the last
+    one, and the sums.
+    """
+
+    def step(own: Tensor, h: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
+        total = own + h @ weights
+        return (getattr(torch, function)(total),), total
+
+    states, h, sums, _ = _stepped(gates, (initial,), reverse, step)
+    return states, h, sums
+
+
+def _fake(states: int, keeps_states: bool) -> Callable[..., tuple[Tensor, ...]]:
+    """The shapes of a recurrence's results, by the number of states that a step hands on."""
+
+    def fake(gates: Tensor, weights: Tensor, initial: Tensor, *_: Any) -> tuple[Tensor, ...]:
+        steps, batch, width = gates.shape
+        hidden = weights.shape[0]
+        ends = (gates.new_empty(batch, hidden) for _ in range(states))
+        kept = (gates.new_empty(steps, batch, hidden),) if keeps_states else ()
+        return gates.new_empty(steps, batch, hidden), *ends, gates.new_empty(steps, batch, width), *kept
+
+    return fake
+
+
+def _register(forward: Any, tensors: int, states: int, keeps_states: bool) -> None:
+    """Tell PyTorch the shapes and gradients of a recurrence on so many tensors."""
+    forward.register_fake(_fake(states, keeps_states))
+    name = forward._qualname
+    given, saved = 1 + states, 2 + keeps_states
+    words = ["bool reverse", "str function"] if "rnn" in name else ["bool reverse"]
+    operands = [f"Tensor cotangent_{place}" for place in range(given)]
+    operands += [f"Tensor operand_{place}" for place in range(tensors)] + words
+    operands += [f"Tensor saved_{place}" for place in range(saved)]
+    results = ", ".join(["Tensor"] * tensors)
+    torch.library.define(f"{name}_backward", f"({', '.join(operands)}) -> ({results})")
+
+    def backward_in_torch(*arguments: Any) -> tuple[Tensor, ...]:
+        own = [item.detach().requires_grad_() for item in arguments[given : given + tensors]]
+        rest = arguments[given + tensors : given + tensors + len(words)]
+        with torch.enable_grad():
+            found = forward._init_fn(*own, *rest)
+        return torch.autograd.grad(found[:given], own, arguments[:given])
+
+    torch.library.impl(f"{name}_backward", "cpu", backward_in_torch)
+    torch.library.register_fake(
+        f"{name}_backward",
+        lambda *arguments: tuple(item.new_empty(item.shape) for item in arguments[given : given + tensors]),
+    )
+    library, _, own_name = name.partition("::")
+
+    def setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.save_for_backward(*inputs[:tensors], output[0], *output[given:])
+        ctx.words = inputs[tensors:]
+
+    def backward(context: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
+        kept = context.saved_tensors
+        shapes = (kept[tensors], *kept[2 : 2 + states])
+        full = [
+            torch.zeros_like(like) if cotangent is None else cotangent
+            for cotangent, like in zip(cotangents[:given], shapes, strict=True)
+        ]
+        operator = getattr(getattr(torch.ops, library), f"{own_name}_backward")
+        found = operator(*full, *kept[:tensors], *context.words, *kept[tensors:])
+        return *found, *(None for _ in context.words)
+
+    forward.register_autograd(backward, setup_context=setup)
+
+
+_register(lstm_recurrence, 4, 2, True)
+_register(gru_recurrence, 4, 1, False)
+_register(rnn_recurrence, 3, 1, False)
