@@ -55,8 +55,8 @@ class GraphImport:
     pool: ConstantPool | None = None
     module: ModuleOp | None = None
     seed: int = 0
-    state: Mapping[str, bool] = field(default_factory=dict[str, bool])
-    """The `constants` that are state instead, and whether each is trainable."""
+    changes: Mapping[str, Reference] = field(default_factory=dict[str, Reference])
+    """The `constants` that are state instead, and what they become."""
     kept: frozenset[str] = frozenset()
     """Inputs that are state of whoever calls, beside those that the graph changes."""
     failed: dict[str, str] = field(default_factory=dict[str, str])
@@ -76,7 +76,7 @@ class GraphImport:
                 self._add_node(builder, node)
         builder.problems.raise_all()
         self._add_outputs(builder)
-        for target, value in changed.items():
+        for target, value in {**changed, **self.changes}.items():
             self._save(builder, target, value)
         return builder.finish(name)
 
@@ -117,8 +117,8 @@ class GraphImport:
 
     def _constant(self, builder: ModuleBuilder, item: TracedInput) -> SSAValue:
         array = self.constants[item.name]
-        if item.name in self.state:
-            return builder.add_state(item.name, array, self.state[item.name])
+        if item.name in self.changes:
+            return builder.add_state(item.name, array, is_trainable=False)
         return builder.constant(array, item.name, named_location(item.name))
 
     def _stored_sizes(self, value: TracedTensor) -> Sizes:

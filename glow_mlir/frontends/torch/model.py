@@ -13,7 +13,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.frontends.torch.graph_facts import changed_inputs, computed_outputs, output_name, used_names
 from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.sizes import spelled
-from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
+from glow_mlir.frontends.torch.traced_graph import Reference, TracedGraph, TracedTensor
 from glow_mlir.runtime.signature import Argument, Signature
 from glow_mlir.support.symbols import Dimension, told_by
 
@@ -34,19 +34,22 @@ class TracedModel:
         constants: Mapping[str, np.ndarray] | None = None,
         output_names: tuple[str, ...] = (),
         state: frozenset[str] = frozenset(),
+        changes: Mapping[str, Reference] | None = None,
     ) -> None:
         """
         `output_names` are those of the tensors that the graph computes, by default those of their nodes. The inputs of
-        `state`, and those that the graph changes, are state that whoever calls it keeps.
+        `state`, and those that the graph changes, are state that whoever calls it keeps. Constants with `changes` are
+        state that begins with what they are, and becomes these results.
         """
         self.graph = graph
         self.constants = dict(constants or {})
         self.state = state
+        self.changes = dict(changes or {})
         self.output_names = output_names or tuple(map(output_name, computed_outputs(graph)))
 
     def __reduce__(self) -> tuple[object, ...]:
         """For another process: graph and arrays."""
-        return type(self), (self.graph, self.constants, self.output_names, self.state)
+        return type(self), (self.graph, self.constants, self.output_names, self.state, self.changes)
 
     def __str__(self) -> str:
         """How large it is."""
@@ -57,7 +60,7 @@ class TracedModel:
         """What tells it from other models: the graph but for the lines it comes from, and the content of constants."""
         state = hashlib.sha256()
         graph = self.graph
-        for item in (*graph.inputs, self.output_names, graph.outputs, sorted(self.state), sorted(graph.symbols.items())):
+        for item in (*graph.inputs, self.output_names, graph.outputs, sorted(self.state), sorted(self.changes.items()), sorted(graph.symbols.items())):
             state.update(repr(item).encode())
         for node in graph.nodes:
             told = (node.name, node.target, node.arguments, sorted(node.keywords.items()), node.results, node.place.module)
@@ -111,7 +114,9 @@ class TracedModel:
             known = ", ".join(self.graph.symbols) or "none"
             raise OptionError(f"the graph has no free dimension '{min(unknown)}'", hint=f"free dimensions: {known}")
         pool = None if by_content else ConstantPool()
-        return GraphImport(self.graph, self.constants, dimensions, self.output_names, pool, kept=self.state).run()
+        return GraphImport(
+            self.graph, self.constants, dimensions, self.output_names, pool, kept=self.state, changes=self.changes
+        ).run()
 
 
 def _argument(name: str, value: object) -> Argument:

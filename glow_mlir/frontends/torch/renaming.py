@@ -1,0 +1,56 @@
+"""Traced graphs with other names for inputs and symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from glow_mlir.frontends.torch.traced_graph import Expression, Reference, TracedGraph, TracedTensor
+from glow_mlir.support.dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """Gives `inputs` and `symbols` of a graph other names."""
+
+    inputs: Mapping[str, str]
+    symbols: Mapping[str, str]
+
+    def graph(self, graph: TracedGraph) -> TracedGraph:
+        """The graph with those names."""
+        return TracedGraph(
+            tuple(replace(item, name=self._input(item.name), value=self._value(item.value)) for item in graph.inputs),
+            tuple(
+                replace(
+                    node,
+                    arguments=self._argument(node.arguments),
+                    keywords={name: self._argument(item) for name, item in node.keywords.items()},
+                    results=tuple(map(self._value, node.results)),
+                )
+                for node in graph.nodes
+            ),
+            self._argument(graph.outputs),
+            {self.symbols.get(name, name): bounds for name, bounds in graph.symbols.items()},
+            graph.size_inputs,
+        )
+
+    def _input(self, name: str) -> str:
+        return self.inputs.get(name, name)
+
+    def _argument(self, item: Any) -> Any:
+        if isinstance(item, Reference):
+            return replace(item, name=self._input(item.name))
+        if isinstance(item, tuple):
+            return tuple(map(self._argument, item))
+        return self._value(item)
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, TracedTensor):
+            sizes, strides = (tuple(map(self._value, item)) for item in (value.sizes, value.strides))
+            return replace(value, sizes=sizes, strides=strides)
+        if not isinstance(value, Expression):
+            return value
+        if value.word == "symbol":
+            return replace(value, value=self.symbols.get(str(value.value), value.value))
+        return replace(value, parts=tuple(map(self._value, value.parts)))

@@ -1,0 +1,186 @@
+"""Modules of PyTorch as models, by `torch.export`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils import _pytree as pytree
+
+from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.torch.capture import captured
+from glow_mlir.frontends.torch.model import TracedModel
+from glow_mlir.frontends.torch.renaming import Renaming
+from glow_mlir.frontends.torch.traced_graph import Reference, TracedGraph, TracedTensor
+from glow_mlir.torch.decompositions import decompositions
+from glow_mlir.torch.recurrent_layers import put_recurrences
+from glow_mlir.torch.tensors import array_of
+
+if TYPE_CHECKING:
+    from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+
+OUTPUT = "output"
+"""The name of the only output of a model; several are `output_0`, `output_1` …, or go by the keys of a dictionary."""
+
+
+def from_torch(
+    module: torch.nn.Module | ExportedProgram,
+    example: Sequence[Any] | Any = (),
+    *,
+    keywords: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    **options: Any,
+) -> InferenceSession:
+    """
+    The session of a module of PyTorch, as it is in its present mode.
+
+    ```python
+    session = glow_mlir.from_torch(model.eval(), (images,), dynamic_shapes={"x": {0: torch.export.Dim("batch")}})
+    (logits,) = session.run(None, {"x": array})
+    ```
+
+    `example` are the positional arguments of a call, `keywords` those by name; `dynamic_shapes` says which axes are
+    free, as `torch.export.export` takes it. Inputs go by the names of the arguments. `options` are those of
+    `InferenceSession`. Raises `ModelError` for what PyTorch cannot export, and `GlowError` for what is not supported.
+    """
+    from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+
+    model = exported(module, example, keywords=keywords, dynamic_shapes=dynamic_shapes)
+    return InferenceSession(cast("Any", model), **options)
+
+
+def exported(
+    module: torch.nn.Module | ExportedProgram,
+    example: Sequence[Any] | Any = (),
+    *,
+    keywords: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+) -> TracedModel:
+    """
+    A module of PyTorch as a model, for `InferenceSession`, `TrainingSession` and bundles; see `from_torch`.
+
+    Parameters and buffers are its constants, and share the memory of PyTorch's, which must not change as long as the
+    model is used; those that the module changes are state.
+    """
+    program = _program(module, example, keywords, dynamic_shapes)
+    put_recurrences(program.graph_module)
+    functional = program.run_decompositions(cast("Any", decompositions()))
+    return _model(functional, _dimension_names(functional, dynamic_shapes))
+
+
+def _program(
+    module: torch.nn.Module | ExportedProgram, example: Any, keywords: Mapping[str, Any] | None, dynamic_shapes: Any
+) -> ExportedProgram:
+    if isinstance(module, ExportedProgram):
+        return module
+    arguments = tuple(example) if isinstance(example, tuple | list) else (example,)
+    try:
+        return torch.export.export(module, arguments, dict(keywords or {}), dynamic_shapes=dynamic_shapes)
+    except Exception as error:
+        first = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        hint = "torch.export.export(module, example) shows where; its documentation says what can be exported"
+        raise ModelError(f"PyTorch cannot export the module: {first}", hint=hint) from error
+
+
+def _model(program: ExportedProgram, dimension_names: Mapping[str, str]) -> TracedModel:
+    graph = captured(program.graph)
+    signature = program.graph_signature
+    constants: dict[str, Any] = {}
+    renamed: dict[str, str] = {}
+    for item in signature.input_specs:
+        name = str(getattr(item.arg, "name", ""))
+        if item.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+            target = str(item.target)
+            renamed[name] = target
+            constants[target] = array_of(_tensor(program, item.kind, target, bool(item.persistent)))
+        elif item.kind != InputKind.USER_INPUT:
+            raise UnsupportedError(f"an input of the kind {item.kind.name} is not supported", node=name)
+    names = _output_names(program)
+    outputs: list[Any] = []
+    changes: dict[str, Reference] = {}
+    for item, value in zip(signature.output_specs, graph.outputs, strict=True):
+        if item.kind == OutputKind.BUFFER_MUTATION:
+            assert isinstance(value, Reference)
+            changes[str(item.target)] = value
+        elif item.kind == OutputKind.USER_OUTPUT:
+            outputs.append(value)
+        else:
+            raise UnsupportedError(f"an output of the kind {item.kind.name} is not supported")
+    plain = Renaming(renamed, dimension_names).graph(replace(_in_order(graph), outputs=tuple(outputs)))
+    return TracedModel(plain, constants, names, changes=changes)
+
+
+def _tensor(program: ExportedProgram, kind: InputKind, target: str, is_persistent: bool) -> torch.Tensor:
+    """A parameter, buffer or constant of a program."""
+    if kind == InputKind.CONSTANT_TENSOR or (kind == InputKind.BUFFER and not is_persistent):
+        return cast("torch.Tensor", program.constants[target])
+    return program.state_dict[target]
+
+
+def _in_order(graph: TracedGraph) -> TracedGraph:
+    """A graph whose inputs and outputs are arrays in the order of their axes, without views."""
+
+    def plain(value: Any) -> Any:
+        if not isinstance(value, TracedTensor):
+            return value
+        sizes = value.hint[0]
+        strides = [1] * len(sizes)
+        for axis in reversed(range(len(sizes) - 1)):
+            strides[axis] = strides[axis + 1] * max(sizes[axis + 1], 1)
+        return replace(value, hint=(sizes, tuple(strides)), view=None)
+
+    inputs = tuple(replace(item, value=plain(item.value)) for item in graph.inputs)
+    nodes = tuple(replace(node, results=tuple(map(plain, node.results))) for node in graph.nodes)
+    return replace(graph, inputs=inputs, nodes=nodes)
+
+
+def _output_names(program: ExportedProgram) -> tuple[str, ...]:
+    """The names of outputs: keys of dictionaries, or `output`, with numbers where there are several."""
+    spec = program.call_spec.out_spec
+    assert spec is not None
+    count = spec.num_leaves
+    paths = [path for path, _ in pytree.tree_leaves_with_path(pytree.tree_unflatten(list(range(count)), spec))]
+    if count == 1 and not any(map(_keys, paths)):
+        return (OUTPUT,)
+    names = (".".join(_keys(path)) or OUTPUT for path in paths)
+    return tuple(f"{OUTPUT}_{name}" if name.isdecimal() else name for name in names)
+
+
+def _keys(path: Iterable[Any]) -> list[str]:
+    """The keys on the way to an output; the place in a tuple of one is none."""
+    return [str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", "")))) for key in path]
+
+
+def _dimension_names(program: ExportedProgram, dynamic_shapes: Any) -> dict[str, str]:
+    """Symbol of PyTorch → the name that the caller gave the dimension."""
+    found: dict[str, str] = {}
+    if dynamic_shapes is None:
+        return found
+    named = [item for item in pytree.tree_leaves(dynamic_shapes, is_leaf=_is_axes) if _is_axes(item)]
+    inputs = [
+        node.meta["val"]
+        for node in program.graph.nodes
+        if node.op == "placeholder" and node.name in program.graph_signature.user_inputs
+    ]
+    for axes, value in zip(named, (item for item in inputs if isinstance(item, torch.Tensor)), strict=False):
+        entries = axes.items() if isinstance(axes, dict) else enumerate(axes)
+        for axis, dimension in cast("Iterable[tuple[int, Any]]", entries):
+            name = getattr(dimension, "__name__", None)
+            size = value.shape[axis]
+            if name and isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
+                found[str(size.node.expr)] = str(name)
+    return found
+
+
+def _is_axes(item: Any) -> bool:
+    """Whether something in `dynamic_shapes` says the axes of one tensor."""
+    if isinstance(item, dict):
+        return all(isinstance(key, int) for key in cast("dict[Any, Any]", item))
+    if isinstance(item, tuple | list):
+        parts = cast("Sequence[Any]", item)
+        return bool(parts) and all(part is None or not isinstance(part, dict | tuple | list) for part in parts)
+    return item is None
