@@ -1,0 +1,388 @@
+"""`torch.compile(backend="glow")` computes what PyTorch computes, in whatever way it is called."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
+
+from glow_mlir.errors import GlowWarning, OptionError  # noqa: E402
+from glow_mlir.torch import report  # noqa: E402
+from glow_mlir.torch.backend import glow  # noqa: E402
+from glow_mlir.torch.graph_reports import forget_graphs  # noqa: E402
+
+pytestmark = pytest.mark.extra
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """Forget what was compiled, and begin with known random numbers."""
+    torch._dynamo.reset()
+    forget_graphs()
+    torch.manual_seed(0)
+    yield
+
+
+def compiled(function: Any, **keywords: Any) -> Any:
+    """A function or module, compiled in one graph."""
+    return torch.compile(function, backend=glow, fullgraph=True, **keywords)
+
+
+def network() -> nn.Sequential:
+    """Convolution, normalization, and a classifier."""
+    layers = (nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 5))
+    return nn.Sequential(*layers)
+
+
+IMAGES = (2, 3, 8, 8)
+
+
+def assert_equal(one: Any, other: Any, tolerance: float = 1e-5) -> None:
+    """Values, types, shapes and strides are the same."""
+    assert (one.dtype, one.shape, one.stride()) == (other.dtype, other.shape, other.stride())
+    torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
+
+
+def test_entry_point() -> None:
+    """PyTorch finds the backend by its name."""
+    assert "glow" in torch._dynamo.list_backends()
+
+
+def test_inference() -> None:
+    """In evaluation, with gradients off."""
+    model = network().eval()
+    x = torch.randn(IMAGES)
+    with torch.no_grad():
+        assert_equal(compiled(model)(x), model(x))
+    assert [graph.phase for graph in report().graphs] == ["inference"]
+
+
+def test_inference_mode() -> None:
+    """In `inference_mode`, on tensors without version counters as well."""
+    model = network().eval()
+    function = compiled(model)
+    with torch.inference_mode():
+        x = torch.randn(IMAGES)
+        assert_equal(function(x), model(x))
+        made_here = network().eval()
+        assert_equal(compiled(made_here)(x), made_here(x))
+        next(made_here.parameters()).add_(1)
+        assert_equal(compiled(made_here)(x), made_here(x))
+
+
+def test_training() -> None:
+    """Gradients and running statistics."""
+    model = network()
+    other = copy.deepcopy(model)
+    x = torch.randn(IMAGES)
+    compiled(model)(x).square().sum().backward()
+    other(x).square().sum().backward()
+    for one, two in zip(model.parameters(), other.parameters(), strict=True):
+        assert_equal(one.grad, two.grad, 1e-4)
+    for one, two in zip(model.buffers(), other.buffers(), strict=True):
+        assert_equal(one, two)
+    assert [graph.phase for graph in report().graphs] == ["forward", "backward"]
+
+
+def test_training_steps() -> None:
+    """Parameters that an optimizer changes are read anew in each step."""
+    model, other = (nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 2)) for _ in range(2))
+    other.load_state_dict(model.state_dict())
+    function, x = compiled(model), torch.randn(4, 6)
+    for network_, call in ((model, function), (other, other)):
+        optimizer = torch.optim.Adam(network_.parameters(), lr=0.1)
+        for _ in range(5):
+            optimizer.zero_grad()
+            call(x).square().sum().backward()
+            optimizer.step()
+    for one, two in zip(model.parameters(), other.parameters(), strict=True):
+        assert_equal(one, two, 1e-4)
+
+
+def test_changed_weights() -> None:
+    """A weight that has changed is never stale, and constants come back when weights rest."""
+    model = network().eval()
+    function, x = compiled(model), torch.randn(IMAGES)
+    with torch.no_grad():
+        for number in range(30):
+            if number in (2, 4):
+                model[number % 4 * 2].weight.mul_(1.5)
+            assert_equal(function(x), model(x))
+    (graph,) = report().graphs
+    assert graph.compilations == 3
+    assert graph.reasons == ["1 weights changed", "weights rested for 8 calls"]
+
+
+def test_loaded_state() -> None:
+    """`load_state_dict`, and parameters that are replaced."""
+    model = network().eval()
+    function, x = compiled(model), torch.randn(IMAGES)
+    with torch.no_grad():
+        function(x)
+        model.load_state_dict(network().state_dict())
+        assert_equal(function(x), model(x))
+        model[4].weight = nn.Parameter(torch.randn(5, 8 * 36))
+        assert_equal(function(x), model(x))
+
+
+def test_autocast() -> None:
+    """bf16 by autocast is computed in bf16, as PyTorch casts."""
+    model = nn.Sequential(nn.Linear(32, 32), nn.GELU(), nn.Linear(32, 8))
+    x = torch.randn(4, 32)
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        assert_equal(compiled(model)(x), model(x), 2e-2)
+
+
+def test_threads() -> None:
+    """Several threads call at once."""
+    model = network().eval()
+    function = compiled(model)
+    inputs = [torch.randn(IMAGES) for _ in range(8)]
+    results: list[Any] = [None] * len(inputs)
+
+    def call(number: int) -> None:
+        with torch.no_grad():
+            results[number] = function(inputs[number])
+
+    workers = [threading.Thread(target=call, args=(number,)) for number in range(len(inputs))]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    with torch.no_grad():
+        for x, found in zip(inputs, results, strict=True):
+            assert_equal(found, model(x))
+
+
+def test_deepcopy() -> None:
+    """A copy of a compiled module has weights of its own."""
+    model = torch.compile(network().eval(), backend=glow)
+    x = torch.randn(IMAGES)
+    with torch.no_grad():
+        first = model(x)
+        other = copy.deepcopy(model)
+        for parameter in other.parameters():
+            parameter.zero_()
+        assert not other(x).any()
+        assert_equal(model(x), first)
+
+
+def test_hooks() -> None:
+    """Hooks of modules, of tensors and of saved tensors run."""
+    model = network()
+    seen: list[str] = []
+    model[2].register_forward_hook(lambda *_: seen.append("forward"))
+    model[4].weight.register_hook(lambda _: seen.append("gradient"))
+    packed: list[Any] = []
+
+    def pack(tensor: Any) -> Any:
+        packed.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        torch.compile(model, backend=glow)(torch.randn(IMAGES)).sum().backward()
+    assert seen[0] == "forward" and "gradient" in seen
+    assert packed
+
+
+def test_tied_weights() -> None:
+    """One parameter in two places gets the sum of both gradients."""
+
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(10, 6)
+            self.head = nn.Linear(6, 10, bias=False)
+            self.head.weight = self.table.weight
+
+        def forward(self, tokens: Any) -> Any:
+            return self.head(self.table(tokens))
+
+    model = Tied()
+    other, tokens = copy.deepcopy(model), torch.randint(0, 10, (2, 5))
+    compiled(model)(tokens).square().sum().backward()
+    other(tokens).square().sum().backward()
+    assert_equal(model.table.weight.grad, other.table.weight.grad, 1e-4)
+    model.eval()
+    with torch.no_grad():
+        assert_equal(compiled(model)(tokens), model(tokens))
+        model.table.weight.add_(1)
+        assert_equal(compiled(model)(tokens), model(tokens))
+
+
+def test_changing_buffers() -> None:
+    """Buffers that a call changes, in place and by parts."""
+
+    class Counter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", torch.zeros(()))
+            self.register_buffer("cache", torch.zeros(4, 3))
+
+        def forward(self, x: Any, place: Any) -> Any:
+            self.count += 1
+            self.cache.index_copy_(0, place, x)
+            return self.cache.sum(0) * self.count
+
+    model = Counter()
+    other, function = copy.deepcopy(model), compiled(model)
+    for number in range(4):
+        x, place = torch.randn(1, 3), torch.tensor([number])
+        with torch.no_grad():
+            assert_equal(function(x, place), other(x, place))
+    assert_equal(model.cache, other.cache)
+    assert model.count == 4
+
+
+def test_changed_input() -> None:
+    """An argument that is changed in place, and one that is returned."""
+
+    def function(x: Any, y: Any) -> Any:
+        x.mul_(2)
+        return x, y.t(), x + 1
+
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    own = x.clone()
+    results, wanted = compiled(function)(x, y), function(own, y)
+    assert results[0] is x and results[1].data_ptr() == y.data_ptr()
+    assert_equal(x, own)
+    for one, two in zip(results, wanted, strict=True):
+        assert_equal(one, two)
+
+
+VIEWS = {
+    "slice": lambda x: x[:, 1:5],
+    "step": lambda x: x[::2],
+    "transposed": lambda x: x.t(),
+    "expanded": lambda x: x[:, :1].expand(6, 8),
+    "diagonal": lambda x: x.diagonal(),
+    "offset": lambda x: x[2],
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views(name: str) -> None:
+    """Inputs that are views, with and without gaps."""
+    x = VIEWS[name](torch.randn(6, 8))
+
+    def function(x: Any) -> Any:
+        return (x * 2).sin(), x.sum(-1)
+
+    for one, two in zip(compiled(function)(x), function(x), strict=True):
+        torch.testing.assert_close(one, two)
+
+
+def test_channels_last() -> None:
+    """Memory formats of inputs and results are PyTorch's."""
+    model = network()[:3].eval().to(memory_format=torch.channels_last)
+    x = torch.randn(IMAGES).to(memory_format=torch.channels_last)
+    with torch.no_grad():
+        assert_equal(compiled(model)(x), model(x))
+
+
+def test_zero_size() -> None:
+    """Tensors without elements."""
+
+    def function(x: Any) -> Any:
+        return x.relu(), x.sum(), torch.cat([x, x])
+
+    x = torch.randn(0, 4)
+    for one, two in zip(compiled(function)(x), function(x), strict=True):
+        assert_equal(one, two)
+
+
+def test_complex_is_told() -> None:
+    """What needs complex numbers PyTorch computes, and the report says so."""
+
+    def function(x: Any) -> Any:
+        return torch.fft.fft(x.sin()).abs() + 1
+
+    x = torch.randn(8)
+    with pytest.warns(GlowWarning, match="complex numbers are not supported"):
+        torch.testing.assert_close(compiled(function)(x), function(x))
+    assert any("complex" in reason for reason in report().eager.values())
+
+
+def test_unsupported_operators_are_told() -> None:
+    """The line of an operator that PyTorch computes is reported, and the rest is compiled."""
+
+    def function(x: Any) -> Any:
+        return torch.linalg.svd(x.sin())[1] * 2 + x.sum()
+
+    x = torch.randn(4, 4)
+    with pytest.warns(GlowWarning, match="_linalg_svd"):
+        torch.testing.assert_close(compiled(function)(x), function(x))
+    ((place, reason),) = report().eager.items()
+    assert "test_backend.py" in place and "not supported" in reason
+    assert "_linalg_svd" in str(report())
+
+
+def test_dynamic_shapes() -> None:
+    """One graph and one compilation serve sizes of a range."""
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))
+    function = compiled(model, dynamic=True)
+    with torch.no_grad():
+        for batch in (2, 5, 9, 3):
+            x = torch.randn(batch, 8)
+            assert_equal(function(x), model(x))
+    assert len(report().graphs) == 1
+
+
+def test_dynamic_training() -> None:
+    """Gradients where sizes differ from call to call."""
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4))
+    other, function = copy.deepcopy(model), compiled(model, dynamic=True)
+    for batch in (2, 5, 3):
+        x = torch.randn(batch, 8)
+        function(x).square().sum().backward()
+        other(x).square().sum().backward()
+    for one, two in zip(model.parameters(), other.parameters(), strict=True):
+        assert_equal(one.grad, two.grad, 1e-4)
+
+
+def test_random_numbers_follow_the_seed() -> None:
+    """Dropout is drawn anew in each call, and again after the same seed; its gradient has the same mask."""
+
+    def function(x: Any) -> Any:
+        return F.dropout(x, 0.5, True)
+
+    drop, x = compiled(function), torch.ones(1000, requires_grad=True)
+    torch.manual_seed(1)
+    first, second = drop(x), drop(x)
+    torch.manual_seed(1)
+    again = drop(x)
+    assert torch.equal(first, again) and not torch.equal(first, second)
+    assert 0.4 < (first == 0).float().mean() < 0.6
+    (gradient,) = torch.autograd.grad(first.sum(), x)
+    assert torch.equal(gradient, first.detach())
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_recurrent_layers(kind: Any) -> None:
+    """Layers of both directions are whole operators, in inference and training."""
+    model = kind(5, 7, num_layers=2, bidirectional=True, batch_first=True)
+    other, x = copy.deepcopy(model), torch.randn(4, 3, 5)
+    compiled(model)(x)[0].square().sum().backward()
+    other(x)[0].square().sum().backward()
+    for one, two in zip(model.parameters(), other.parameters(), strict=True):
+        assert_equal(one.grad, two.grad, 1e-4)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(model)(x), model(x))
+
+
+def test_options() -> None:
+    """Options are keywords of a session; others are refused in a line."""
+    model = network().eval()
+    x = torch.randn(IMAGES)
+    with torch.no_grad():
+        assert_equal(compiled(model, options={"precision": "bf16", "threads": 2})(x), model(x), 5e-2)
+    with pytest.raises(OptionError, match="there is no keyword 'speed'"):
+        glow(torch.fx.symbolic_trace(model), [x], options={"speed": 11})
