@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i64
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.dialects.expressions import Tensor, cos, log, sqrt
+from glow_mlir.dialects.expressions import Tensor, cos, log, sqrt, where
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.random_numbers import PhiloxOp
@@ -99,6 +99,20 @@ class RandomNumbers:
         wide = computed_in(element)
         radius = sqrt(log(1.0 - self.fraction(wide)) * -2.0)
         return self.formulas.value(converted(radius * cos(self.fraction(wide, 1) * (2 * pi)) * scale + mean, element))
+
+
+def dropped_out(numbers: RandomNumbers, value: SSAValue, share: Tensor | float) -> tuple[SSAValue, Tensor]:
+    """
+    A share of the elements of `value` set to 0 and the others scaled, so that their expectation stays; and which stay.
+
+    A share that the program computes is of the type in which numbers are drawn (`computed_in`).
+    """
+    formulas = numbers.formulas
+    x = formulas.of(value)
+    kept = formulas.kept(numbers.fraction(computed_in(x.element)) >= share)
+    scale = 1.0 / (1.0 - share)
+    scaled = x * (converted(scale, x.element) if isinstance(scale, Tensor) else scale)
+    return formulas.value(where(kept, scaled, 0.0)), kept
 
 
 def computed_in(element: Attribute) -> Attribute:

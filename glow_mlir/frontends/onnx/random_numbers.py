@@ -8,14 +8,13 @@ from xdsl.dialects.builtin import f32, f64, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.expressions import Tensor, where
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import LessOrEqualOp
 from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
 from glow_mlir.dialects.glow_high.reductions import CumSumOp, ReduceSumOp
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.formulas import converted
-from glow_mlir.frontends.builder.random_numbers import RandomNumbers, computed_in
+from glow_mlir.frontends.builder.random_numbers import RandomNumbers, computed_in, dropped_out
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.types import element_of_onnx
@@ -118,11 +117,7 @@ def _dropped_out(node: Node, ratio: SSAValue | float, mask: Attribute) -> Sequen
     numbers = random_numbers(node, node.sizes())
     formulas, wide = numbers.formulas, computed_in(node.element())
     share = converted(formulas.of(ratio), wide) if isinstance(ratio, SSAValue) else ratio
-    kept = formulas.kept(numbers.fraction(wide) >= share)
-    x = formulas.of(node.input())
-    scale = 1.0 / (1.0 - share)
-    scaled = x * (converted(scale, x.element) if isinstance(scale, Tensor) else scale)
-    result = formulas.value(where(kept, scaled, 0.0))
+    result, kept = dropped_out(numbers, node.input(), share)
     return (result, *([formulas.value(converted(kept, mask))] if node.wants(1) else ()))
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import numpy_dtype
@@ -14,10 +12,10 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import Operand, Scalar, TorchNode
-from glow_mlir.support.symbols import SymbolicSize
+from glow_mlir.support.symbols import Size, SymbolicSize
 
 
-@torch_operator("full.default", "full_like.default")
+@torch_operator("full.default", "full_like.default", "fill.Scalar", "fill.Tensor")
 def full(node: TorchNode, _: Any, value: Operand = 0, **__: Any) -> SSAValue:
     """One number everywhere."""
     if isinstance(value, SSAValue | SymbolicSize):
@@ -37,8 +35,18 @@ def scalar_tensor(node: TorchNode, value: Operand, **_: Any) -> SSAValue:
     return node.tensor(value)
 
 
-@torch_operator("zeros.default", "zeros_like.default", "new_zeros.default", "empty.memory_format", "empty_like.default",
-                "new_empty.default", "empty_strided.default", "new_empty_strided.default")
+@torch_operator(
+    "zeros.default",
+    "zeros_like.default",
+    "new_zeros.default",
+    "empty.memory_format",
+    "empty_like.default",
+    "new_empty.default",
+    "empty_strided.default",
+    "new_empty_strided.default",
+    "empty_permuted.default",
+    "_efficientzerotensor.default",
+)
 def zeros(node: TorchNode, *_: Any, **__: Any) -> SSAValue:
     """Zeros; what PyTorch leaves undefined is 0 as well."""
     return node.splat(0, node.element, node.sizes)
@@ -62,3 +70,9 @@ def arange(node: TorchNode, *bounds: Scalar, **_: Any) -> SSAValue:
         return node.constant(numbers.astype(dtype))
     places = node.cast(iota(node, count), node.element)
     return node.emit(AddOp, node.emit(MulOp, places, node.tensor(step)), node.tensor(start))
+
+
+@torch_operator("prims.iota.default")
+def prims_iota(node: TorchNode, _: Size, *, start: Size, step: Size, **__: Any) -> SSAValue:
+    """Whole numbers from `start` on, by `step`."""
+    return arange(node, start, 0, step)

@@ -1,20 +1,25 @@
-"""PyTorch's elementwise operators."""
+"""PyTorch's functions of one operand, its casts and its choices between operands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import log as natural_logarithm
+from math import pi
 from typing import Any
 
-from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import is_bool, is_float
-from glow_mlir.dialects.glow_high import activations as act
+from glow_mlir.dialects.expressions import Tensor, log, not_equal, round_even, sqrt, trunc, where
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
+from glow_mlir.dialects.glow_high.activations import MishOp, ReluOp, SigmoidOp, TanhOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.shapes import element_of
+from glow_mlir.frontends.torch.arithmetic import combined
+from glow_mlir.frontends.torch.formulas import formula_operator
 from glow_mlir.frontends.torch.functions import plain, torch_operator
+from glow_mlir.frontends.torch.logic import truth
 from glow_mlir.frontends.torch.node import Operand, TorchNode
 
 UNARY: Mapping[str, type[HighOp]] = {
@@ -25,34 +30,30 @@ UNARY: Mapping[str, type[HighOp]] = {
     "asinh": math.AsinhOp,
     "atan": math.AtanOp,
     "atanh": math.AtanhOp,
-    "ceil": math.CeilOp,
     "cos": math.CosOp,
     "cosh": math.CoshOp,
     "erf": math.ErfOp,
     "exp": math.ExpOp,
     "expm1": math.Expm1Op,
-    "floor": math.FloorOp,
     "log": math.LogOp,
     "log1p": math.Log1pOp,
-    "mish": act.MishOp,
+    "mish": MishOp,
     "neg": math.NegOp,
     "reciprocal": math.ReciprocalOp,
-    "relu": act.ReluOp,
-    "round": math.RoundOp,
-    "sigmoid": act.SigmoidOp,
-    "sign": math.SignOp,
+    "relu": ReluOp,
+    "sigmoid": SigmoidOp,
     "sin": math.SinOp,
     "sinh": math.SinhOp,
     "sqrt": math.SqrtOp,
     "tan": math.TanOp,
-    "tanh": act.TanhOp,
+    "tanh": TanhOp,
 }
 """Name → the operator that computes it in the element type of the result."""
 
 for _name, _operator in UNARY.items():
     torch_operator(f"{_name}.default")(plain(_operator))
 
-ROUNDING = ("ceil", "floor", "round")
+ROUNDING: Mapping[str, type[HighOp]] = {"ceil": math.CeilOp, "floor": math.FloorOp, "round": math.RoundOp}
 """What leaves integers as they are."""
 
 
@@ -63,125 +64,66 @@ def _unless_integer(operator: type[HighOp]) -> Callable[[TorchNode, SSAValue], S
     return run
 
 
-for _name in ROUNDING:
-    torch_operator(f"{_name}.default")(_unless_integer(UNARY[_name]))
+for _name, _operator in ROUNDING.items():
+    torch_operator(f"{_name}.default")(_unless_integer(_operator))
 
 
-def _on_both(operator: type[HighOp]) -> Callable[..., SSAValue]:
-    """Two operands in the element type of the result."""
-
-    def run(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
-        return node.expanded(node.emit(operator, node.tensor(one), node.tensor(other)))
-
-    return run
+@torch_operator("trunc.default")
+def truncated(node: TorchNode, value: SSAValue) -> SSAValue:
+    """The whole number next to a number on the side of 0."""
+    return node.value(trunc(node.of(value))) if is_float(element_of(value)) else value
 
 
-BINARY: Mapping[str, type[HighOp]] = {
-    "mul": binary.MulOp,
-    "maximum": binary.MaxOp,
-    "minimum": binary.MinOp,
-}
-
-for _name, _operator in BINARY.items():
-    for _overload in ("default", "Tensor", "Scalar"):
-        torch_operator(f"{_name}.{_overload}")(_on_both(_operator))
+@torch_operator("round.decimals")
+def rounded(node: TorchNode, value: SSAValue, *, decimals: int = 0) -> SSAValue:
+    """The nearest number with so many decimals, or, where these are negative, with so many zeros at the end."""
+    if not is_float(element_of(value)):
+        return value
+    x, scale = node.of(value), 10.0 ** abs(decimals)
+    return node.value(round_even(x * scale) / scale if decimals >= 0 else round_even(x / scale) * scale)
 
 
-def _with_factor(operator: type[HighOp]) -> Callable[..., SSAValue]:
-    """Two operands, the second of which has a factor."""
-
-    def run(node: TorchNode, one: Operand, other: Operand, alpha: float = 1) -> SSAValue:
-        right = node.tensor(other)
-        if alpha != 1:
-            right = node.emit(binary.MulOp, right, node.tensor(alpha))
-        return node.expanded(node.emit(operator, node.tensor(one), right))
-
-    return run
-
-
-for _name, _operator in {"add": binary.AddOp, "sub": binary.SubOp}.items():
-    torch_operator(f"{_name}.Tensor", f"{_name}.Scalar")(_with_factor(_operator))
+@torch_operator("sign.default")
+def sign(node: TorchNode, value: SSAValue) -> SSAValue:
+    """-1, 0 or 1; 0 for what is no number."""
+    if is_bool(element_of(value)):
+        return value
+    found = node.emit(math.SignOp, value)
+    if not is_float(element_of(value)):
+        return found
+    return node.emit(binary.WhereOp, node.emit(math.IsNanOp, value), node.tensor(0), found)
 
 
-@torch_operator("div.Tensor", "div.Scalar")
-def div(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
-    """The quotient, of integers too, in floats."""
-    return node.expanded(node.emit(binary.DivOp, node.tensor(one), node.tensor(other)))
+@formula_operator("rsqrt.default")
+def rsqrt(x: Tensor) -> Tensor:
+    """1 over the square root."""
+    return 1.0 / sqrt(x)
 
 
-@torch_operator("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
-def power(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
-    """One number to the power of another."""
-    return node.expanded(node.emit(binary.PowOp, node.tensor(one), node.tensor(other)))
+@formula_operator("exp2.default")
+def exp2(x: Tensor) -> Tensor:
+    """2 to the power x."""
+    return 2.0**x
 
 
-COMPARISONS: Mapping[str, type[HighOp]] = {
-    "eq": binary.EqualOp,
-    "ge": binary.GreaterOrEqualOp,
-    "gt": binary.GreaterOp,
-    "le": binary.LessOrEqualOp,
-    "lt": binary.LessOp,
-}
+def _logarithm(base: float) -> Callable[[Tensor], Tensor]:
+    """The logarithm to a base: of powers of it exact, but for f64, since it is rounded."""
+    return lambda x: log(x) / natural_logarithm(base)
 
 
-def _comparison(operator: type[HighOp], negates: bool = False) -> Callable[..., SSAValue]:
-    def run(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
-        found = node.emit(operator, *node.promoted(one, other))
-        return node.expanded(node.emit(math.NotOp, found) if negates else found)
-
-    return run
+formula_operator("log2.default", is_exact=True)(_logarithm(2))
+formula_operator("log10.default", is_exact=True)(_logarithm(10))
 
 
-for _name, _operator in COMPARISONS.items():
-    torch_operator(f"{_name}.Tensor", f"{_name}.Scalar")(_comparison(_operator))
-torch_operator("ne.Tensor", "ne.Scalar")(_comparison(binary.EqualOp, negates=True))
-
-
-def truth(node: TorchNode, value: SSAValue) -> SSAValue:
-    """Whether elements are other than 0."""
-    return value if is_bool(element_of(value)) else node.emit(math.CastOp, value, to=i1)
-
-
-def _logical(operator: type[HighOp]) -> Callable[..., SSAValue]:
-    def run(node: TorchNode, *values: SSAValue) -> SSAValue:
-        return node.expanded(node.emit(operator, *(truth(node, value) for value in values)))
-
-    return run
-
-
-for _name, _operator in {
-    "and": binary.AndOp,
-    "not": math.NotOp,
-    "or": binary.OrOp,
-    "xor": binary.XorOp,
-}.items():
-    torch_operator(f"logical_{_name}.default")(_logical(_operator))
-
-BITS: Mapping[str, tuple[type[HighOp], type[HighOp]]] = {
-    "and": (binary.AndOp, binary.BitwiseAndOp),
-    "not": (math.NotOp, math.BitwiseNotOp),
-    "or": (binary.OrOp, binary.BitwiseOrOp),
-    "xor": (binary.XorOp, binary.BitwiseXorOp),
-}
-"""Word → the operator on truth values, and that on integers."""
-
-
-def _bitwise(operators: tuple[type[HighOp], type[HighOp]]) -> Callable[..., SSAValue]:
-    def run(node: TorchNode, *values: Operand) -> SSAValue:
-        operator = operators[0 if is_bool(node.element) else 1]
-        return node.expanded(node.emit(operator, *(node.tensor(value) for value in values)))
-
-    return run
-
-
-for _name, _operators in BITS.items():
-    torch_operator(*(f"bitwise_{_name}.{overload}" for overload in ("default", "Tensor", "Scalar", "Scalar_Tensor")))(
-        _bitwise(_operators)
-    )
+@torch_operator("angle.default")
+def angle(node: TorchNode, value: SSAValue) -> SSAValue:
+    """π for numbers below 0, and 0 for others."""
+    x = node.of(value)
+    return node.value(where(not_equal(x, x), x, where(x < 0.0, x * 0.0 + pi, 0.0)))
 
 
 @torch_operator("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
-def where(node: TorchNode, condition: SSAValue, one: Operand, other: Operand) -> SSAValue:
+def choice(node: TorchNode, condition: SSAValue, one: Operand, other: Operand) -> SSAValue:
     """One operand where a condition holds, else the other."""
     chosen = node.emit(binary.WhereOp, truth(node, condition), node.tensor(one), node.tensor(other))
     return node.expanded(chosen)
@@ -192,9 +134,9 @@ def clamp(node: TorchNode, value: SSAValue, least: Operand | None = None, most: 
     """Values that are not below one bound, and not above the other."""
     found = node.tensor(value)
     if least is not None:
-        found = node.emit(binary.MaxOp, found, node.tensor(least))
+        found = combined(node, binary.MaxOp, found, least)
     if most is not None:
-        found = node.emit(binary.MinOp, found, node.tensor(most))
+        found = combined(node, binary.MinOp, found, most)
     return node.expanded(found)
 
 
@@ -204,46 +146,16 @@ def hardtanh(node: TorchNode, value: SSAValue, least: float = -1, most: float = 
     return clamp(node, value, least, most)
 
 
-@torch_operator("gelu.default")
-def gelu(node: TorchNode, value: SSAValue, *, approximate: str = "none") -> SSAValue:
-    """x · Φ(x)."""
-    return node.emit(act.GeluOp, value, approximate=approximate)
-
-
-@torch_operator("leaky_relu.default")
-def leaky_relu(node: TorchNode, value: SSAValue, slope: float = 0.01) -> SSAValue:
-    """x, and below 0 a part of it."""
-    return node.emit(act.LeakyReluOp, value, alpha=slope)
-
-
-@torch_operator("silu.default")
-def silu(node: TorchNode, value: SSAValue) -> SSAValue:
-    """x · sigmoid(x)."""
-    return node.emit(act.SwishOp, value, alpha=1.0)
-
-
-@torch_operator("hardswish.default")
-def hardswish(node: TorchNode, value: SSAValue) -> SSAValue:
-    """x · min(max(x + 3, 0), 6) / 6."""
-    return node.emit(act.HardSwishOp, value)
-
-
-@torch_operator("hardsigmoid.default")
-def hardsigmoid(node: TorchNode, value: SSAValue) -> SSAValue:
-    """min(max(x + 3, 0), 6) / 6."""
-    return node.emit(act.HardSigmoidOp, value, alpha=1 / 6, beta=0.5)
-
-
-@torch_operator("rsqrt.default")
-def rsqrt(node: TorchNode, value: SSAValue) -> SSAValue:
-    """1 over the square root."""
-    return node.emit(math.ReciprocalOp, node.emit(math.SqrtOp, node.tensor(value)))
-
-
 @torch_operator("_to_copy.default", "prims.convert_element_type.default")
 def to_copy(node: TorchNode, value: SSAValue, *_: Any, **__: Any) -> SSAValue:
     """A copy in the element type of the result."""
     return node.cast(value, node.element)
+
+
+@torch_operator("copy.default")
+def copy(node: TorchNode, _: SSAValue, source: SSAValue, __: bool = False) -> SSAValue:
+    """A tensor in the sizes and in the element type of another one."""
+    return node.expanded(node.tensor(source))
 
 
 @torch_operator("alias.default", "clone.default", "detach.default", "lift_fresh_copy.default", "contiguous.default")

@@ -22,19 +22,26 @@ Importer = Callable[..., Any]
 Function = TypeVar("Function", bound=Importer)
 
 FAMILIES = (
+    "activations",
+    "arithmetic",
     "attention",
+    "bessel_functions",
     "convolution",
     "creation",
+    "cumulative",
     "data_movement",
     "elementwise",
     "gradients",
     "indexing",
     "linear",
+    "logic",
     "normalization",
     "pooling",
     "random_numbers",
     "recurrent",
     "reductions",
+    "special_functions",
+    "statistics",
 )
 """The modules that have importers."""
 

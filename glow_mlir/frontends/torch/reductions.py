@@ -7,10 +7,13 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.element_types import is_bool, ui8
 from glow_mlir.dialects.glow_high import reductions as ops
-from glow_mlir.dialects.shapes import rank_of
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.logic import truth
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
+from glow_mlir.support.symbols import product_of
 
 
 def axes_of(axes: int | Sequence[int] | None, count: int) -> tuple[int, ...]:
@@ -37,16 +40,63 @@ def _reduction(operator: type[ops.Reduction]) -> Callable[..., SSAValue]:
     return run
 
 
-REDUCTIONS: Mapping[str, type[ops.Reduction]] = {
-    "amax": ops.ReduceMaxOp,
-    "amin": ops.ReduceMinOp,
-    "max": ops.ReduceMaxOp,
-    "mean": ops.ReduceMeanOp,
-    "min": ops.ReduceMinOp,
-    "prod": ops.ReduceProdOp,
-    "sum": ops.ReduceSumOp,
+REDUCTIONS: Mapping[str, tuple[type[ops.Reduction], tuple[str, ...]]] = {
+    "amax": (ops.ReduceMaxOp, ("default",)),
+    "amin": (ops.ReduceMinOp, ("default",)),
+    "max": (ops.ReduceMaxOp, ("default",)),
+    "mean": (ops.ReduceMeanOp, ("default", "dim")),
+    "min": (ops.ReduceMinOp, ("default",)),
+    "prod": (ops.ReduceProdOp, ("default", "dim_int")),
+    "sum": (ops.ReduceSumOp, ("default", "dim_IntList")),
 }
+"""Name → the reduction, and the overloads of the operator."""
 
-for _name, _operator in REDUCTIONS.items():
-    for _overload in ("default", "dim_IntList", "dim_int") if _name != "mean" else ("default", "dim"):
-        torch_operator(f"{_name}.{_overload}")(_reduction(_operator))
+for _name, (_operator, _overloads) in REDUCTIONS.items():
+    torch_operator(*(f"{_name}.{_overload}" for _overload in _overloads))(_reduction(_operator))
+
+
+@torch_operator("any.default", "any.dim", "any.dims")
+def any_(node: TorchNode, value: SSAValue, axes: int | Sequence[int] | None = None, keepdim: bool = False) -> SSAValue:
+    """Whether an element along axes is other than 0."""
+    is_none = isinstance(axes, Sequence) and not axes and rank_of(value)
+    along = () if is_none else axes_of(axes, rank_of(value))
+    return node.tensor(reduced(node, ops.ReduceMaxOp, truth(node, value), along, keepdim))
+
+
+def _numbers(node: TorchNode, value: SSAValue) -> SSAValue:
+    return node.cast(value, ui8) if is_bool(element_of(value)) else value
+
+
+def _position(operator: type[ops.ArgMaxOp | ops.ArgMinOp]) -> Callable[..., SSAValue]:
+    def run(node: TorchNode, value: SSAValue, axis: int | None = None, keepdim: bool = False) -> SSAValue:
+        if not rank_of(value):
+            return node.splat(0, node.element)
+        x = _numbers(node, value)
+        if axis is None:
+            x, axis = node.reshaped(x, (product_of(sizes_of(x)),)), 0
+        return node.reshaped(node.emit(operator, x, axis=axis_of(axis, rank_of(x)), keepdims=False))
+
+    return run
+
+
+torch_operator("argmax.default")(_position(ops.ArgMaxOp))
+torch_operator("argmin.default")(_position(ops.ArgMinOp))
+
+
+def _extreme(
+    reduction: type[ops.Reduction], position: type[ops.ArgMaxOp | ops.ArgMinOp]
+) -> Callable[..., list[SSAValue]]:
+    """The extreme along an axis, and the first place where it is."""
+
+    def run(node: TorchNode, value: SSAValue, axis: int, keepdim: bool = False) -> list[SSAValue]:
+        if not rank_of(value):
+            return [value, node.splat(0, *node.result(1))]
+        axis = axis_of(axis, rank_of(value))
+        found = node.emit(reduction, value, axes=(axis,), keepdims=keepdim)
+        return [found, node.emit(position, _numbers(node, value), axis=axis, keepdims=keepdim)]
+
+    return run
+
+
+torch_operator("max.dim")(_extreme(ops.ReduceMaxOp, ops.ArgMaxOp))
+torch_operator("min.dim")(_extreme(ops.ReduceMinOp, ops.ArgMinOp))

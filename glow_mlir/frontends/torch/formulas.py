@@ -1,0 +1,60 @@
+"""Operators of PyTorch that are formulas: computed in one float type throughout, and rounded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.dialects.builtin import IntegerType, f64
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.dialects.element_types import byte_width, is_float
+from glow_mlir.dialects.expressions import Tensor
+from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.node import Operand, TorchNode
+
+Formula = Callable[..., Tensor]
+"""What an operator computes of its operands."""
+
+
+def operand(node: TorchNode, value: Operand, element: Attribute) -> Tensor:
+    """An operand in the float type of a formula; one of the result's type has no more digits than that."""
+    if isinstance(value, SSAValue) and is_float(element_of(value)):
+        value = node.tensor(value)
+    return node.of(value, element)
+
+
+def computed(node: TorchNode, formula: Formula, *operands: Operand, element: Attribute | None = None) -> SSAValue:
+    """A formula of operands in a float type, by default the one that PyTorch computes in, as the result."""
+    element = node.wide if element is None else element
+    found = formula(*(operand(node, value, element) for value in operands))
+    return node.expanded(node.cast(node.value(found), node.element))
+
+
+def exactly(node: TorchNode) -> Attribute:
+    """A float type with more digits than the result, or f64."""
+    return f64 if node.wide == node.element else node.wide
+
+
+def formula_operator(*names: str, is_exact: bool = False) -> Callable[[Formula], Formula]:
+    """
+    Register a formula as what operators compute, whose tensors are their first arguments.
+
+    One that `is_exact` is computed with more digits than the result has.
+    """
+
+    def register(formula: Formula) -> Formula:
+        def run(node: TorchNode, *operands: Operand, **_: Any) -> SSAValue:
+            return computed(node, formula, *operands, element=exactly(node) if is_exact else None)
+
+        torch_operator(*names)(run)
+        return formula
+
+    return register
+
+
+def bits(node: TorchNode, value: SSAValue) -> Tensor:
+    """The bits of floats as signed integers."""
+    return node.formulas.of(node.emit(BitCastOp, value, to=IntegerType(byte_width(element_of(value)) * 8)))
