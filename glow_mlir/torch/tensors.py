@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
+from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.support.dtypes import named_dtype
 
 _SAME_BITS: dict[torch.dtype, torch.dtype] = {
@@ -35,6 +38,15 @@ def tensor_of(array: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
     if (other := _SAME_BITS.get(dtype)) is None:
         return torch.from_numpy(array)
     return torch.from_numpy(array.view(np.int16 if other is torch.int16 else np.uint8)).view(dtype)
+
+
+def in_strides(tensor: torch.Tensor, sizes: Sequence[int], strides: Sequence[int]) -> torch.Tensor:
+    """A tensor without gaps in sizes and strides, to which it is copied where these leave gaps or overlap."""
+    if memory_order(sizes, strides) is not None:
+        return tensor.as_strided(sizes, strides)
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    places = torch.arange(extent).as_strided(sizes, strides).reshape(-1)
+    return tensor.new_zeros(extent).index_copy_(0, places, tensor.reshape(-1)).as_strided(sizes, strides)
 
 
 def dtype_named(name: str) -> torch.dtype:

@@ -9,19 +9,18 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.glow_high.data_movement import (
     ConcatOp,
     ExpandOp,
-    PadOp,
     ReshapeOp,
     SliceOp,
     TileOp,
     TransposeOp,
 )
-from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of, sizes_of
+from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest, smallest
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.padding import pad_value
 from glow_mlir.frontends.builder.slices import (
     Bound,
     bounds_of,
-    checked_part,
     computed_part,
     computed_parts,
     cut,
@@ -327,24 +326,6 @@ onnx_operator(_CONCAT.kind)(plain_importer(_CONCAT))
 
 
 # Borders
-
-
-def pad_value(
-    node: Node, value: SSAValue, widths: Sequence[tuple[int, int]], mode: str, fill: SSAValue | None
-) -> SSAValue:
-    """`value` within a border of the given width before and after each axis; negative widths cut off."""
-    shape = sizes_of(value)
-    kept = {axis: (max(-before, 0), shape[axis] - max(-after, 0)) for axis, (before, after) in enumerate(widths)}
-    if any(largest(last - first) < 0 for first, last in kept.values()):
-        raise ModelError(f"{node.kind} cuts off more than shape {shape} has", node=node.name)
-    unsure = [axis for axis, (first, last) in kept.items() if smallest(last - first) < 0]
-    value = cut(node, value, {axis: bounds for axis, bounds in kept.items() if axis not in unsure})
-    for axis in unsure:
-        value = checked_part(node, value, axis, *kept[axis])
-    pads = [max(0, before) for before, _ in widths] + [max(0, after) for _, after in widths]
-    if not any(pads):
-        return value
-    return node.emit(PadOp, value, fill if mode == "constant" else None, pads=pads, mode=mode)
 
 
 def _pad(node: Node, pads: Sequence[int], axes: Sequence[int], fill: SSAValue | None) -> SSAValue:

@@ -10,10 +10,12 @@ from typing import Any, cast
 import sympy
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.torch.traced_graph import (
+    CONSTANT,
     Argument,
     Expression,
     Place,
@@ -70,6 +72,8 @@ class _Capture:
                 outputs = tuple(map(self._argument, cast("Iterable[Any]", items)))
             elif node.target is operator.getitem and isinstance(node.args[0], fx.Node) and _has_several(node.args[0]):
                 self._results[node] = node.args[0], int(cast("int", node.args[1]))
+            elif node.op == "get_attr":
+                nodes.append(self._constant(graph, node))
             else:
                 nodes.append(self._node(node))
         return TracedGraph(tuple(inputs), tuple(nodes), outputs, self._symbols)
@@ -83,6 +87,15 @@ class _Capture:
         values = value if isinstance(value, tuple | list) else (value,)
         results = tuple(self._value(node, item) for item in cast("Iterable[Any]", values))
         return TracedNode(node.name, target_name(node), arguments, keywords, results, place_of(node))
+
+    def _constant(self, graph: fx.Graph, node: fx.Node) -> TracedNode:
+        """A tensor that is an attribute of the graph's module."""
+        value = operator.attrgetter(str(node.target))(graph.owning_module)
+        if not isinstance(value, torch.Tensor):
+            raise UnsupportedError(f"the attribute '{node.target}' is no tensor", node=node.name)
+        with unset_fake_temporarily():
+            content = value.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        return TracedNode(node.name, CONSTANT, (content.hex(),), {}, (self._tensor(node, value),), place_of(node))
 
     def _argument(self, value: Any) -> Argument:
         if isinstance(value, fx.Node):
@@ -119,7 +132,8 @@ class _Capture:
             return TracedTensor(_unsupported_name(value), tuple(map(self._size, value.shape)))
         sizes, strides = tuple(map(self._size, value.shape)), tuple(map(self._size, value.stride()))
         hint = tuple(map(_hint, value.shape)), tuple(map(_hint, value.stride()))
-        return TracedTensor(str(value.dtype).removeprefix("torch."), sizes, strides, hint, self._view(value))
+        dtype, offset = str(value.dtype).removeprefix("torch."), self._size(value.storage_offset())
+        return TracedTensor(dtype, sizes, strides, hint, self._view(value), offset)
 
     def _view(self, value: torch.Tensor) -> tuple[str, int] | None:
         """The input that a tensor is a view of."""

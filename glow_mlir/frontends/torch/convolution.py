@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
-from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
 from glow_mlir.frontends.torch.functions import torch_operator

@@ -12,6 +12,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import Operand, Scalar, TorchNode
+from glow_mlir.frontends.torch.traced_graph import CONSTANT
 from glow_mlir.support.symbols import Size, SymbolicSize
 
 
@@ -76,3 +77,12 @@ def arange(node: TorchNode, *bounds: Scalar, **_: Any) -> SSAValue:
 def prims_iota(node: TorchNode, _: Size, *, start: Size, step: Size, **__: Any) -> SSAValue:
     """Whole numbers from `start` on, by `step`."""
     return arange(node, start, 0, step)
+
+
+@torch_operator(CONSTANT)
+def constant(node: TorchNode, content: str) -> SSAValue:
+    """A tensor that is known, of its bytes."""
+    if 0 in node.sizes:
+        return node.splat(0, node.element, node.sizes)
+    numbers = np.frombuffer(bytes.fromhex(content), numpy_dtype(node.element))
+    return node.constant(numbers.reshape(tuple(size for size in node.sizes if isinstance(size, int))))

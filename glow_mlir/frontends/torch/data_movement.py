@@ -7,18 +7,21 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp, PadOp, SliceOp, TransposeOp
-from glow_mlir.dialects.shapes import rank_of, sizes_of
+from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp, TileOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.frontends.builder.slices import cut, part_of
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
+from glow_mlir.frontends.torch.traced_graph import Word
 from glow_mlir.support.symbols import Size
 
 
 @torch_operator(
     "view.default", "_unsafe_view.default", "reshape.default", "squeeze.default", "squeeze.dim", "squeeze.dims",
-    "unsqueeze.default",
+    "unsqueeze.default", "view_copy.default", "squeeze_copy.default", "unsqueeze_copy.default",
 )
 def view(node: TorchNode, value: SSAValue, *_: Any) -> SSAValue:
     """The elements in the sizes of the result."""
@@ -31,14 +34,14 @@ def expand(node: TorchNode, value: SSAValue, *_: Any, **__: Any) -> SSAValue:
     return node.expanded(value)
 
 
-@torch_operator("permute.default")
+@torch_operator("permute.default", "permute_copy.default")
 def permute(node: TorchNode, value: SSAValue, axes: Sequence[int]) -> SSAValue:
     """The axes in another order."""
     count = rank_of(value)
     return node.emit(TransposeOp, value, permutation=[axis_of(axis, count) for axis in axes])
 
 
-@torch_operator("transpose.int", "t.default")
+@torch_operator("transpose.int", "t.default", "transpose_copy.int", "t_copy.default")
 def transpose(node: TorchNode, value: SSAValue, one: int = 0, other: int = 1) -> SSAValue:
     """Two axes in the place of each other."""
     count = rank_of(value)
@@ -118,6 +121,14 @@ def _bound(node: TorchNode, bound: Size, size: Size) -> Size:
     raise node.unsupported(f"it is open whether {bound} is within {size}")
 
 
+@torch_operator("narrow_copy.default")
+def narrow(node: TorchNode, value: SSAValue, axis: int, start: Size, length: Size) -> SSAValue:
+    """So many elements of an axis from a place on."""
+    axis = axis_of(axis, rank_of(value))
+    first = start + sizes_of(value)[axis] if largest(start) < 0 else start
+    return cut(node, value, {axis: (first, first + length)})
+
+
 @torch_operator("select.int")
 def select(node: TorchNode, value: SSAValue, axis: int, index: Size) -> SSAValue:
     """What there is at an index of an axis, without that axis."""
@@ -129,7 +140,10 @@ def select(node: TorchNode, value: SSAValue, axis: int, index: Size) -> SSAValue
     return node.reshaped(part)
 
 
-@torch_operator("split_with_sizes.default", "split.Tensor", "split_with_sizes_copy.default")
+@torch_operator(
+    "split_with_sizes.default", "split.Tensor", "split_with_sizes_copy.default", "unsafe_split.Tensor",
+    "unsafe_split_with_sizes.default",
+)
 def split(node: TorchNode, value: SSAValue, parts: Size | Sequence[Size], axis: int = 0) -> list[SSAValue]:
     """Parts of an axis, one behind the other."""
     sizes = sizes_of(value)
@@ -143,18 +157,50 @@ def split(node: TorchNode, value: SSAValue, parts: Size | Sequence[Size], axis: 
     return found
 
 
-@torch_operator("unbind.int")
+@torch_operator("unbind.int", "unbind_copy.int")
 def unbind(node: TorchNode, value: SSAValue, axis: int = 0) -> list[SSAValue]:
     """What there is at each index of an axis."""
     place = axis_of(axis, rank_of(value))
     return [part_of(node, value, number, place) for number in range(len(node.expected))]
 
 
-@torch_operator("constant_pad_nd.default")
-def constant_pad(node: TorchNode, value: SSAValue, pads: Sequence[int], fill: float = 0) -> SSAValue:
-    """Elements in front of axes and behind them, from the last axis on; fewer where a number is negative."""
-    count = rank_of(value)
-    before, after = [0] * count, [0] * count
-    for number in range(len(pads) // 2):
-        before[count - 1 - number], after[count - 1 - number] = pads[2 * number], pads[2 * number + 1]
-    return node.emit(PadOp, value, node.tensor(fill), pads=(*before, *after))
+@torch_operator("flip.default")
+def flip(node: TorchNode, value: SSAValue, axes: Sequence[int]) -> SSAValue:
+    """The elements of axes in reverse order."""
+    sizes = sizes_of(value)
+    reversed_ = {axis_of(axis, len(sizes)) for axis in axes} if sizes else set[int]()
+    if not reversed_:
+        return value
+    places = range(len(sizes))
+    starts = [sizes[axis] - 1 if axis in reversed_ else 0 for axis in places]
+    ends = [-1 if axis in reversed_ else sizes[axis] for axis in places]
+    steps = [-1 if axis in reversed_ else 1 for axis in places]
+    return node.emit(SliceOp, value, starts=starts, ends=ends, steps=steps)
+
+
+@torch_operator("repeat.default")
+def repeat(node: TorchNode, value: SSAValue, counts: Sequence[Size]) -> SSAValue:
+    """The whole value, side by side along each axis."""
+    sizes = (*(1,) * (len(counts) - rank_of(value)), *sizes_of(value))
+    found = node.reshaped(value, sizes)
+    if all(isinstance(count, int) for count in counts):
+        return found if set(counts) <= {1} else node.emit(TileOp, found, repeats=counts)
+    split = node.reshaped(found, tuple(part for size in sizes for part in (1, size)))
+    pairs = tuple(part for count, size in zip(counts, sizes, strict=True) for part in (count, size))
+    return node.reshaped(node.expanded(split, pairs))
+
+
+@torch_operator("copy.default")
+def copy(node: TorchNode, _: SSAValue, source: SSAValue, __: bool = False) -> SSAValue:
+    """The elements of another value, in the sizes and the element type of a first one."""
+    return node.expanded(node.cast(source, node.element))
+
+
+@torch_operator("view.dtype")
+def view_as_type(node: TorchNode, value: SSAValue, _: Word) -> SSAValue:
+    """The same bits as another element type, which is as wide."""
+    if is_bool(element_of(value)) or is_bool(node.element):
+        raise node.unsupported("a view of the bits of truth values is not supported")
+    if sizes_of(value) != node.sizes:
+        raise node.unsupported("a view as an element type of another width is not supported")
+    return value if element_of(value) == node.element else node.emit(BitCastOp, value, to=node.element)

@@ -14,7 +14,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.data_movement import TransposeOp
 from glow_mlir.dialects.glow_high.storage import SaveOp
 from glow_mlir.dialects.shapes import element_of, sizes_of, tensor
-from glow_mlir.errors import CompilerBugError, ModelError, UnsupportedError
+from glow_mlir.errors import CompilerBugError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.inputs import symbolic_sizes
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
@@ -36,6 +36,7 @@ from glow_mlir.frontends.torch.traced_graph import (
 )
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension, Size, Sizes
+
 
 @dataclass
 class GraphImport:
@@ -63,12 +64,15 @@ class GraphImport:
     """Node that is not supported → why."""
     _values: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
     _sizes: dict[str, Size] = field(default_factory=dict[str, Size])
+    _traced: dict[str, tuple[TracedValue, ...]] = field(default_factory=dict[str, tuple[TracedValue, ...]])
+    """What PyTorch traced of inputs and nodes."""
 
     def run(self, name: str = "main") -> ModuleOp:
         """The module; raises `UnsupportedError`, or one that lists all nodes that are not supported."""
         storage = Storage(ModuleOp([]) if self.module is None else self.module)
         builder = ModuleBuilder(frozenset(self.output_names), self.pool, storage, self.seed)
         self._sizes = symbolic_sizes({label: self._dimension(label) for label in self.graph.symbols})
+        self._traced = self.graph.values
         self._add_inputs(builder)
         changed = changed_inputs(self.graph)
         for node in self.graph.nodes:
@@ -163,7 +167,7 @@ class GraphImport:
             self._values[traced.name] = tuple(map(self._number, traced.results))
             return
         results = [self._expected(result, traced.name) for result in traced.results]
-        node = TorchNode(traced, builder, results)
+        node = TorchNode(traced, builder, results, self._traced)
         with builder.node_errors(traced.target, node.name):
             importer = importer_of(traced.target)
             if importer is None:

@@ -1,28 +1,117 @@
-"""PyTorch's operators on elements at indices."""
+"""PyTorch's operators that take elements at indices."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.indexing import GatherElementsOp, GatherOp
-from glow_mlir.dialects.shapes import rank_of
+from glow_mlir.dialects.element_types import is_bool, ui8
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp
+from glow_mlir.dialects.glow_high.indexing import GatherElementsOp, GatherNDOp, GatherOp
+from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, sizes_of
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
+from glow_mlir.frontends.torch.places import transposed
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Sizes
+
+
+def as_indices(node: TorchNode, value: SSAValue) -> SSAValue:
+    """Indices of a width that is read, 32 or 64 bits."""
+    return value if element_of(value) in (i32, i64) else node.cast(value, i64)
+
+
+@dataclass(frozen=True)
+class AdvancedIndex:
+    """
+    Indices of several axes of a value at once, which broadcast to `sizes`.
+
+    `order` are the axes of the value, the indexed ones first; `place` is where the axes of the indices are in the
+    result, among those that are not indexed.
+    """
+
+    indices: tuple[SSAValue, ...]
+    order: tuple[int, ...]
+    sizes: Sizes
+    place: int
+
+    @staticmethod
+    def of(node: TorchNode, value: SSAValue, indices: Sequence[SSAValue | None]) -> AdvancedIndex:
+        """Raises `UnsupportedError` for truth values, which say only at run time how many elements they take."""
+        given = {axis: as_indices(node, item) for axis, item in enumerate(indices) if item is not None}
+        if any(is_mask(item) for item in indices if item is not None):
+            raise node.unsupported("an index of truth values beside other indices is not supported")
+        axes = tuple(given)
+        sizes: Sizes = ()
+        for item in given.values():
+            sizes = broadcast(sizes, sizes_of(item))
+        order = (*axes, *(axis for axis in range(rank_of(value)) if axis not in given))
+        are_neighbours = axes == tuple(range(axes[0], axes[0] + len(axes)))
+        return AdvancedIndex(tuple(given.values()), order, sizes, axes[0] if are_neighbours else 0)
+
+    @property
+    def count(self) -> int:
+        """How many axes are indexed."""
+        return len(self.indices)
+
+    def rows(self, node: TorchNode) -> SSAValue:
+        """The indices of each element as a row."""
+        wide = [node.cast(item, i64) for item in self.indices]
+        columns = [node.reshaped(node.expanded(item, self.sizes), (*self.sizes, 1)) for item in wide]
+        return columns[0] if len(columns) == 1 else node.emit(ConcatOp, columns, axis=len(self.sizes))
+
+    def result_order(self, rank: int) -> tuple[int, ...]:
+        """The axes of a result of so many whose indexed axes are in front, in the order that they have in the end."""
+        own, outer = len(self.sizes), self.place
+        rest = range(own, rank)
+        return (*rest[:outer], *range(own), *rest[outer:])
+
+
+def is_mask(indices: SSAValue) -> bool:
+    """Whether indices are truth values, or what PyTorch takes for these."""
+    return is_bool(element_of(indices)) or element_of(indices) == ui8
+
+
+@torch_operator("index.Tensor", "_unsafe_index.Tensor")
+def index(node: TorchNode, value: SSAValue, indices: Sequence[SSAValue | None]) -> SSAValue:
+    """The elements at indices of one axis or several, which broadcast; axes without any stay whole."""
+    if all(item is None for item in indices):
+        return value
+    found = AdvancedIndex.of(node, value, indices)
+    if 0 in node.sizes:
+        return node.splat(0, node.element, node.sizes)
+    if found.count == 1:
+        return node.emit(GatherOp, value, found.indices[0], axis=found.order[0])
+    front = transposed(node, value, found.order)
+    result = node.emit(GatherNDOp, front, found.rows(node))
+    return transposed(node, result, found.result_order(rank_of(result)))
 
 
 @torch_operator("embedding.default")
 def embedding(node: TorchNode, weight: SSAValue, indices: SSAValue, *_: object) -> SSAValue:
     """Rows of a table."""
-    return node.emit(GatherOp, weight, indices, axis=0)
+    if 0 in node.sizes:
+        return node.splat(0, node.element, node.sizes)
+    return node.emit(GatherOp, weight, as_indices(node, indices), axis=0)
 
 
 @torch_operator("gather.default")
 def gather(node: TorchNode, value: SSAValue, axis: int, indices: SSAValue, **_: object) -> SSAValue:
     """The elements at indices of an axis."""
-    return node.emit(GatherElementsOp, value, indices, axis=axis_of(axis, rank_of(value)))
+    if 0 in node.sizes:
+        return node.splat(0, node.element, node.sizes)
+    count = max(rank_of(value), 1)
+    value, indices = (node.reshaped(item, sizes_of(item) or (1,)) for item in (value, indices))
+    return node.reshaped(node.emit(GatherElementsOp, value, as_indices(node, indices), axis=axis_of(axis, count)))
 
 
 @torch_operator("index_select.default")
 def index_select(node: TorchNode, value: SSAValue, axis: int, indices: SSAValue) -> SSAValue:
     """The parts at indices of an axis."""
-    return node.emit(GatherOp, value, indices, axis=axis_of(axis, rank_of(value)))
+    if 0 in node.sizes:
+        return node.splat(0, node.element, node.sizes)
+    value, indices = (node.reshaped(item, sizes_of(item) or (1,)) for item in (value, indices))
+    found = node.emit(GatherOp, value, as_indices(node, indices), axis=axis_of(axis, rank_of(value)))
+    return node.reshaped(found)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from string import ascii_lowercase
+
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.data_movement import TransposeOp
+from glow_mlir.dialects.glow_high.einsum import EinsumOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
-from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
-from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.dialects.glow_high.linear import FullyConnectedOp
+from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.frontends.builder.products import numpy_product
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode
@@ -27,11 +33,52 @@ def add_product(
     is_bias = sizes_of(addend) in ((columns,), (1, columns)) and isinstance(columns, int) and columns != 0
     if alpha == beta == 1 and is_bias and len(node.sizes) == 2:
         return node.emit(FullyConnectedOp, left, right, node.reshaped(addend, (columns,)))
-    result = product(node, left, right)
+    element = node.wide if is_float(node.element) else node.element
+    result = wide_product(node, left, right)
     if alpha != 1:
-        result = node.emit(MulOp, result, node.tensor(alpha))
-    if beta == 0:
-        return result
-    if beta != 1:
-        addend = node.emit(MulOp, addend, node.tensor(beta))
-    return node.emit(AddOp, result, addend)
+        result = node.emit(MulOp, result, node.tensor(alpha, element))
+    if beta != 0:
+        addend = node.cast(addend, element)
+        if beta != 1:
+            addend = node.emit(MulOp, addend, node.tensor(beta, element))
+        result = node.emit(AddOp, result, addend)
+    return node.expanded(node.cast(result, node.element))
+
+
+def wide_product(node: TorchNode, left: SSAValue, right: SSAValue) -> SSAValue:
+    """A product in the element type of its sums, unless that is of integers: these wrap."""
+    if is_float(node.element) and node.element != node.wide:
+        return numpy_product(node, left, right, to=node.wide)
+    return product(node, left, right)
+
+
+@torch_operator("addbmm.default")
+def add_batch_products(
+    node: TorchNode, addend: SSAValue, left: SSAValue, right: SSAValue, *, beta: float = 1, alpha: float = 1
+) -> SSAValue:
+    """`beta · addend + alpha ·` the sum of the products of a batch: one product whose inner axis has all of them."""
+    batch, rows, inner = sizes_of(left)
+    merged = node.reshaped(node.emit(TransposeOp, left, permutation=(1, 0, 2)), (rows, batch * inner))
+    columns = node.reshaped(right, (batch * inner, sizes_of(right)[2]))
+    return add_product(node, addend, merged, columns, beta=beta, alpha=alpha)
+
+
+@torch_operator("_trilinear.default")
+def trilinear(
+    node: TorchNode,
+    one: SSAValue,
+    two: SSAValue,
+    three: SSAValue,
+    new_of_one: Sequence[int],
+    new_of_two: Sequence[int],
+    new_of_three: Sequence[int],
+    summed: Sequence[int],
+    _: int = 1,
+) -> SSAValue:
+    """The sum of products of three values, which broadcast along axes that each of them lacks."""
+    count = rank_of(one) + len(new_of_one)
+    letters = ascii_lowercase[:count]
+    terms = ["".join(letters[axis] for axis in range(count) if axis not in new)
+             for new in (new_of_one, new_of_two, new_of_three)]
+    result = "".join(letter for axis, letter in enumerate(letters) if axis not in summed)
+    return node.emit(EinsumOp, [one, two, three], equation=f"{','.join(terms)}->{result}")

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
-from xdsl.dialects.builtin import FileLineColLoc, LocationAttr, NameLoc, bf16, f16, f32, f64, i1, i64
-from xdsl.dialects.builtin import IntAttr, StringAttr
+from xdsl.dialects.builtin import (
+    FileLineColLoc,
+    IntAttr,
+    LocationAttr,
+    NameLoc,
+    StringAttr,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i1,
+    i64,
+)
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, is_bool, is_float, is_integer
@@ -20,14 +31,17 @@ from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.builder.formulas import Formulas
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
-from glow_mlir.frontends.torch.traced_graph import Place, TracedNode, TracedTensor, TracedValue
-from glow_mlir.support.symbols import Size, Sizes, SymbolicSize
+from glow_mlir.frontends.torch.traced_graph import Place, Reference, TracedNode, TracedTensor, TracedValue
+from glow_mlir.support.symbols import Sizes, SymbolicSize
 
 Scalar = int | float | bool | SymbolicSize
 """A number among the arguments of an operator."""
 
 Operand = SSAValue | Scalar
 """What elementwise operators take."""
+
+
+NO_OPERANDS: Mapping[str, tuple[TracedValue, ...]] = {}
 
 
 def element_named(dtype: str, node: str = "") -> Attribute:
@@ -55,13 +69,21 @@ class TorchNode(NodeBuilder):
     `types` and `all_sizes` are the element types and sizes of its results, in order, as PyTorch traced them.
     """
 
-    def __init__(self, traced: TracedNode, builder: ModuleBuilder, results: list[tuple[Attribute, Sizes] | None]) -> None:
+    def __init__(
+        self,
+        traced: TracedNode,
+        builder: ModuleBuilder,
+        results: list[tuple[Attribute, Sizes] | None],
+        operands: Mapping[str, tuple[TracedValue, ...]] = NO_OPERANDS,
+    ) -> None:
+        """`operands` has what PyTorch traced of other nodes and of inputs, by name."""
         place = traced.place
         label = f"{place.module}/{traced.name}" if place.module else traced.name
         super().__init__(builder, traced.target, label, traced_location(traced.name, place), [traced.name])
         self.traced = traced
         self.expected = results
         """Element type and sizes of each result; `None` for one that is no tensor."""
+        self.operands = operands
         self.formulas = Formulas(self)
 
     # Results
@@ -83,6 +105,14 @@ class TorchNode(NodeBuilder):
         return found
 
     # Operands
+
+    def traced_operand(self, position: int) -> TracedTensor:
+        """What PyTorch traced of an argument that is a tensor."""
+        reference = self.traced.arguments[position]
+        assert isinstance(reference, Reference)
+        found = self.operands[reference.name][reference.index]
+        assert isinstance(found, TracedTensor)
+        return found
 
     def tensor(self, value: Operand, element: Attribute | None = None) -> SSAValue:
         """An operand as a value of an element type, by default that of the result; a number as a scalar."""

@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, MaxPoolOp, MaxPoolWithIndicesOp
+from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, MaxPoolWithIndicesOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last

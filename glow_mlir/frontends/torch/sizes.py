@@ -8,7 +8,7 @@ from typing import Any
 
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import UnsupportedError
-from glow_mlir.frontends.torch.traced_graph import Expression, TracedSize
+from glow_mlir.frontends.torch.traced_graph import TracedSize
 from glow_mlir.support.symbols import NUMBERS_INSTEAD, Size, SymbolicSize
 
 

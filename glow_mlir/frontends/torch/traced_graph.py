@@ -69,6 +69,8 @@ class TracedTensor:
     """Sizes and strides of the example."""
     view: tuple[str, int] | None = None
     """The input that it is a view of, and how many elements behind the beginning of that it begins."""
+    offset: TracedSize = 0
+    """How many elements lie in memory in front of it."""
 
 
 TracedValue = TracedTensor | Expression | int | float | bool | None
@@ -86,6 +88,10 @@ class Place:
     def __str__(self) -> str:
         """`file:line`, as far as it is known."""
         return f"{self.file}:{self.line}" if self.file else ""
+
+
+CONSTANT = "traced.constant.default"
+"""The target of a node that is a tensor, whose bytes are its argument, in hexadecimal digits."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,126 @@
+"""PyTorch's operators that look for values among others: in sorted lists, in ranges, in counts."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import is_bool, is_float
+from glow_mlir.dialects.expressions import maximum, minimum, where
+from glow_mlir.dialects.glow_high.elementwise_binary import (
+    AddOp,
+    AndOp,
+    GreaterOp,
+    GreaterOrEqualOp,
+    LessOrEqualOp,
+    MinOp,
+    SubOp,
+    WhereOp,
+)
+from glow_mlir.dialects.glow_high.elementwise_math import FloorOp, NotOp
+from glow_mlir.dialects.glow_high.indexing import GatherElementsOp, GatherOp
+from glow_mlir.dialects.glow_high.reductions import CumSumOp, ReduceMaxOp, ReduceMinOp
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
+from glow_mlir.dialects.sizes import largest
+from glow_mlir.frontends.builder.slices import iota, scalar
+from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.indexing import as_indices
+from glow_mlir.frontends.torch.node import Operand, TorchNode
+from glow_mlir.frontends.torch.places import flat, scatter_elements
+
+
+def places_among(node: TorchNode, bounds: SSAValue, values: SSAValue, right: bool) -> SSAValue:
+    """
+    How many of sorted bounds each value has in front of it, those that equal it among them if `right`.
+
+    Bounds are one list, or lists along the last axis, as many as there are of values. NaN is behind all numbers.
+    """
+    size = sizes_of(bounds)[-1]
+    if size == 0:
+        return node.splat(0, i64, sizes_of(values))
+    bounds, values = node.promoted(bounds, values) if is_bool(element_of(values)) else _alike(node, bounds, values)
+    count, one = scalar(node, size), node.splat(1, i64)
+    found = node.splat(0, i64, sizes_of(values))
+    step = 1 << (largest(size).bit_length() - 1)
+    while step:
+        reached = node.emit(AddOp, found, node.splat(step, i64))
+        place = node.emit(SubOp, node.emit(MinOp, reached, count), one)
+        own = _at(node, bounds, place)
+        stops = node.emit(GreaterOp if right else GreaterOrEqualOp, own, values)
+        goes_on = node.emit(AndOp, node.emit(NotOp, stops), node.emit(LessOrEqualOp, reached, count))
+        found = node.emit(WhereOp, goes_on, reached, found)
+        step //= 2
+    return found
+
+
+def _alike(node: TorchNode, bounds: SSAValue, values: SSAValue) -> tuple[SSAValue, ...]:
+    """Bounds and values in one element type."""
+    return (bounds, values) if element_of(bounds) == element_of(values) else node.promoted(bounds, values)
+
+
+def _at(node: TorchNode, bounds: SSAValue, places: SSAValue) -> SSAValue:
+    """The bounds at places of their lists."""
+    if rank_of(bounds) == 1:
+        return node.emit(GatherOp, bounds, places, axis=0)
+    return node.emit(GatherElementsOp, bounds, places, axis=rank_of(bounds) - 1)
+
+
+@torch_operator("searchsorted.Tensor", "searchsorted.Scalar")
+def searchsorted(
+    node: TorchNode,
+    bounds: SSAValue,
+    values: Operand,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: SSAValue | None = None,
+) -> SSAValue:
+    """Where values go into sorted lists, along the last axis."""
+    given = values if isinstance(values, SSAValue) else node.tensor(values, element_of(bounds))
+    if sorter is not None:
+        bounds = node.emit(GatherElementsOp, bounds, as_indices(node, sorter), axis=rank_of(bounds) - 1)
+    if 0 in node.sizes:
+        return node.splat(0, node.element, node.sizes)
+    return node.cast(places_among(node, bounds, given, right or side == "right"), node.element)
+
+
+@torch_operator("bucketize.Tensor", "bucketize.Scalar")
+def bucketize(
+    node: TorchNode, values: Operand, bounds: SSAValue, *, out_int32: bool = False, right: bool = False
+) -> SSAValue:
+    """Between which of sorted bounds values lie."""
+    return searchsorted(node, bounds, values, right=right)
+
+
+@torch_operator("histc.default")
+def histc(node: TorchNode, value: SSAValue, bins: int = 100, least: float = 0, most: float = 0) -> SSAValue:
+    """How many elements lie in each of so many equal parts of a range, which by default is that of the elements."""
+    zeros = node.splat(0, node.element, node.sizes)
+    numbers = flat(node, value)
+    if 0 in sizes_of(value):
+        return zeros
+    element = element_of(numbers)
+    if least == most:
+        low, high = (node.emit(op, numbers, axes=(0,), keepdims=False) for op in (ReduceMinOp, ReduceMaxOp))
+    else:
+        low, high = node.tensor(least, element), node.tensor(most, element)
+    x, first, last = (node.of(item, element) for item in (numbers, low, high))
+    same = node.formulas.kept(first >= last)
+    first, last = node.formulas.kept(where(same, first - 1, first)), node.formulas.kept(where(same, last + 1, last))
+    inside = node.value((x >= first) & (x <= last))
+    place = node.value((x - first) * bins / (last - first))
+    place = node.cast(node.emit(FloorOp, place) if is_float(element) else place, i64)
+    limited = node.value(minimum(maximum(node.of(place, i64), 0), bins - 1))
+    chosen = node.emit(WhereOp, inside, limited, node.splat(0, i64))
+    return scatter_elements(node, zeros, 0, chosen, node.cast(inside, node.element), "add")
+
+
+@torch_operator("repeat_interleave.Tensor")
+def repeat_interleave(node: TorchNode, repeats: SSAValue, *, output_size: int | None = None) -> SSAValue:
+    """The place of each number of repeats, as often as it says."""
+    (size,) = node.sizes
+    if size == 0:
+        return node.splat(0, node.element, (0,))
+    ends = node.emit(CumSumOp, node.cast(repeats, i64), axis=0)
+    return node.cast(places_among(node, ends, iota(node, size), right=True), node.element)
