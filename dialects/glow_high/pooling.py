@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, i32, i64
+from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, result_def
+from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_float
@@ -130,17 +132,19 @@ class MaxPoolOp(Pool):
 
 
 @op_definition
-class MaxPoolWithIndicesOp(Pool):
+class MaxPoolWithIndicesOp(Pool, HasCanonicalizationPatternsInterface):
     """
     The largest element of each window and, as i64, where it is (ONNX MaxPool with both results).
 
     `indices` counts the elements of the input in the order [N, C, spatial…], whatever its layout; with `column_major`
-    the first spatial axis is the innermost one. Of equal elements the first one counts, and padding never does.
+    the first spatial axis is the innermost one, and with `by_channel` each channel of each image counts from 0. Of
+    equal elements the first one counts, and padding never does.
     """
 
     name = "glow_high.max_pool_with_indices"
 
     column_major = flag_prop()
+    by_channel = flag_prop()
     result = result_def(TENSOR)
     indices = result_def(TENSOR)
 
@@ -149,6 +153,12 @@ class MaxPoolWithIndicesOp(Pool):
 
     def parallel_axes(self) -> ParallelAxes:
         return ParallelAxes()  # Indices count the elements of all images.
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from glow_mlir.dialects.glow_high.canonicalization.pooling import PATTERNS
+
+        return PATTERNS
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         (values,) = Pool.infer_types(self)

@@ -128,8 +128,9 @@ def max_pool_with_indices(
 
     def contribution() -> SSAValue:
         indices = op.indices
-        if flag(op.column_major):
-            _, indices = emit.all(MaxPoolWithIndicesOp, op.input, **{**op.properties, "column_major": False})
+        if flag(op.column_major) or flag(op.by_channel):
+            plain = {**op.properties, "column_major": False, "by_channel": False}
+            _, indices = emit.all(MaxPoolWithIndicesOp, op.input, **plain)
         return _scattered(op, indices, cotangent, emit)
 
     return {"input": contribution}

@@ -18,6 +18,8 @@ WHOLE: tuple[str, ...] = (
     "diagonal_copy",
     "hardsigmoid",
     "hardswish",
+    "max_unpool2d",
+    "max_unpool3d",
     "mish",
     "native_layer_norm_backward",
     "reflection_pad1d",

@@ -73,7 +73,8 @@ class _Pixels:
         origins = [tap.origin for tap in taps]
         start = linear([batch, *origins], self.source.strides[:-1])
         plane_size = product(sizes[1:-1])
-        first = b.index(linear([batch * sizes[-1], *origins], (plane_size, *self.places)))
+        plane = 0 if flag(call.op.by_channel) else batch * sizes[-1]
+        first = b.index(linear([plane, *origins], (plane_size, *self.places)))
         element = computed(call.one("input").element)
         steps = (self.source.strides[-1], self.values.strides[-1], self.indices.strides[-1])
 
@@ -82,10 +83,11 @@ class _Pixels:
             nowhere = b.constant(-1, vector(i64, lanes))
             offset = moved_by(start, channel, steps[0])
             value, index = self._window(taps, offset, b.cast(first, i64), [best, nowhere])
-            plane = (b.iota(i64, lanes) + b.cast(b.index(channel), i64)) * as_i64(b, plane_size)
+            if not flag(call.op.by_channel):
+                index = index + (b.iota(i64, lanes) + b.cast(b.index(channel), i64)) * as_i64(b, plane_size)
             for operand, image, result in (
                 (call.result, self.values, value),
-                (call.one("indices"), self.indices, index + plane),
+                (call.one("indices"), self.indices, index),
             ):
                 store(b, operand, moved_by(linear(place, image.strides[:-1]), channel, image.strides[-1]), result)
 

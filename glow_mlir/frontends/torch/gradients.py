@@ -13,18 +13,12 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high import normalization as norm
 from glow_mlir.dialects.glow_high.elementwise_binary import GreaterOp, MulOp, SubOp, WhereOp
-from glow_mlir.dialects.glow_high.gradient import GradientOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
+from glow_mlir.frontends.torch.backward import gradients
 from glow_mlir.frontends.torch.convolution import convolved
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
-
-
-def gradients(node: TorchNode, target: SSAValue, cotangent: SSAValue, *sources: SSAValue) -> list[SSAValue]:
-    """The derivatives of `target` · `cotangent` with regard to what it was computed of."""
-    given = node.expanded(cotangent, sizes_of(target))
-    return list(node.emit_all(GradientOp, target, node.cast(given, element_of(target)), list(sources)))
 
 
 @torch_operator("convolution_backward.default")

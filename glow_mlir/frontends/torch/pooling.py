@@ -2,51 +2,47 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
+import numpy as np
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.data_movement import PadOp, SliceOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp, ScatterElementsOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp, MaxPoolWithIndicesOp
-from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
-from glow_mlir.dialects.shapes import rank_of, sizes_of
+from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp, ReduceSumOp
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
+from glow_mlir.frontends.torch.backward import gradient_through
 from glow_mlir.frontends.torch.functions import torch_operator
-from glow_mlir.frontends.torch.node import TorchNode
+from glow_mlir.frontends.torch.node import TorchNode, wide_type
+from glow_mlir.frontends.torch.windows import Windows, batched, spatial_axes
+from glow_mlir.support.symbols import Sizes, product_of
 
 
-def pooled(
-    node: TorchNode,
-    operator: type[HighOp],
-    x: SSAValue,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int] = (1,),
-    ceil_mode: bool = False,
-    **properties: Any,
-) -> list[SSAValue]:
+def pooled(node: TorchNode, operator: type[HighOp], x: SSAValue, windows: Windows, **properties: Any) -> list[SSAValue]:
     """What an operator makes of windows; [C, spatial…] is a batch of one."""
-    count = len(kernel)
-    stride = stride or kernel
-    stride, padding, dilation = (
-        tuple(item) * count if len(item) == 1 else tuple(item) for item in (stride, padding, dilation)
-    )
-    is_alone = rank_of(x) == count + 1
-    batch = node.reshaped(x, (1, *sizes_of(x))) if is_alone else x
+    count = len(windows.kernel)
     results = node.emit_all(
         operator,
-        to_channels_last(node, batch),
-        kernel_shape=tuple(kernel),
-        strides=stride,
-        pads=(*padding, *padding),
-        dilations=dilation,
-        ceil_mode=ceil_mode,
-        **properties,
+        to_channels_last(node, batched(node, x, count)),
+        kernel_shape=windows.kernel,
+        strides=windows.strides,
+        dilations=windows.dilations,
+        ceil_mode=windows.ceil_mode,
+        **{"pads": windows.pads, **properties},
     )
     found = [to_channels_first(node, result) for result in results]
-    return [node.reshaped(item, sizes_of(item)[1:]) if is_alone else item for item in found]
+    return [node.reshaped(item, sizes_of(item)[1:]) if rank_of(x) == count + 1 else item for item in found]
+
+
+# ---- the largest elements --------------------------------------------------------------------------------------
 
 
 @torch_operator("max_pool2d_with_indices.default", "max_pool3d_with_indices.default")
@@ -60,11 +56,39 @@ def max_pool_with_indices(
     ceil_mode: bool = False,
 ) -> list[SSAValue]:
     """The largest element of each window, and its place within its channel."""
-    count = len(node.sizes) - (1 if len(node.sizes) % 2 else 2)
-    kernel = tuple(kernel) * (2 if "2d" in node.kind else 3) if len(kernel) == 1 else kernel
-    values, indices = pooled(node, MaxPoolWithIndicesOp, x, kernel, stride, padding, dilation, ceil_mode)
-    del count
-    return [values, indices]
+    windows = Windows.of(spatial_axes(node), kernel, stride, padding, dilation, ceil_mode)
+    if 0 in node.sizes:
+        return [node.splat(0, *node.result(number)) for number in range(2)]
+    return pooled(node, MaxPoolWithIndicesOp, x, windows, by_channel=True)
+
+
+@torch_operator(
+    "max_pool2d_with_indices_backward.default",
+    "max_pool3d_with_indices_backward.default",
+    "adaptive_max_pool2d_backward.default",
+    "adaptive_max_pool3d_backward.default",
+)
+def max_pool_backward(node: TorchNode, gradient: SSAValue, x: SSAValue, *arguments: Any) -> SSAValue:
+    """The gradient of each window, added to the element that was its largest; indices are the last argument."""
+    return scattered_into_planes(node, gradient, arguments[-1], spatial_axes(node))
+
+
+def scattered_into_planes(
+    node: TorchNode, values: SSAValue, indices: SSAValue, spatial: int, reduction: str = "add"
+) -> SSAValue:
+    """Zeros with values at indices of the spatial axes of their channel, in the sizes of the result."""
+    zeros = node.splat(0, node.element, _as_rows(node.sizes, spatial))
+    rows = [node.reshaped(value, _as_rows(sizes_of(value), spatial)) for value in (indices, values)]
+    axis = rank_of(zeros) - 1
+    return node.reshaped(node.emit(ScatterElementsOp, zeros, *rows, axis=axis, reduction=reduction))
+
+
+def _as_rows(sizes: Sizes, spatial: int) -> Sizes:
+    """The sizes of an image whose spatial axes are one."""
+    return (*sizes[:-spatial], product_of(sizes[-spatial:]))
+
+
+# ---- means -----------------------------------------------------------------------------------------------------
 
 
 @torch_operator("avg_pool2d.default", "avg_pool1d.default", "avg_pool3d.default")
@@ -78,25 +102,197 @@ def avg_pool(
     count_include_pad: bool = True,
     divisor: int | None = None,
 ) -> SSAValue:
-    """The mean of each window."""
-    if divisor is not None:
-        raise node.unsupported("a divisor of windows")
-    count = int(node.kind.partition("pool")[2][0])
-    kernel = tuple(kernel) * count if len(kernel) == 1 else kernel
-    (result,) = pooled(
-        node, AvgPoolOp, x, kernel, stride, padding, ceil_mode=ceil_mode, count_include_pad=count_include_pad
+    """The mean of each window, or its sum by a divisor; of integers rounded towards 0."""
+    windows = Windows.of(spatial_axes(node), kernel, stride, padding, ceil_mode=ceil_mode)
+    if 0 in node.sizes:
+        return node.splat(0, node.element, node.sizes)
+    if not is_float(node.element):
+        return _integer_means(node, x, windows, count_include_pad, divisor)
+    return _means(node, x, windows, node.sizes, count_include_pad, divisor)
+
+
+def _means(
+    node: TorchNode, x: SSAValue, windows: Windows, result: Sizes, count_include_pad: bool, divisor: int | None
+) -> SSAValue:
+    """Means of floats, or sums by a divisor."""
+    if divisor is None:
+        return pooled(node, AvgPoolOp, x, windows, count_include_pad=count_include_pad)[0]
+    return _sums(node, x, windows, result, 1 / divisor)
+
+
+@torch_operator("avg_pool2d_backward.default", "avg_pool3d_backward.default")
+def avg_pool_backward(
+    node: TorchNode,
+    gradient: SSAValue,
+    x: SSAValue,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+) -> SSAValue:
+    """The gradient of each window, shared by what it counts."""
+    windows = Windows.of(spatial_axes(node), kernel, stride, padding, ceil_mode=ceil_mode)
+    if 0 in node.sizes or 0 in sizes_of(gradient):
+        return node.splat(0, node.element, node.sizes)
+    sizes = sizes_of(gradient)
+    return gradient_through(
+        node, lambda value: _means(node, value, windows, sizes, count_include_pad, divisor), gradient, x
     )
-    return result
+
+
+def _sums(node: TorchNode, x: SSAValue, windows: Windows, result: Sizes, factor: float) -> SSAValue:
+    """The sum of each window times a factor: a mean of as many elements in all windows."""
+    whole = Windows(windows.kernel, windows.strides, windows.padding, windows.dilations)
+    pads = (*windows.padding, *_trailing(node, x, windows, result))
+    (mean,) = pooled(node, AvgPoolOp, x, whole, pads=pads, count_include_pad=True)
+    weight = math.prod(windows.kernel) * factor
+    return mean if weight == 1 else node.emit(MulOp, mean, node.scalar(weight, element_of(mean)))
+
+
+def _trailing(node: TorchNode, x: SSAValue, windows: Windows, result: Sizes) -> list[int]:
+    """The trailing paddings with which each window of the result is whole."""
+    count = len(windows.kernel)
+    found: list[int] = []
+    for axis, (size, outputs) in enumerate(zip(sizes_of(x)[-count:], result[-count:], strict=True)):
+        if not isinstance(size, int) or not isinstance(outputs, int):
+            if windows.ceil_mode:
+                raise node.unsupported("windows that reach over the border, where sizes are known at run time only")
+            found.append(windows.padding[axis])
+            continue
+        reach = (outputs - 1) * windows.strides[axis] + windows.kernel[axis]
+        found.append(max(windows.padding[axis], reach - size - windows.padding[axis]))
+    return found
+
+
+def _integer_means(
+    node: TorchNode, x: SSAValue, windows: Windows, count_include_pad: bool, divisor: int | None
+) -> SSAValue:
+    """The sum of each window, tap by tap, divided by how many elements it counts."""
+    count = len(windows.kernel)
+    inputs, outputs = sizes_of(x)[-count:], node.sizes[-count:]
+    if not all(isinstance(size, int) for size in (*inputs, *outputs)):
+        raise node.unsupported("means of integers, where sizes are known at run time only")
+    leading = (0,) * (rank_of(x) - count)
+    padded = node.emit(PadOp, x, pads=(*leading, *windows.padding, *leading, *_trailing(node, x, windows, node.sizes)))
+    total: SSAValue | None = None
+    for tap in product(*map(range, windows.kernel)):
+        ends = [first + (size - 1) * step + 1 for first, size, step in zip(tap, outputs, windows.strides, strict=True)]
+        part = node.emit(
+            SliceOp,
+            padded,
+            starts=(*leading, *tap),
+            ends=(*sizes_of(x)[:-count], *ends),
+            steps=(*(1 for _ in leading), *windows.strides),
+        )
+        total = part if total is None else node.emit(AddOp, total, part)
+    assert total is not None
+    counts = node.constant(_counts(inputs, outputs, windows, count_include_pad, divisor), "counts")
+    return node.emit(DivOp, total, node.cast(counts, node.element))
+
+
+def _counts(inputs: Sizes, outputs: Sizes, windows: Windows, with_pads: bool, divisor: int | None) -> np.ndarray:
+    """What the sum of each window is divided by."""
+    found = np.ones((), np.int64)
+    for axis, (size, count) in enumerate(zip(inputs, outputs, strict=True)):
+        padding = windows.padding[axis]
+        first, last = (-padding, size + padding) if with_pads else (0, size)
+        starts = np.arange(count) * windows.strides[axis] - padding
+        lengths = np.minimum(starts + windows.kernel[axis], last) - np.maximum(starts, first)
+        found = np.multiply.outer(found, lengths)
+    return np.full(found.shape, divisor, np.int64) if divisor is not None else found
+
+
+# ---- as many windows as are asked for --------------------------------------------------------------------------
+
+
+def _fixed(node: TorchNode, sizes: Sizes) -> list[int]:
+    """Sizes that have to be known."""
+    found = [size for size in sizes if isinstance(size, int)]
+    if len(found) != len(sizes):
+        raise node.unsupported("windows that depend on sizes known at run time only")
+    return found
+
+
+def _windows_along(size: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each of so many windows of an axis begins, and where it ends."""
+    numbers = np.arange(count)
+    return numbers * size // count, -(-(numbers + 1) * size // count)
 
 
 @torch_operator("_adaptive_avg_pool2d.default", "_adaptive_avg_pool3d.default", "adaptive_avg_pool1d.default")
 def adaptive_avg_pool(node: TorchNode, x: SSAValue, shape: Sequence[int]) -> SSAValue:
     """The mean of as many windows as are asked for."""
-    if all(size == 1 for size in shape):
-        return node.emit(ReduceMeanOp, x, axes=tuple(range(rank_of(x) - len(shape), rank_of(x))))
-    sizes = sizes_of(x)[-len(shape) :]
-    if not all(isinstance(size, int) and size % wanted == 0 for size, wanted in zip(sizes, shape, strict=True)):
-        raise node.unsupported("windows of different sizes")
-    kernel = [int(size) // wanted for size, wanted in zip(sizes, shape, strict=True)]  # pyright: ignore
-    (result,) = pooled(node, AvgPoolOp, x, kernel, kernel, (0,))
-    return result
+    if 0 in node.sizes:
+        return node.splat(0, node.element, node.sizes)
+    return adaptive_means(node, x, tuple(shape))
+
+
+@torch_operator("_adaptive_avg_pool2d_backward.default", "_adaptive_avg_pool3d_backward.default")
+def adaptive_avg_pool_backward(node: TorchNode, gradient: SSAValue, x: SSAValue) -> SSAValue:
+    """The gradient of each window, shared by its elements."""
+    if 0 in node.sizes or 0 in sizes_of(gradient):
+        return node.splat(0, node.element, node.sizes)
+    shape = sizes_of(gradient)[-spatial_axes(node) :]
+    return gradient_through(node, lambda value: adaptive_means(node, value, shape), gradient, x)
+
+
+def adaptive_means(node: TorchNode, x: SSAValue, wanted_sizes: Sizes) -> SSAValue:
+    """The means of windows that lie as evenly as they can along the last axes."""
+    count = len(wanted_sizes)
+    if all(size == 1 for size in wanted_sizes):
+        return node.emit(ReduceMeanOp, x, axes=tuple(range(rank_of(x) - count, rank_of(x))))
+    sizes, shape = _fixed(node, sizes_of(x)[-count:]), _fixed(node, wanted_sizes)
+    if sizes == shape:
+        return x
+    if all(size % wanted == 0 for size, wanted in zip(sizes, shape, strict=True)):
+        kernel = [size // wanted for size, wanted in zip(sizes, shape, strict=True)]
+        return pooled(node, AvgPoolOp, x, Windows.of(count, kernel))[0]
+    wide = wide_type(element_of(x))
+    value = node.cast(x, wide)
+    for number, (size, wanted) in enumerate(zip(sizes, shape, strict=True)):
+        value = _means_along(node, value, rank_of(x) - count + number, size, wanted)
+    return node.cast(value, element_of(x))
+
+
+def _means_along(node: TorchNode, x: SSAValue, axis: int, size: int, count: int) -> SSAValue:
+    """Means of so many windows of one axis: sums of what is gathered, zeros behind the shorter windows."""
+    first, last = _windows_along(size, count)
+    longest = int((last - first).max())
+    places = first[:, None] + np.arange(longest)
+    behind = [0] * (2 * rank_of(x))
+    behind[rank_of(x) + axis] = 1
+    padded = node.emit(PadOp, x, pads=behind) if (places >= last[:, None]).any() else x
+    indices = node.constant(np.where(places < last[:, None], places, size).astype(np.int64), "windows")
+    total = node.emit(ReduceSumOp, node.emit(GatherOp, padded, indices, axis=axis), axes=(axis + 1,), keepdims=False)
+    shares = (1 / (last - first)).reshape(-1, *(1,) * (rank_of(x) - 1 - axis))
+    return node.emit(MulOp, total, node.cast(node.constant(shares, "shares"), element_of(x)))
+
+
+@torch_operator("adaptive_max_pool2d.default", "adaptive_max_pool3d.default")
+def adaptive_max_pool(node: TorchNode, x: SSAValue, shape: Sequence[int]) -> list[SSAValue]:
+    """The largest element of as many windows as are asked for, and its place within its channel."""
+    count = len(shape)
+    if 0 in node.sizes:
+        return [node.splat(0, *node.result(number)) for number in range(2)]
+    sizes = _fixed(node, sizes_of(x)[-count:])
+    if all(size % wanted == 0 for size, wanted in zip(sizes, shape, strict=True)):
+        kernel = [size // wanted for size, wanted in zip(sizes, shape, strict=True)]
+        return pooled(node, MaxPoolWithIndicesOp, x, Windows.of(count, kernel), by_channel=True)
+    image, kernel, along = x, [], []
+    for number, (size, wanted) in enumerate(zip(sizes, shape, strict=True)):
+        # The last element of a shorter window is there again: the first of equal ones counts.
+        first, last = _windows_along(size, wanted)
+        kernel.append(int((last - first).max()))
+        along.append(np.minimum(first[:, None] + np.arange(kernel[-1]), last[:, None] - 1).reshape(-1))
+        image = node.emit(GatherOp, image, node.constant(along[-1], "windows"), axis=rank_of(x) - count + number)
+    values, places = pooled(node, MaxPoolWithIndicesOp, image, Windows.of(count, kernel), by_channel=True)
+    numbers = np.arange(math.prod(sizes)).reshape(sizes)[np.ix_(*along)].reshape(-1)
+    return [values, node.emit(GatherOp, node.constant(numbers, "places"), places, axis=0)]
+
+
+@torch_operator("max_unpool2d.default", "max_unpool3d.default")
+def max_unpool(node: TorchNode, x: SSAValue, indices: SSAValue, shape: Sequence[int], *_: Any) -> SSAValue:
+    """Zeros, but for elements at their indices of the spatial axes; the last of several stays."""
+    return scattered_into_planes(node, x, indices, len(shape), "none")

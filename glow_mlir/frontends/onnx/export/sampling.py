@@ -82,6 +82,8 @@ def col2im(writer: Writer, op: convolution.Col2ImOp) -> str:
 @onnx_export(pooling.MaxPoolWithIndicesOp)
 def max_pool_with_indices(writer: Writer, op: pooling.MaxPoolWithIndicesOp) -> Sequence[str]:
     """Maxima of windows, and where they are."""
+    if flag(op.by_channel):
+        raise writer.unsupported("indices that each channel counts from 0 have no words in ONNX")
     layout = text(op.layout)
     attributes = ATTRIBUTE_MAPS["MaxPool"].export_from(op) | pool_attributes(op)
     results = writer.emit_all("MaxPool", 2, channels_first(writer, op.input, layout), **attributes)

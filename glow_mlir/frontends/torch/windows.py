@@ -1,0 +1,58 @@
+"""Windows of PyTorch's convolutions and pools: numbers for all axes or for each, and images without a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.shapes import rank_of, sizes_of
+from glow_mlir.frontends.torch.node import TorchNode
+from glow_mlir.support.dataclass import dataclass
+
+
+def for_each(numbers: Sequence[int], count: int) -> tuple[int, ...]:
+    """A number for each of so many axes, of one for all or one for each."""
+    return tuple(numbers) * count if len(numbers) == 1 else tuple(numbers)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Sliding windows over so many spatial axes as `kernel` has numbers; `padding` is the same on both sides."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilations: tuple[int, ...]
+    ceil_mode: bool = False
+
+    @staticmethod
+    def of(
+        count: int,
+        kernel: Sequence[int],
+        strides: Sequence[int] = (),
+        padding: Sequence[int] = (0,),
+        dilations: Sequence[int] = (1,),
+        ceil_mode: bool = False,
+    ) -> Windows:
+        """Windows of the arguments of an operator; strides that are not said are as long as the kernel."""
+        kernel, strides, padding, dilations = (
+            for_each(numbers, count) for numbers in (kernel, strides or kernel, padding, dilations)
+        )
+        return Windows(kernel, strides, padding, dilations, ceil_mode)
+
+    @property
+    def pads(self) -> tuple[int, ...]:
+        """All leading paddings, then all trailing ones."""
+        return (*self.padding, *self.padding)
+
+
+def batched(node: TorchNode, value: SSAValue, spatial: int) -> SSAValue:
+    """[C, spatial…] as a batch of one; a batch as it is."""
+    return node.reshaped(value, (1, *sizes_of(value))) if rank_of(value) == spatial + 1 else value
+
+
+def spatial_axes(node: TorchNode) -> int:
+    """How many spatial axes an operator has whose name says so: `avg_pool2d` has two."""
+    name = node.kind.split(".")[1]
+    return next(int(letter) for letter, following in zip(name, name[1:], strict=False) if letter in "123" and following == "d")
