@@ -13,6 +13,7 @@ aten = torch.ops.aten
 
 WHOLE: tuple[str, ...] = (
     "_safe_softmax",
+    "_scaled_dot_product_flash_attention_for_cpu",
     "_softmax_backward_data",
     "_to_copy",
     "diagonal_copy",
@@ -32,6 +33,7 @@ WHOLE: tuple[str, ...] = (
     "replication_pad2d",
     "replication_pad3d",
     "select_scatter",
+    "scaled_dot_product_attention",
     "silu",
     "softplus",
     "squeeze_copy",
@@ -44,6 +46,38 @@ WHOLE: tuple[str, ...] = (
 """Operators of `aten` that are one of ours, or few, where PyTorch would write several."""
 
 
+def attention_backward(
+    gradient: torch.Tensor,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    result: torch.Tensor,
+    sums: torch.Tensor,
+    dropout: float,
+    causal: bool,
+    *,
+    attn_mask: torch.Tensor | None = None,
+    scale: float | None = None,
+) -> Any:
+    """
+    The same operator without results of the forward pass, which then are not kept for it.
+
+    Ours computes weights again, and does not read them: to compute and keep sums takes a third of a forward pass, and
+    saves less of the backward one.
+    """
+    if sums is result:
+        return NotImplemented
+    operator = aten._scaled_dot_product_flash_attention_for_cpu_backward.default
+    given = (gradient, query, key, value, gradient, gradient, dropout, causal)
+    return operator(*given, attn_mask=attn_mask, scale=scale)
+
+
+OWN: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
+    aten._scaled_dot_product_flash_attention_for_cpu_backward.default: attention_backward,
+}
+"""Operators that we take apart in a way of our own."""
+
+
 @cache
 def decompositions() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
     """The table of decompositions: core ATen, but for what is whole."""
@@ -52,4 +86,4 @@ def decompositions() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
         packet = getattr(aten, name)
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
-    return table
+    return table | OWN

@@ -7,20 +7,16 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import byte_width, is_bool, numpy_dtype
-from glow_mlir.dialects.glow_high.attention import AttentionOp, causal_mask
+from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_high.attention import AttentionOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, TransposeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, LessOrEqualOp, WhereOp
 from glow_mlir.dialects.glow_high.linear_attention import LinearAttentionOp
-from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
 from glow_mlir.dialects.properties import size_of_property
-from glow_mlir.dialects.shapes import Shape, element_of, rank_of, size_along, sizes_of
+from glow_mlir.dialects.shapes import size_along, sizes_of
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.builder.slices import iota
-from glow_mlir.frontends.onnx.constants import numbers_of
+from glow_mlir.frontends.builder.attention import Groups, added_to_scores, unseen_is_zero
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
-from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, product_of
 
 
@@ -41,11 +37,14 @@ def attention(node: Node) -> Sequence[SSAValue | None] | None:
     depth = size_along(query, -1)
     scale = node.float("scale", 0.0) if node.has("scale") else 1 / math.sqrt(depth) if depth else math.inf
     causal = {"causal": True, "past": size_of_property(past)} if node.flag("is_causal") else {}
-    mask = _mask(node, query, groups)
+    mask = node.optional(3)
+    if mask is not None:
+        mask = groups.split(node, added_to_scores(node, mask, query))
     operands = [groups.split(node, query), groups.apart(node, key), groups.apart(node, value), mask]
     result = node.emit(AttentionOp, *operands, scale=scale, **causal)
     if mask is not None:
-        result = _unseen_is_zero(node, result, mask, past if causal else None)
+        keys = node.sizes(1)[-2] + past
+        result = unseen_is_zero(node, result, mask, keys, past if causal else None)
     result = groups.joined(node, result)
     if node.rank() == 3:
         batch, _, queries, _ = sizes_of(result)
@@ -116,73 +115,6 @@ def _head_count(node: Node, position: int) -> int:
         reason = f"operand {position} of {node.kind} cannot have {heads} heads"
         raise ModelError(reason + f" of {width} elements together" * bool(width), node=node.name, hint=hint)
     return heads
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Groups of queries' heads that share a head of keys and values; they become an axis of their own."""
-
-    queries: int
-    keys: int
-
-    @property
-    def size(self) -> int:
-        """Heads of queries in a group."""
-        return self.queries // self.keys
-
-    def split(self, node: Node, value: SSAValue) -> SSAValue:
-        """Heads of queries, or of a mask for them, split into groups."""
-        if self.size == 1 or rank_of(value) < 3:
-            return value
-        *batch, heads, rows, columns = sizes_of(value)
-        parts: Shape = (1, 1) if heads == 1 else (self.keys, self.size)
-        return node.emit(ReshapeOp, value, shape=(*batch, *parts, rows, columns))
-
-    def apart(self, node: Node, value: SSAValue) -> SSAValue:
-        """Heads of keys or values, each for a group."""
-        if self.size == 1:
-            return value
-        batch, heads, rows, columns = sizes_of(value)
-        return node.emit(ReshapeOp, value, shape=(batch, heads, 1, rows, columns))
-
-    def joined(self, node: Node, value: SSAValue) -> SSAValue:
-        """Groups as heads again."""
-        if self.size == 1:
-            return value
-        batch, _, _, rows, columns = sizes_of(value)
-        return node.emit(ReshapeOp, value, shape=(batch, self.queries, rows, columns))
-
-
-def _mask(node: Node, query: SSAValue, groups: Groups) -> SSAValue | None:
-    """What is added to the scores; where a truth value is false, that is minus infinity."""
-    mask = node.optional(3)
-    if mask is None:
-        return None
-    if is_bool(element_of(mask)):
-        seen, hidden = (node.constant(number, like=query) for number in (0.0, -math.inf))
-        mask = node.emit(WhereOp, mask, seen, hidden)
-    return groups.split(node, mask)
-
-
-def _unseen_is_zero(node: Node, result: SSAValue, mask: SSAValue, past: Size | None) -> SSAValue:
-    """The results, 0 for queries to which the mask leaves no key."""
-    if not sizes_of(mask):
-        mask = node.emit(ReshapeOp, mask, shape=(1,))
-    if past is not None:
-        mask = node.emit(AddOp, mask, _causal_mask(node, mask, sizes_of(result)[-2], node.sizes(1)[-2] + past, past))
-    peak = node.emit(ReduceMaxOp, mask, axes=(-1,))
-    nothing = node.emit(EqualOp, peak, node.constant(-math.inf, like=mask))
-    return node.emit(WhereOp, nothing, node.constant(0.0, like=result), result)
-
-
-def _causal_mask(node: Node, like: SSAValue, queries: Size, keys: Size, past: Size) -> SSAValue:
-    """What is added to scores so that query i sees no key behind i + `past`, with the element type of `like`."""
-    if isinstance(queries, int) and isinstance(keys, int) and isinstance(past, int):
-        return node.constant(causal_mask(queries, keys, past, numpy_dtype(element_of(like))))
-    first = node.emit(ReshapeOp, iota(node, queries), shape=(queries, 1))
-    last = node.emit(AddOp, first, numbers_of(node, (past,)))
-    seen, hidden = (node.constant(number, like=like) for number in (0.0, -math.inf))
-    return node.emit(WhereOp, node.emit(LessOrEqualOp, iota(node, keys), last), seen, hidden)
 
 
 @onnx_operator("LinearAttention", since=27)

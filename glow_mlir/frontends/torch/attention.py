@@ -1,1 +1,158 @@
 """PyTorch's attention."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.attention import AttentionOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.reductions import ReduceLogSumExpOp
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
+from glow_mlir.frontends.builder.attention import Groups, added_causally, added_to_scores, unseen_is_zero
+from glow_mlir.frontends.torch.backward import apart, gradients
+from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.node import TorchNode, wide_type
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Size
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Queries, keys and values of attention in the type it is computed in, as groups of heads that share keys."""
+
+    query: SSAValue
+    key: SSAValue
+    value: SSAValue
+    mask: SSAValue | None
+    groups: Groups
+    scale: float
+    causal: bool
+
+    @staticmethod
+    def of(
+        node: TorchNode,
+        query: SSAValue,
+        key: SSAValue,
+        value: SSAValue,
+        mask: SSAValue | None,
+        causal: bool,
+        scale: float | None,
+    ) -> Heads:
+        """The heads of [batch…, heads, length, elements]; raises `UnsupportedError` for heads that share nothing."""
+        element = wide_type(element_of(query))
+        groups = _groups(node, query, key)
+        query, key, value = (node.cast(operand, element) for operand in (query, key, value))
+        if mask is not None:
+            mask = groups.split(node, node.cast(added_to_scores(node, mask, query), element))
+        operands = groups.split(node, query), groups.apart(node, key), groups.apart(node, value)
+        depth = sizes_of(query)[-1]
+        if scale is None and not isinstance(depth, int):
+            raise node.unsupported("a scale that depends on a size known at run time only")
+        usual = 1 / math.sqrt(depth) if isinstance(depth, int) and depth else 1.0
+        return Heads(*operands, mask, groups, usual if scale is None else scale, causal)
+
+    @property
+    def keys(self) -> Size:
+        """How many keys there are."""
+        return sizes_of(self.key)[-2]
+
+    def attended(self, node: TorchNode) -> SSAValue:
+        """The weighted means of values; 0 for queries that see no key."""
+        causal = {"causal": True} if self.causal else {}
+        result = node.emit(AttentionOp, self.query, self.key, self.value, self.mask, scale=self.scale, **causal)
+        if self.mask is not None:
+            result = unseen_is_zero(node, result, self.mask, self.keys, 0 if self.causal else None)
+        return self.groups.joined(node, result)
+
+    def scores(self, node: TorchNode) -> SSAValue:
+        """What the softmax is taken of."""
+        scores = node.emit(MatMulOp, self.query, self.key, transpose_right=True)
+        scores = node.emit(MulOp, scores, node.scalar(self.scale, element_of(scores)))
+        if self.mask is not None:
+            scores = node.emit(AddOp, scores, self.mask)
+        if self.causal:
+            queries = sizes_of(self.query)[-2]
+            scores = node.emit(AddOp, scores, added_causally(node, scores, queries, self.keys, 0))
+        return scores
+
+
+def _groups(node: TorchNode, query: SSAValue, key: SSAValue) -> Groups:
+    if rank_of(query) < 3:
+        return Groups(1, 1)
+    queries, keys = sizes_of(query)[-3], sizes_of(key)[-3]
+    if queries == keys or not isinstance(queries, int) or not isinstance(keys, int) or rank_of(query) != 4:
+        return Groups(1, 1)
+    if not keys or queries % keys:
+        raise node.unsupported(f"{queries} heads of queries cannot share {keys} of keys")
+    return Groups(queries, keys)
+
+
+@torch_operator("_scaled_dot_product_flash_attention_for_cpu.default")
+def flash_attention(
+    node: TorchNode,
+    query: SSAValue,
+    key: SSAValue,
+    value: SSAValue,
+    dropout: float = 0.0,
+    causal: bool = False,
+    *,
+    attn_mask: SSAValue | None = None,
+    scale: float | None = None,
+) -> list[SSAValue]:
+    """softmax(scale · query · keyᵀ + mask) · value, and the logarithms of the sums of the exponentials."""
+    if dropout:
+        raise node.unsupported("dropout of weights of attention")
+    heads = Heads.of(node, query, key, value, attn_mask, causal, scale)
+    scores = heads.scores(node)
+    sums = node.emit(ReduceLogSumExpOp, scores, axes=(rank_of(scores) - 1,), keepdims=False)
+    sums = node.reshaped(sums, node.result(1)[1])
+    return [node.cast(heads.attended(node), node.element), node.cast(sums, node.result(1)[0])]
+
+
+@torch_operator("scaled_dot_product_attention.default")
+def attention(
+    node: TorchNode,
+    query: SSAValue,
+    key: SSAValue,
+    value: SSAValue,
+    mask: SSAValue | None = None,
+    dropout: float = 0.0,
+    causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> SSAValue:
+    """softmax(scale · query · keyᵀ + mask) · value."""
+    if dropout:
+        raise node.unsupported("dropout of weights of attention")
+    return node.cast(Heads.of(node, query, key, value, mask, causal, scale).attended(node), node.element)
+
+
+@torch_operator("_scaled_dot_product_flash_attention_for_cpu_backward.default")
+def flash_attention_backward(
+    node: TorchNode,
+    gradient: SSAValue,
+    query: SSAValue,
+    key: SSAValue,
+    value: SSAValue,
+    result: SSAValue,
+    sums: SSAValue,
+    dropout: float,
+    causal: bool,
+    *,
+    attn_mask: SSAValue | None = None,
+    scale: float | None = None,
+) -> list[SSAValue]:
+    """
+    The gradients by queries, keys and values: those of our attention, which computes weights again.
+
+    Neither `result` nor `sums`, those of the forward pass, are read.
+    """
+    if dropout:
+        raise node.unsupported("dropout of weights of attention")
+    sources = apart(node, query, key, value)
+    heads = Heads.of(node, *sources, attn_mask, causal, scale)
+    return gradients(node, heads.attended(node), gradient, *sources)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.gradient import GradientOp
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.frontends.torch.node import TorchNode
@@ -28,3 +29,12 @@ def gradient_through(
     """The derivative of a function of one value, whose results are not kept, times the cotangent of its result."""
     (found,) = gradients(node, function(source), cotangent, source)
     return node.cast(found, node.element)
+
+
+def apart(node: TorchNode, *values: SSAValue) -> list[SSAValue]:
+    """
+    Values that are computed of nothing but these, one for each.
+
+    So derivatives by several of them are partial ones, where one value is several operands, or is computed of another.
+    """
+    return [node.emit(ReshapeOp, value, shape=sizes_of(value)) for value in values]

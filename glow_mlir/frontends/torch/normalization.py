@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high import normalization as ops
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, EqualOp, MulOp, SubOp, WhereOp
 from glow_mlir.dialects.glow_high.elementwise_math import ReciprocalOp, SqrtOp
-from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMeanOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, axis_of, wide_type
 from glow_mlir.support.symbols import product_of
 
 
-@torch_operator("_softmax.default", "softmax.int", "_safe_softmax.default")
+@torch_operator("_softmax.default", "softmax.int")
 def softmax(node: TorchNode, x: SSAValue, axis: int, *_: Any, **__: Any) -> SSAValue:
     """The softmax along an axis."""
     return node.emit(ops.SoftmaxOp, node.tensor(x), axis=axis_of(axis, rank_of(x)))
+
+
+@torch_operator("_safe_softmax.default")
+def safe_softmax(node: TorchNode, x: SSAValue, axis: int, *_: Any, **__: Any) -> SSAValue:
+    """The softmax along an axis, 0 where all is minus infinity."""
+    value, place = node.tensor(x), axis_of(axis, rank_of(x))
+    if 0 in sizes_of(x):
+        return value
+    peak = node.emit(ReduceMaxOp, value, axes=(place,)) if rank_of(x) else value
+    hidden = node.emit(EqualOp, peak, node.scalar(-math.inf, element_of(value)))
+    return node.emit(WhereOp, hidden, node.scalar(0, element_of(value)), softmax(node, x, axis))
 
 
 @torch_operator("_log_softmax.default", "log_softmax.int")

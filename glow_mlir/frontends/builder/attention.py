@@ -1,0 +1,82 @@
+"""What attention of models is made of beside the operator: heads that share keys, masks, queries that see no key."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import is_bool, numpy_dtype
+from glow_mlir.dialects.glow_high.attention import causal_mask
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, LessOrEqualOp, WhereOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
+from glow_mlir.dialects.shapes import Shape, element_of, rank_of, sizes_of
+from glow_mlir.frontends.builder.node_builder import NodeBuilder
+from glow_mlir.frontends.builder.slices import iota, scalar
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Size
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of queries' heads that share a head of keys and values; they become an axis of their own."""
+
+    queries: int
+    keys: int
+
+    @property
+    def size(self) -> int:
+        """Heads of queries in a group."""
+        return self.queries // self.keys
+
+    def split(self, node: NodeBuilder, value: SSAValue) -> SSAValue:
+        """Heads of queries, or of a mask for them, split into groups."""
+        if self.size == 1 or rank_of(value) < 3:
+            return value
+        *batch, heads, rows, columns = sizes_of(value)
+        parts: Shape = (1, 1) if heads == 1 else (self.keys, self.size)
+        return node.emit(ReshapeOp, value, shape=(*batch, *parts, rows, columns))
+
+    def apart(self, node: NodeBuilder, value: SSAValue) -> SSAValue:
+        """Heads of keys or values, each for a group."""
+        if self.size == 1:
+            return value
+        batch, heads, rows, columns = sizes_of(value)
+        return node.emit(ReshapeOp, value, shape=(batch, heads, 1, rows, columns))
+
+    def joined(self, node: NodeBuilder, value: SSAValue) -> SSAValue:
+        """Groups as heads again."""
+        if self.size == 1:
+            return value
+        batch, _, _, rows, columns = sizes_of(value)
+        return node.emit(ReshapeOp, value, shape=(batch, self.queries, rows, columns))
+
+
+def added_to_scores(node: NodeBuilder, mask: SSAValue, query: SSAValue) -> SSAValue:
+    """A mask as what is added to the scores; where a truth value is false, that is minus infinity."""
+    if not is_bool(element_of(mask)):
+        return mask
+    seen, hidden = (node.constant(number, like=query) for number in (0.0, -math.inf))
+    return node.emit(WhereOp, mask, seen, hidden)
+
+
+def unseen_is_zero(node: NodeBuilder, result: SSAValue, mask: SSAValue, keys: Size, past: Size | None) -> SSAValue:
+    """The results of attention to so many keys, causal with a `past`; 0 for queries to which the mask leaves none."""
+    if not sizes_of(mask):
+        mask = node.emit(ReshapeOp, mask, shape=(1,))
+    if past is not None:
+        mask = node.emit(AddOp, mask, added_causally(node, mask, sizes_of(result)[-2], keys, past))
+    peak = node.emit(ReduceMaxOp, mask, axes=(-1,))
+    nothing = node.emit(EqualOp, peak, node.constant(-math.inf, like=mask))
+    return node.emit(WhereOp, nothing, node.constant(0.0, like=result), result)
+
+
+def added_causally(node: NodeBuilder, like: SSAValue, queries: Size, keys: Size, past: Size) -> SSAValue:
+    """What is added to scores so that query i sees no key behind i + `past`, with the element type of `like`."""
+    if isinstance(queries, int) and isinstance(keys, int) and isinstance(past, int):
+        return node.constant(causal_mask(queries, keys, past, numpy_dtype(element_of(like))))
+    first = node.emit(ReshapeOp, iota(node, queries), shape=(queries, 1))
+    last = node.emit(AddOp, first, scalar(node, past))
+    seen, hidden = (node.constant(number, like=like) for number in (0.0, -math.inf))
+    return node.emit(WhereOp, node.emit(LessOrEqualOp, iota(node, keys), last), seen, hidden)
