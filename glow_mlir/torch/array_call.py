@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from glow_mlir.api.model_session import ModelSession
-from glow_mlir.frontends.builder.module_builder import RANDOM_SEED
+from glow_mlir.frontends.builder.module_builder import RANDOM_CALLS, RANDOM_SEED
 from glow_mlir.frontends.torch.graph_facts import computed_outputs, output_name
 from glow_mlir.frontends.torch.layouts import inverse, memory_order
 from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
@@ -46,7 +46,7 @@ class ArrayCall:
         for symbol in self._size_inputs:
             given[size_input(symbol)] = np.broadcast_to(np.zeros(1, np.bool_), (numbers[symbol],))
         if self._draws:
-            self._session.set_state({RANDOM_SEED: new_seed().numpy()})
+            self._session.set_state({RANDOM_SEED: new_seed().numpy(), RANDOM_CALLS: np.zeros((), np.int64)})
         found = self._session.run(given)
         computed = [self._tensor(found[name], value, numbers) for name, value in self._computed]
         return self._outputs.of(inputs, computed, numbers)

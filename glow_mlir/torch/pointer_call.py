@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from glow_mlir.frontends.builder.module_builder import RANDOM_SEED
+from glow_mlir.frontends.builder.module_builder import RANDOM_CALLS, RANDOM_SEED
 from glow_mlir.frontends.torch.graph_facts import computed_outputs, output_name
 from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
@@ -106,6 +106,8 @@ class PointerCall:
                 array = self._state.arrays[binding.name]
                 if binding.name == RANDOM_SEED:
                     array[...] = new_seed().item()
+                elif binding.name == RANDOM_CALLS:
+                    array[...] = 0  # The seed is another one in each call.
                 addresses[slot] = array.ctypes.data
             self._entry.call_at(addresses)
 

@@ -14,6 +14,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.torch.graph_facts import COPY_INTO
 from glow_mlir.frontends.torch.traced_graph import (
     CONSTANT,
     Argument,
@@ -72,6 +73,10 @@ class _Capture:
                 outputs = tuple(map(self._argument, cast("Iterable[Any]", items)))
             elif node.target is operator.getitem and isinstance(node.args[0], fx.Node) and _has_several(node.args[0]):
                 self._results[node] = node.args[0], int(cast("int", node.args[1]))
+            elif target_name(node) == COPY_INTO:
+                # Whoever reads it reads what was copied.
+                self._results[node] = self._results.get(node.args[1], (node.args[1], 0))
+                nodes.append(self._node(node))
             elif node.op == "get_attr":
                 nodes.append(self._constant(graph, node))
             else:

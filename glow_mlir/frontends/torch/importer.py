@@ -38,6 +38,10 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension, Size, Sizes
 
 
+class _MissingOperandError(Exception):
+    """What gives an operand is not supported."""
+
+
 @dataclass
 class GraphImport:
     """
@@ -166,31 +170,33 @@ class GraphImport:
         if all(not isinstance(result, TracedTensor) for result in traced.results):
             self._values[traced.name] = tuple(map(self._number, traced.results))
             return
-        results = [self._expected(result, traced.name) for result in traced.results]
-        node = TorchNode(traced, builder, results, self._traced)
+        node = TorchNode(traced, builder, [])
         with builder.node_errors(traced.target, node.name):
-            importer = importer_of(traced.target)
-            if importer is None:
-                self._fail(builder, node, f"the operator {traced.target} is not supported")
-                return
             try:
-                arguments = [self._resolved(item) for item in traced.arguments]
-                keywords = {name: self._resolved(item) for name, item in traced.keywords.items()}
-            except LookupError:  # What gives an operand is not supported.
+                self._values[traced.name] = self._built(node)
+            except _MissingOperandError:
                 return
-            try:
-                found = importer(node, *arguments, **keywords)
             except UnsupportedError as error:
                 self.failed[traced.name] = error.reason
                 error.file = error.file or str(traced.place)
                 raise
-            self._values[traced.name] = (found,) if isinstance(found, SSAValue) else tuple(found)
-            self._check(node)
 
-    def _fail(self, builder: ModuleBuilder, node: TorchNode, reason: str) -> None:
-        self.failed[node.traced.name] = reason
-        place = str(node.traced.place)
-        builder.problems.unknown.append((node.kind, f"{node.name} ({place})" if place else node.name))
+    def _built(self, node: TorchNode) -> tuple[Any, ...]:
+        """The results of a node."""
+        traced = node.traced
+        node.expected[:] = [self._expected(result, node.name) for result in traced.results]
+        importer = importer_of(traced.target)
+        if importer is None:
+            place = str(traced.place)
+            node.builder.problems.unknown.append((node.kind, f"{node.name} ({place})" if place else node.name))
+            self.failed[traced.name] = f"the operator {traced.target} is not supported"
+            raise _MissingOperandError(node.name)
+        arguments = [self._resolved(item) for item in traced.arguments]
+        keywords = {name: self._resolved(item) for name, item in traced.keywords.items()}
+        found = importer(node, *arguments, **keywords)
+        results = (found,) if isinstance(found, SSAValue) else tuple(found)
+        self._check(node, results)
+        return results
 
     def _expected(self, result: TracedValue, name: str) -> Any:
         if not isinstance(result, TracedTensor):
@@ -200,9 +206,9 @@ class GraphImport:
     def _number(self, result: TracedValue) -> Any:
         return self.size(result) if isinstance(result, Expression) else result
 
-    def _check(self, node: TorchNode) -> None:
+    def _check(self, node: TorchNode, results: tuple[Any, ...]) -> None:
         """Raise `CompilerBugError` where an importer gives other element types or sizes than PyTorch traced."""
-        for number, (value, expected) in enumerate(zip(self._values[node.traced.name], node.expected, strict=False)):
+        for number, (value, expected) in enumerate(zip(results, node.expected, strict=False)):
             if value is None or expected is None:
                 continue
             given = element_of(value), sizes_of(value)
@@ -210,15 +216,16 @@ class GraphImport:
                 raise CompilerBugError(f"{node.kind} gives {given} as result {number}, not {expected}", node=node.name)
 
     def _found(self, reference: Reference) -> Any:
-        return self._values[reference.name][reference.index]
+        """The value behind a reference; raises `_MissingOperandError` where what gives it is not supported."""
+        known = self._values.get(reference.name, ())
+        if reference.index >= len(known) or known[reference.index] is None:
+            raise _MissingOperandError(reference.name)
+        return known[reference.index]
 
     def _resolved(self, argument: Argument) -> Any:
-        """An argument with values in the place of references; raises `LookupError` for one that has none."""
+        """An argument with values in the place of references."""
         if isinstance(argument, Reference):
-            value = self._found(argument)
-            if value is None:
-                raise LookupError(argument.name)
-            return value
+            return self._found(argument)
         if isinstance(argument, Expression):
             return self.size(argument)
         if isinstance(argument, tuple):

@@ -152,8 +152,9 @@ def native_dropout(node: TorchNode, value: SSAValue, share: float, training: boo
         return [value, node.splat(1, *mask)]
     if share == 1:
         return [node.splat(0, node.element, node.sizes), node.splat(0, *mask)]
-    result, kept = dropped_out(RandomNumbers(node, node.sizes), value, share)
-    return [result, node.value(kept)]
+    numbers = RandomNumbers(node, node.sizes)
+    result, kept = dropped_out(numbers, value, share)
+    return [result, numbers.formulas.value(kept)]
 
 
 @torch_operator("rrelu_with_noise_functional.default")
