@@ -16,6 +16,7 @@ from glow_mlir.api.session_keywords import check_keywords
 from glow_mlir.errors import OptionError
 from glow_mlir.torch.compiled_graph import CompiledGraph
 from glow_mlir.torch.decompositions import decompositions
+from glow_mlir.torch.partition import partition
 from glow_mlir.torch.recurrent_layers import put_recurrences
 
 # Else Dynamo leaves recurrent layers to PyTorch.
@@ -54,6 +55,7 @@ def glow(
         bw_compiler=partial(compile_graph, phase="backward", options=chosen),
         inference_compiler=partial(compile_graph, phase="inference", options=chosen),
         decompositions=decompositions(),
+        partition_fn=partition,
         keep_inference_input_mutations=True,
     )
     return compiler(module, inputs)

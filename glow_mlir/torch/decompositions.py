@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions
 
+from glow_mlir.torch import attention_operator, fast_paths
+
 aten = torch.ops.aten
 
 WHOLE: tuple[str, ...] = (
@@ -59,20 +61,15 @@ def attention_backward(
     attn_mask: torch.Tensor | None = None,
     scale: float | None = None,
 ) -> Any:
-    """
-    The same operator without results of the forward pass, which then are not kept for it.
-
-    Ours computes weights again, and does not read them: to compute and keep sums takes a third of a forward pass, and
-    saves less of the backward one.
-    """
-    if sums is result:
+    """The gradients of attention by an operator that reads no results of forward, which then are not kept for it."""
+    if dropout:
         return NotImplemented
-    operator = aten._scaled_dot_product_flash_attention_for_cpu_backward.default
-    given = (gradient, query, key, value, gradient, gradient, dropout, causal)
-    return operator(*given, attn_mask=attn_mask, scale=scale)
+    return attention_operator.attention_backward(gradient, query, key, value, causal, attn_mask, scale)
 
 
 OWN: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
+    aten._native_multi_head_attention.default: fast_paths.multi_head_attention,
+    aten._transformer_encoder_layer_fwd.default: fast_paths.transformer_encoder_layer,
     aten._scaled_dot_product_flash_attention_for_cpu_backward.default: attention_backward,
 }
 """Operators that we take apart in a way of our own."""

@@ -102,8 +102,10 @@ def _fake(states: int, keeps_states: bool) -> Callable[..., tuple[Tensor, ...]]:
     return fake
 
 
-def _register(forward: Any, tensors: int, states: int, keeps_states: bool) -> None:
-    """Tell PyTorch the shapes and gradients of a recurrence on so many tensors."""
+def _register(
+    forward: Any, tensors: int, states: int, keeps_states: bool, in_torch: Callable[..., tuple[Tensor, ...]]
+) -> None:
+    """Tell PyTorch the shapes and gradients of a recurrence on so many tensors; `in_torch` computes these there."""
     forward.register_fake(_fake(states, keeps_states))
     name = forward._qualname
     given, saved = 1 + states, 2 + keeps_states
@@ -114,14 +116,7 @@ def _register(forward: Any, tensors: int, states: int, keeps_states: bool) -> No
     results = ", ".join(["Tensor"] * tensors)
     torch.library.define(f"{name}_backward", f"({', '.join(operands)}) -> ({results})")
 
-    def backward_in_torch(*arguments: Any) -> tuple[Tensor, ...]:
-        own = [item.detach().requires_grad_() for item in arguments[given : given + tensors]]
-        rest = arguments[given + tensors : given + tensors + len(words)]
-        with torch.enable_grad():
-            found = forward._init_fn(*own, *rest)
-        return torch.autograd.grad(found[:given], own, arguments[:given])
-
-    torch.library.impl(f"{name}_backward", "cpu", backward_in_torch)
+    torch.library.impl(f"{name}_backward", "cpu", in_torch)
     torch.library.register_fake(
         f"{name}_backward",
         lambda *arguments: tuple(item.new_empty(item.shape) for item in arguments[given : given + tensors]),
@@ -146,6 +141,80 @@ def _register(forward: Any, tensors: int, states: int, keeps_states: bool) -> No
     forward.register_autograd(backward, setup_context=setup)
 
 
-_register(lstm_recurrence, 4, 2, True)
-_register(gru_recurrence, 4, 1, False)
-_register(rnn_recurrence, 3, 1, False)
+def _swept(
+    shape: torch.Size, ends: tuple[Tensor, ...], reverse: bool, step: Callable[..., tuple[Tensor, tuple[Tensor, ...]]]
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """The cotangents of the gates of all steps and of the initial states, from the last step to the first."""
+    found, current = ends[0].new_empty(shape), ends
+    for place in range(shape[0]) if reverse else reversed(range(shape[0])):
+        found[place], current = step(place, *current)
+    return found, current
+
+
+def _before(states: Tensor, initial: Tensor, reverse: bool) -> Tensor:
+    """The states in front of each step."""
+    return torch.cat([states[1:], initial[None]]) if reverse else torch.cat([initial[None], states[:-1]])
+
+
+def _lstm_backward(*arguments: Any) -> tuple[Tensor, ...]:
+    by_states, by_h, by_c, gates, weights, h, _, reverse, states, sums, cells = arguments
+    enters, leaves, stays, candidate = sums.chunk(4, -1)
+    i, o, f, g = enters.sigmoid(), leaves.sigmoid(), stays.sigmoid(), candidate.tanh()
+    new = f * cells + i * g
+
+    def step(place: int, to_h: Tensor, to_c: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        total, squashed = to_h + by_states[place], new[place].tanh()
+        cell = to_c + total * o[place] * (1 - squashed**2)
+        parts = (
+            cell * g[place] * i[place] * (1 - i[place]),
+            total * squashed * o[place] * (1 - o[place]),
+            cell * cells[place] * f[place] * (1 - f[place]),
+            cell * i[place] * (1 - g[place] ** 2),
+        )
+        own = torch.cat(parts, -1)
+        return own, (own @ weights.t(), cell * f[place])
+
+    found, (to_h, to_c) = _swept(gates.shape, (by_h, by_c), reverse, step)
+    return found, _by_weights(_before(states, h, reverse), found), to_h, to_c
+
+
+def _by_weights(states: Tensor, cotangents: Tensor) -> Tensor:
+    return states.flatten(0, 1).t() @ cotangents.flatten(0, 1)
+
+
+def _gru_backward(*arguments: Any) -> tuple[Tensor, ...]:
+    by_states, by_h, gates, weights, h, _, reverse, states, sums = arguments
+    update, reset, factor = sums.chunk(3, -1)
+    z, r, before = update.sigmoid(), reset.sigmoid(), _before(states, h, reverse)
+    candidate = (gates.chunk(3, -1)[2] + r * factor).tanh()
+    products = torch.empty_like(gates)
+
+    def step(place: int, to_h: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        total = to_h + by_states[place]
+        by_update = total * (before[place] - candidate[place]) * z[place] * (1 - z[place])
+        inner = total * (1 - z[place]) * (1 - candidate[place] ** 2)
+        by_reset = inner * factor[place] * r[place] * (1 - r[place])
+        products[place] = torch.cat([by_update, by_reset, inner * r[place]], -1)
+        own = torch.cat([by_update, by_reset, inner], -1)
+        return own, (total * z[place] + products[place] @ weights.t(),)
+
+    found, (to_h,) = _swept(gates.shape, (by_h,), reverse, step)
+    by_bias = products.chunk(3, -1)[2].sum((0, 1))
+    return found, _by_weights(before, products), to_h, by_bias
+
+
+def _rnn_backward(*arguments: Any) -> tuple[Tensor, ...]:
+    by_states, by_h, gates, weights, h, reverse, function, states, sums = arguments
+    slope = 1 - sums.tanh() ** 2 if function == "tanh" else (sums > 0).to(sums.dtype)
+
+    def step(place: int, to_h: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        own = (to_h + by_states[place]) * slope[place]
+        return own, (own @ weights.t(),)
+
+    found, (to_h,) = _swept(gates.shape, (by_h,), reverse, step)
+    return found, _by_weights(_before(states, h, reverse), found), to_h
+
+
+_register(lstm_recurrence, 4, 2, True, _lstm_backward)
+_register(gru_recurrence, 4, 1, False, _gru_backward)
+_register(rnn_recurrence, 3, 1, False, _rnn_backward)

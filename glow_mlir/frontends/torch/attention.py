@@ -15,6 +15,7 @@ from glow_mlir.frontends.builder.attention import Groups, added_causally, added_
 from glow_mlir.frontends.torch.backward import apart, gradients
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, wide_type
+from glow_mlir.frontends.torch.recurrent import LIBRARY
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
@@ -131,28 +132,18 @@ def attention(
     return node.cast(Heads.of(node, query, key, value, mask, causal, scale).attended(node), node.element)
 
 
-@torch_operator("_scaled_dot_product_flash_attention_for_cpu_backward.default")
-def flash_attention_backward(
+@torch_operator(f"{LIBRARY}.attention_backward.default")
+def attention_backward(
     node: TorchNode,
     gradient: SSAValue,
     query: SSAValue,
     key: SSAValue,
     value: SSAValue,
-    result: SSAValue,
-    sums: SSAValue,
-    dropout: float,
     causal: bool,
-    *,
-    attn_mask: SSAValue | None = None,
+    mask: SSAValue | None = None,
     scale: float | None = None,
 ) -> list[SSAValue]:
-    """
-    The gradients by queries, keys and values: those of our attention, which computes weights again.
-
-    Neither `result` nor `sums`, those of the forward pass, are read.
-    """
-    if dropout:
-        raise node.unsupported("dropout of weights of attention")
+    """The gradients by queries, keys and values: those of our attention, which computes weights again."""
     sources = apart(node, query, key, value)
-    heads = Heads.of(node, *sources, attn_mask, causal, scale)
+    heads = Heads.of(node, *sources, mask, causal, scale)
     return gradients(node, heads.attended(node), gradient, *sources)

@@ -66,10 +66,14 @@ class GraphImport:
     """Inputs that are state of whoever calls, beside those that the graph changes."""
     failed: dict[str, str] = field(default_factory=dict[str, str])
     """Node that is not supported → why."""
+    _traced: dict[str, tuple[TracedValue, ...]] = field(init=False)
     _values: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
     _sizes: dict[str, Size] = field(default_factory=dict[str, Size])
     _traced: dict[str, tuple[TracedValue, ...]] = field(default_factory=dict[str, tuple[TracedValue, ...]])
     """What PyTorch traced of inputs and nodes."""
+
+    def __post_init__(self) -> None:
+        self._traced = self.graph.values
 
     def run(self, name: str = "main") -> ModuleOp:
         """The module; raises `UnsupportedError`, or one that lists all nodes that are not supported."""
@@ -146,19 +150,18 @@ class GraphImport:
         return node.emit(TransposeOp, value, permutation=order if to_memory else inverse(order))
 
     def _add_outputs(self, builder: ModuleBuilder) -> None:
-        values = self.graph.values
         wanted = computed_outputs(self.graph)
         names = self.output_names or tuple(map(output_name, wanted))
         for name, reference in zip(names, wanted, strict=True):
             value = self._found(reference)
-            traced = values[reference.name][reference.index]
+            traced = self._traced[reference.name][reference.index]
             if not isinstance(traced, TracedTensor):
                 raise UnsupportedError(f"the output '{name}' is no tensor")
             builder.add_output(name, self._in_order(builder, name, value, traced, to_memory=True))
 
     def _save(self, builder: ModuleBuilder, target: str, argument: Argument) -> None:
         """Let an input become a value."""
-        (traced,) = self.graph.values[target]
+        (traced,) = self._traced[target]
         assert isinstance(traced, TracedTensor)
         value = self._resolved(argument)
         kept = self._in_order(builder, target, value, traced, to_memory=True)
@@ -170,7 +173,7 @@ class GraphImport:
         if all(not isinstance(result, TracedTensor) for result in traced.results):
             self._values[traced.name] = tuple(map(self._number, traced.results))
             return
-        node = TorchNode(traced, builder, [])
+        node = TorchNode(traced, builder, [], self._traced)
         with builder.node_errors(traced.target, node.name):
             try:
                 self._values[traced.name] = self._built(node)
