@@ -120,7 +120,7 @@ def rounded_quotient(node: TorchNode, one: Operand, other: Operand, *, rounding_
     if rounding_mode is None:
         return div(node, one, other)
     formula = ROUNDED[rounding_mode]
-    if is_float(node.element):
+    if is_float(node.element) and formula is floored_quotient:
         return computed(node, formula, one, other)
     return node.expanded(node.value(formula(node.of(one), node.of(other))))
 
@@ -189,8 +189,8 @@ def atan2(node: TorchNode, y: Operand, x: Operand) -> SSAValue:
 
     def angle(y: Tensor, x: Tensor) -> Tensor:
         height, width = abs(y), abs(x)
-        ratio = minimum(height, width) / maximum(height, width)
-        ratio = where(equal(height, width), where(equal(height, 0.0), 0.0, 1.0), ratio)
+        ratio = where(equal(height, width), 1.0, minimum(height, width) / maximum(height, width))
+        ratio = where(equal(height, 0.0), 0.0, ratio)
         steep = atan(ratio)
         first = where(height > width, math.pi / 2 - steep, steep)
         found = where(sign_bit(node, run), math.pi - first, first)

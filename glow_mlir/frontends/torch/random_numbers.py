@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xdsl.dialects.builtin import f64, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.expressions import Tensor, ceil, converted, exp, floor, log1p, maximum, tan, where
 from glow_mlir.dialects.glow_high.elementwise_binary import LessOrEqualOp
@@ -18,12 +18,14 @@ from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import Operand, TorchNode
 from glow_mlir.frontends.torch.positions import ordered
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, Sizes
 
 
-def fractions(node: TorchNode) -> Tensor:
-    """Numbers from 0 up to 1, in the type in which those of the result are computed."""
-    return RandomNumbers(node, node.sizes).fraction(computed_in(node.element))
+def fractions(node: TorchNode, element: Attribute | None = None, sizes: Sizes | None = None) -> Tensor:
+    """Numbers from 0 up to 1, without it, by default in the type in which those of the result are computed."""
+    numbers = RandomNumbers(node, node.sizes if sizes is None else sizes)
+    drawn = numbers.fraction(computed_in(node.element) if element is None else element)
+    return node.formulas.of(numbers.formulas.value(drawn))
 
 
 def drawn(node: TorchNode, formula: Tensor) -> SSAValue:
@@ -110,8 +112,7 @@ def whole_numbers(node: TorchNode, low: Size, high: Size) -> SSAValue:
     """Equally likely whole numbers from one up to another, without it."""
     if not isinstance(low, int) or not isinstance(high, int) or high - low > MOST_WHOLE:
         raise node.unsupported(f"whole numbers are drawn from up to 2^53, not from {low} to {high}")
-    fraction = RandomNumbers(node, node.sizes).fraction(f64)
-    places = converted(floor(fraction * float(high - low)), i64)
+    places = converted(floor(fractions(node, f64) * float(high - low)), i64)
     return drawn(node, places + low)
 
 
@@ -133,7 +134,7 @@ def randperm(node: TorchNode, *_: Any, **__: Any) -> SSAValue:
     """The whole numbers from 0 up to a count, in an order that is as likely as every other."""
     if node.sizes == (0,):
         return node.splat(0, node.element, node.sizes)
-    keys = node.value(RandomNumbers(node, node.sizes).fraction(f64))
+    keys = node.value(fractions(node, f64))
     return node.tensor(ordered(node, keys, 0)[1])
 
 
@@ -182,13 +183,13 @@ def multinomial(node: TorchNode, weights: SSAValue, count: int, replacement: boo
     sizes = sizes_of(weights)
     if not replacement:
         # The first of independent exponential times, whose rates are the weights, is that of a class as likely.
-        time = -log1p(-RandomNumbers(node, sizes).fraction(f64)) / node.of(weights, f64)
+        time = -log1p(-fractions(node, f64, sizes)) / node.of(weights, f64)
         return node.emit_all(TopKOp, node.value(time), k=count, axis=rank_of(weights) - 1, largest=False)[1]
     rows = node.reshaped(node.cast(weights, f64), (*((1,) if rank_of(weights) == 1 else ()), *sizes))
     sums = node.emit(CumSumOp, rows, axis=1)
     height, classes = sizes_of(rows)
     total = cut(node, sums, {1: (classes - 1, classes)})
-    places = RandomNumbers(node, (height, count)).fraction(f64) * node.formulas.of(total)
+    places = fractions(node, f64, (height, count)) * node.formulas.of(total)
     below = node.emit(
         LessOrEqualOp,
         node.reshaped(sums, (height, 1, classes)),
