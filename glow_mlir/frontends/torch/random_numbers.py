@@ -196,3 +196,19 @@ def multinomial(node: TorchNode, weights: SSAValue, count: int, replacement: boo
         node.reshaped(node.value(places), (height, count, 1)),
     )
     return node.reshaped(node.emit(ReduceSumOp, node.cast(below, i64), axes=(2,), keepdims=False))
+
+
+@torch_operator("rrelu_with_noise_backward.default")
+def rrelu_backward(
+    node: TorchNode,
+    gradient: SSAValue,
+    value: SSAValue,
+    noise: SSAValue,
+    lower: float,
+    upper: float,
+    training: bool,
+    is_result: bool,
+) -> SSAValue:
+    """The gradient times what the elements were multiplied by; signs of results are those of operands."""
+    factor = where(node.of(value) > 0.0, 1.0, node.of(noise) * 0.0 + (lower + upper) / 2)
+    return node.value(node.of(gradient) * (node.of(noise) if training else factor))

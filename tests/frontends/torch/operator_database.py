@@ -228,10 +228,17 @@ def difference(found: Sequence[Any], expected: Sequence[Any], what: str = "", ha
     return ""
 
 
-def outcome(op: Any, dtype: torch.dtype, options: dict[str, Any], gradients: bool, most: int | None = None) -> Outcome:
-    """What becomes of the samples of an operator."""
+def outcome(
+    op: Any,
+    dtype: torch.dtype,
+    options: dict[str, Any],
+    gradients: bool,
+    most: int | None = None,
+    more: bool = False,
+) -> Outcome:
+    """What becomes of the samples of an operator; there are `more` of them, with infinities and NaN, on demand."""
     found = Outcome()
-    samples = op.sample_inputs("cpu", dtype, requires_grad=gradients)
+    samples = (op.reference_inputs if more else op.sample_inputs)("cpu", dtype, requires_grad=gradients)
     for number, sample in enumerate(samples):
         if most is not None and number >= most:
             break
@@ -278,6 +285,7 @@ def main() -> int:
     parser.add_argument("--backend", default="interpreter")
     parser.add_argument("--most", type=int, default=None, help="samples of each operator and element type")
     parser.add_argument("--shard", default="0/1", help="which of how many parts of the list")
+    parser.add_argument("--reference", action="store_true", help="samples with infinities, NaN and other extremes too")
     parser.add_argument("--no-gradients", action="store_true")
     arguments = parser.parse_args()
     options = {"backend": arguments.backend, "cache": False}
@@ -291,7 +299,7 @@ def main() -> int:
         all_found: list[tuple[str, Outcome]] = []
         for dtype, gradients in runs:
             try:
-                found = outcome(op, dtype, options, gradients, arguments.most)
+                found = outcome(op, dtype, options, gradients, arguments.most, arguments.reference)
             except Exception as error:
                 found = Outcome(failed=Counter({f"samples: {type(error).__name__} {error}"[:200]: 1}))
             all_found.append((f"{str(dtype).removeprefix('torch.')}{' gradient' if gradients else ''}", found))
