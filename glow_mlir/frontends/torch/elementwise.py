@@ -152,12 +152,6 @@ def to_copy(node: TorchNode, value: SSAValue, *_: Any, **__: Any) -> SSAValue:
     return node.cast(value, node.element)
 
 
-@torch_operator("copy.default")
-def copy(node: TorchNode, _: SSAValue, source: SSAValue, __: bool = False) -> SSAValue:
-    """A tensor in the sizes and in the element type of another one."""
-    return node.expanded(node.tensor(source))
-
-
 @torch_operator("alias.default", "clone.default", "detach.default", "lift_fresh_copy.default", "contiguous.default")
 def same(node: TorchNode, value: SSAValue, **_: Any) -> SSAValue:
     """The same elements."""

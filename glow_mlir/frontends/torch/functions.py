@@ -62,7 +62,9 @@ def torch_operator(*names: str) -> Callable[[Function], Function]:
 
     def register(function: Function) -> Function:
         for name in names:
-            IMPORTERS[name if name.count(".") > 1 else f"aten.{name}"] = function
+            full = name if name.count(".") > 1 else f"aten.{name}"
+            assert full not in IMPORTERS, f"{full} has two importers"
+            IMPORTERS[full] = function
         return function
 
     return register

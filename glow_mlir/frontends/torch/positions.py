@@ -5,8 +5,6 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.indexing import GatherElementsOp
-from glow_mlir.dialects.glow_high.reductions import TopKOp
-from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.torch.node import TorchNode
 from glow_mlir.support.symbols import Sizes
@@ -21,12 +19,3 @@ def positions_along(node: TorchNode, sizes: Sizes, axis: int) -> SSAValue:
 def at_places(node: TorchNode, value: SSAValue, places: SSAValue, axis: int) -> SSAValue:
     """The elements of a value at places of an axis, which has size 1 there."""
     return node.emit(GatherElementsOp, value, places, axis=axis)
-
-
-def ordered(node: TorchNode, value: SSAValue, axis: int) -> tuple[SSAValue, SSAValue]:
-    """The elements along an axis in ascending order, NaN last, and where they were; equal ones stay in order."""
-    count = sizes_of(value)[axis]
-    if not isinstance(count, int):
-        raise node.unsupported(f"the size {count} of the axis that is sorted has to be known")
-    values, places = node.emit_all(TopKOp, value, k=count, axis=axis, largest=False)
-    return values, places

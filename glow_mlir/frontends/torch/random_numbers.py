@@ -17,7 +17,7 @@ from glow_mlir.frontends.builder.random_numbers import RandomNumbers, computed_i
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import Operand, TorchNode
-from glow_mlir.frontends.torch.positions import ordered
+from glow_mlir.frontends.torch.sorting import length, ordered
 from glow_mlir.support.symbols import Size, Sizes
 
 
@@ -135,7 +135,7 @@ def randperm(node: TorchNode, *_: Any, **__: Any) -> SSAValue:
     if node.sizes == (0,):
         return node.splat(0, node.element, node.sizes)
     keys = node.value(fractions(node, f64))
-    return node.tensor(ordered(node, keys, 0)[1])
+    return node.tensor(ordered(node, keys, 0, length(node, keys, 0), largest=False)[1])
 
 
 @torch_operator("bernoulli.p", "bernoulli.default", "bernoulli.Tensor")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import is_bool, is_float, ui8
+from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.expressions import maximum, not_equal, where
 from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.glow_high.elementwise_math import IsNanOp
@@ -15,8 +16,10 @@ from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.frontends.torch.cumulative import running_extreme
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
-from glow_mlir.frontends.torch.positions import at_places, ordered, positions_along
+from glow_mlir.frontends.torch.places import flat
+from glow_mlir.frontends.torch.positions import at_places, positions_along
 from glow_mlir.frontends.torch.reductions import axes_of, reduced
+from glow_mlir.frontends.torch.sorting import length, ordered
 from glow_mlir.support.symbols import product_of
 
 Axes = int | Sequence[int] | None
@@ -61,19 +64,13 @@ def variance_and_mean(
     return list(_moments(node, value, axes, correction, keepdim))
 
 
-def _numbers(node: TorchNode, value: SSAValue) -> SSAValue:
-    """Elements that can be put in order."""
-    return node.cast(value, ui8) if is_bool(element_of(value)) else value
-
-
 def _median(node: TorchNode, value: SSAValue, axis: int, skips_nan: bool) -> tuple[SSAValue, SSAValue]:
     """The median along an axis, the lower one of two, and where it is; the axis stays."""
-    x = _numbers(node, value)
-    values, places = ordered(node, x, axis)
+    values, places = ordered(node, value, axis, length(node, value, axis), largest=False)
     count = node.of(sizes_of(value)[axis], i64)
     rank = (count - 1) / 2
-    if is_float(element_of(x)):
-        missing = node.cast(node.emit(IsNanOp, x), i64)
+    if is_float(element_of(value)):
+        missing = node.cast(node.emit(IsNanOp, value), i64)
         gaps = node.formulas.of(node.emit(ops.ReduceSumOp, missing, axes=(axis,)))
         # NaN comes last: the first of them is the median where one counts.
         rank = maximum(count - gaps - 1, 0) / 2 if skips_nan else where(gaps > 0, count - gaps, rank)
@@ -84,21 +81,19 @@ def _median(node: TorchNode, value: SSAValue, axis: int, skips_nan: bool) -> tup
 
 def _medians(skips_nan: bool) -> Callable[..., list[SSAValue]]:
     def run(node: TorchNode, value: SSAValue, axis: int, keepdim: bool = False) -> list[SSAValue]:
-        if not rank_of(value):
-            return [value, node.splat(0, *node.result(1))]
+        if not rank_of(value) or 0 in node.sizes:
+            return [node.reshaped(value), node.splat(0, *node.result(1))]
         found, places = _median(node, value, axis_of(axis, rank_of(value)), skips_nan)
-        return [node.reshaped(node.tensor(found)), node.reshaped(places, node.result(1)[1])]
+        return [node.reshaped(found), node.reshaped(places)]
 
     return run
 
 
 def _median_of_all(skips_nan: bool) -> Callable[..., SSAValue]:
     def run(node: TorchNode, value: SSAValue) -> SSAValue:
-        count = product_of(sizes_of(value))
-        if count == 0:
-            return node.splat(float("nan") if is_float(node.element) else 0, node.element, node.sizes)
-        found, _ = _median(node, node.reshaped(value, (count,)), 0, skips_nan)
-        return node.reshaped(node.tensor(found))
+        if 0 in sizes_of(value):
+            return node.splat(math.nan if is_float(node.element) else -(1 << 63), node.element)
+        return node.reshaped(_median(node, flat(node, value), 0, skips_nan)[0])
 
     return run
 
@@ -111,15 +106,14 @@ for _name, _skips in {"median": False, "nanmedian": True}.items():
 @torch_operator("mode.default")
 def mode(node: TorchNode, value: SSAValue, axis: int = -1, keepdim: bool = False) -> list[SSAValue]:
     """The most frequent element along an axis, the smallest of several, and the last place where it is."""
-    if not rank_of(value):
-        return [value, node.splat(0, *node.result(1))]
+    if not rank_of(value) or 0 in node.sizes:
+        return [node.reshaped(value), node.splat(0, *node.result(1))]
     axis = axis_of(axis, rank_of(value))
-    values, places = ordered(node, _numbers(node, value), axis)
+    values, places = ordered(node, value, axis, length(node, value, axis), largest=False)
     place = node.formulas.of(positions_along(node, sizes_of(value), axis))
     before = at_places(node, values, node.value(maximum(place - 1, 0)), axis)
     begins = not_equal(node.formulas.of(values), node.formulas.of(before))
     starts, _ = running_extreme(node, node.value(where(begins, place, 0)), axis, is_largest=True)
-    length = node.value(place - node.formulas.of(starts))
-    longest = node.emit(ops.ArgMaxOp, length, axis=axis)
-    found, at = at_places(node, values, longest, axis), at_places(node, places, longest, axis)
-    return [node.reshaped(node.tensor(found)), node.reshaped(at, node.result(1)[1])]
+    run = node.value(place - node.formulas.of(starts))
+    longest = node.emit(ops.ArgMaxOp, run, axis=axis)
+    return [node.reshaped(at_places(node, item, longest, axis)) for item in (values, places)]
