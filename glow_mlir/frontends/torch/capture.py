@@ -184,12 +184,19 @@ def _bound(bound: Any) -> int | None:
     return int(bound) if bound.is_Integer and int(bound) < 1 << 40 else None
 
 
+OPEN = 61
+"""What a symbol that data decides is in examples: larger than 1, so that strides tell the order of axes."""
+
+
 def _hint(size: int | torch.SymInt) -> int:
     """What a size was in the example."""
     if isinstance(size, int):
         return size
     hint = size.node.hint
-    return int(hint) if hint is not None else 1
+    if hint is not None:
+        return int(hint)
+    known = size.node.shape_env.backed_var_to_val
+    return int(size.node.expr.subs({symbol: known.get(symbol, OPEN) for symbol in size.node.expr.free_symbols}))
 
 
 def expression(found: Any) -> Expression:

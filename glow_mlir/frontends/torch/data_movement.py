@@ -21,7 +21,8 @@ from glow_mlir.support.symbols import Size
 
 @torch_operator(
     "view.default", "_unsafe_view.default", "reshape.default", "squeeze.default", "squeeze.dim", "squeeze.dims",
-    "unsqueeze.default", "view_copy.default", "squeeze_copy.default", "unsqueeze_copy.default",
+    "unsqueeze.default", "view_copy.default", "squeeze_copy.default", "squeeze_copy.dim",
+    "squeeze_copy.dims", "unsqueeze_copy.default",
 )
 def view(node: TorchNode, value: SSAValue, *_: Any) -> SSAValue:
     """The elements in the sizes of the result."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from glow_mlir.frontends.torch.traced_graph import Argument, Reference, TracedGraph, TracedTensor
+from glow_mlir.frontends.torch.traced_graph import Argument, Expression, Reference, TracedGraph, TracedTensor
 
 COPY_INTO = "aten.copy_.default"
 """The only operator of a functional graph that changes an input."""
@@ -17,6 +17,16 @@ def changed_inputs(graph: TracedGraph) -> dict[str, Argument]:
         for node in graph.nodes
         if node.target == COPY_INTO and isinstance(node.arguments[0], Reference)
     }
+
+
+def input_symbols(graph: TracedGraph) -> list[str]:
+    """The symbols that sizes of inputs, or inputs themselves, tell; any other is one that data decides."""
+    found: dict[str, None] = {}
+    for item in graph.inputs:
+        told = item.value.sizes if isinstance(item.value, TracedTensor) else (item.value,)
+        symbols = {symbol for size in told if isinstance(size, Expression) for symbol in size.symbols}
+        found |= dict.fromkeys(sorted(symbols))
+    return list(found)
 
 
 def references(argument: Argument) -> Iterable[Reference]:

@@ -20,7 +20,14 @@ from glow_mlir.frontends.builder.inputs import symbolic_sizes
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.frontends.torch.functions import importer_of
-from glow_mlir.frontends.torch.graph_facts import COPY_INTO, changed_inputs, computed_outputs, output_name, used_names
+from glow_mlir.frontends.torch.graph_facts import (
+    COPY_INTO,
+    changed_inputs,
+    computed_outputs,
+    input_symbols,
+    output_name,
+    used_names,
+)
 from glow_mlir.frontends.torch.layouts import inverse, memory_order
 from glow_mlir.frontends.torch.node import TorchNode, element_named
 from glow_mlir.frontends.torch.sizes import size_of_expression
@@ -79,7 +86,7 @@ class GraphImport:
         """The module; raises `UnsupportedError`, or one that lists all nodes that are not supported."""
         storage = Storage(ModuleOp([]) if self.module is None else self.module)
         builder = ModuleBuilder(frozenset(self.output_names), self.pool, storage, self.seed)
-        self._sizes = symbolic_sizes({label: self._dimension(label) for label in self.graph.symbols})
+        self._sizes = symbolic_sizes({label: self._dimension(label) for label in input_symbols(self.graph)})
         self._traced = self.graph.values
         self._add_inputs(builder)
         changed = changed_inputs(self.graph)
@@ -173,7 +180,7 @@ class GraphImport:
         if all(not isinstance(result, TracedTensor) for result in traced.results):
             self._values[traced.name] = tuple(map(self._number, traced.results))
             return
-        node = TorchNode(traced, builder, [], self._traced)
+        node = TorchNode(traced, builder, [], self._traced, self._sizes)
         with builder.node_errors(traced.target, node.name):
             try:
                 self._values[traced.name] = self._built(node)
@@ -204,14 +211,22 @@ class GraphImport:
     def _expected(self, result: TracedValue, name: str) -> Any:
         if not isinstance(result, TracedTensor):
             return None
+        unknown = {symbol for size in result.sizes if isinstance(size, Expression) for symbol in size.symbols}
+        if not unknown <= self._sizes.keys():  # The importer binds them.
+            return None
         return element_named(result.dtype, name), tuple(self.size(size) for size in result.sizes)
 
     def _number(self, result: TracedValue) -> Any:
-        return self.size(result) if isinstance(result, Expression) else result
+        """A number that a node gives; what is no size stays an expression, which nothing but checks reads."""
+        try:
+            return self.size(result) if isinstance(result, Expression) else result
+        except UnsupportedError:
+            return result
 
     def _check(self, node: TorchNode, results: tuple[Any, ...]) -> None:
         """Raise `CompilerBugError` where an importer gives other element types or sizes than PyTorch traced."""
-        for number, (value, expected) in enumerate(zip(results, node.expected, strict=False)):
+        wanted = [self._expected(result, node.name) for result in node.traced.results]
+        for number, (value, expected) in enumerate(zip(results, wanted, strict=False)):
             if value is None or expected is None:
                 continue
             given = element_of(value), sizes_of(value)
@@ -228,7 +243,8 @@ class GraphImport:
     def _resolved(self, argument: Argument) -> Any:
         """An argument with values in the place of references."""
         if isinstance(argument, Reference):
-            return self._found(argument)
+            value = self._found(argument)
+            return self.size(value) if isinstance(value, Expression) else value
         if isinstance(argument, Expression):
             return self.size(argument)
         if isinstance(argument, tuple):

@@ -14,6 +14,7 @@ from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, sizes_of
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
 from glow_mlir.frontends.torch.places import transposed
+from glow_mlir.frontends.torch.selection import mask_indices
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
@@ -39,10 +40,11 @@ class AdvancedIndex:
 
     @staticmethod
     def of(node: TorchNode, value: SSAValue, indices: Sequence[SSAValue | None]) -> AdvancedIndex:
-        """Raises `UnsupportedError` for truth values, which say only at run time how many elements they take."""
-        given = {axis: as_indices(node, item) for axis, item in enumerate(indices) if item is not None}
-        if any(is_mask(item) for item in indices if item is not None):
-            raise node.unsupported("an index of truth values beside other indices is not supported")
+        """Of truth values, those of the places where they hold; they index as many axes as they have."""
+        spread: list[SSAValue | None] = []
+        for item in indices:
+            spread += mask_indices(node, item) if item is not None and is_mask(item) else [item]
+        given = {axis: as_indices(node, item) for axis, item in enumerate(spread) if item is not None}
         axes = tuple(given)
         sizes: Sizes = ()
         for item in given.values():
@@ -80,8 +82,12 @@ def index(node: TorchNode, value: SSAValue, indices: Sequence[SSAValue | None]) 
     if all(item is None for item in indices):
         return value
     found = AdvancedIndex.of(node, value, indices)
-    if 0 in node.sizes:
-        return node.splat(0, node.element, node.sizes)
+    for axis, size in enumerate(found.sizes):
+        node.binds(size, found.place + axis)
+    if 0 in found.sizes or 0 in sizes_of(value):
+        rest = [sizes_of(value)[axis] for axis in found.order[found.count :]]
+        sizes = (*rest[: found.place], *found.sizes, *rest[found.place :])
+        return node.splat(0, element_of(value), sizes)
     if found.count == 1:
         return node.emit(GatherOp, value, found.indices[0], axis=found.order[0])
     front = transposed(node, value, found.order)

@@ -31,8 +31,8 @@ from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.builder.formulas import Formulas
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
-from glow_mlir.frontends.torch.traced_graph import Place, Reference, TracedNode, TracedTensor, TracedValue
-from glow_mlir.support.symbols import Sizes, SymbolicSize
+from glow_mlir.frontends.torch.traced_graph import Expression, Place, Reference, TracedNode, TracedTensor, TracedValue
+from glow_mlir.support.symbols import Size, Sizes, SymbolicSize
 
 Scalar = int | float | bool | SymbolicSize
 """A number among the arguments of an operator."""
@@ -75,15 +75,20 @@ class TorchNode(NodeBuilder):
         builder: ModuleBuilder,
         results: list[tuple[Attribute, Sizes] | None],
         operands: Mapping[str, tuple[TracedValue, ...]] = NO_OPERANDS,
+        symbols: dict[str, Size] | None = None,
     ) -> None:
-        """`operands` has what PyTorch traced of other nodes and of inputs, by name."""
+        """
+        `operands` has what PyTorch traced of other nodes and of inputs, by name; `symbols` has the sizes that are known
+        so far.
+        """
         place = traced.place
         label = f"{place.module}/{traced.name}" if place.module else traced.name
         super().__init__(builder, traced.target, label, traced_location(traced.name, place), [traced.name])
         self.traced = traced
         self.expected = results
-        """Element type and sizes of each result; `None` for one that is no tensor."""
+        """Element type and sizes of each result; `None` for one that is no tensor, or has a size that data decides."""
         self.operands = operands
+        self.symbols = {} if symbols is None else symbols
         self.formulas = Formulas(self)
 
     # Results
@@ -103,6 +108,14 @@ class TorchNode(NodeBuilder):
         found = self.expected[number]
         assert found is not None
         return found
+
+    def binds(self, size: Size, axis: int = 0, result: int = 0) -> None:
+        """Say which size that data decides an axis of a result has: what its symbol is from here on."""
+        traced = self.traced.results[result]
+        assert isinstance(traced, TracedTensor)
+        symbol = traced.sizes[axis]
+        if isinstance(symbol, Expression) and symbol.word == "symbol":
+            self.symbols.setdefault(str(symbol.value), size)
 
     # Operands
 

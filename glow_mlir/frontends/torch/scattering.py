@@ -82,9 +82,11 @@ def index_put(
     _: bool = False,
 ) -> SSAValue:
     """A value with other elements at indices, or with these added."""
-    given = [item for item in indices if item is not None]
-    if len(given) == 1 and is_mask(given[0]):
-        return _put_where(node, value, indices, updates, accumulate)
+    given = {axis: item for axis, item in enumerate(indices) if item is not None}
+    if len(given) == 1:
+        ((axis, mask),) = given.items()
+        if is_mask(mask) and _is_one(value, mask, axis, updates):
+            return _put_where(node, value, mask, axis, updates, accumulate)
     if not given:
         whole = node.expanded(node.cast(updates, node.element))
         return added(node, value, whole) if accumulate else whole
@@ -105,18 +107,19 @@ def added(node: TorchNode, one: SSAValue, other: SSAValue) -> SSAValue:
     return node.emit(OrOp if is_bool(element_of(one)) else AddOp, one, other)
 
 
+def _is_one(value: SSAValue, mask: SSAValue, axis: int, updates: SSAValue) -> bool:
+    """Whether there is one update, or one slice, for all places where truth values hold that begin at an axis."""
+    behind, own = rank_of(value) - axis - rank_of(mask), sizes_of(updates)
+    return len(own) <= behind or own[len(own) - behind - 1] == 1
+
+
 def _put_where(
-    node: TorchNode, value: SSAValue, indices: Sequence[SSAValue | None], updates: SSAValue, accumulate: bool
+    node: TorchNode, value: SSAValue, mask: SSAValue, axis: int, updates: SSAValue, accumulate: bool
 ) -> SSAValue:
-    """A value with one element, or one slice, where truth values hold."""
-    first = next(axis for axis, item in enumerate(indices) if item is not None)
-    mask = indices[first]
-    assert mask is not None
-    behind = rank_of(value) - first - rank_of(mask)
+    """A value with one element, or one slice, where truth values hold that begin at an axis."""
+    behind = rank_of(value) - axis - rank_of(mask)
     # What there is of each place comes in front of the axes behind, and those in front broadcast.
     own = sizes_of(updates)
-    if len(own) > behind and own[len(own) - behind - 1] != 1:
-        raise node.unsupported("as many elements as truth values hold are known at run time only")
     inner = own[max(len(own) - behind, 0) :]
     outer = own[: max(len(own) - behind - 1, 0)]
     part = node.reshaped(node.cast(updates, node.element), (*outer, *(1,) * rank_of(mask), *inner))

@@ -64,7 +64,9 @@ def size_of_expression(size: TracedSize, known: Mapping[str, Size]) -> Size:
     if size.word == "number":
         return int(size.value)
     if size.word == "symbol":
-        return known[str(size.value)]
+        if (found := known.get(str(size.value))) is None:
+            raise UnsupportedError(f"the size {size.value}, which data decides, is not supported")
+        return found
     operation = OPERATIONS.get(size.word)
     if operation is not None:
         try:
