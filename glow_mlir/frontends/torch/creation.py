@@ -79,6 +79,20 @@ def prims_iota(node: TorchNode, _: Size, *, start: Size, step: Size, **__: Any) 
     return arange(node, start, 0, step)
 
 
+def _triangle(places: Callable[..., Any]) -> Callable[..., SSAValue]:
+    """The rows and columns of the elements of a part of a matrix that a diagonal cuts off."""
+
+    def run(node: TorchNode, rows: int, columns: int, offset: int = 0, **_: Any) -> SSAValue:
+        found = np.stack(places(rows, offset, columns))
+        return node.constant(found.astype(numpy_dtype(node.element)))
+
+    return run
+
+
+torch_operator("tril_indices.default")(_triangle(np.tril_indices))
+torch_operator("triu_indices.default")(_triangle(np.triu_indices))
+
+
 @torch_operator(CONSTANT)
 def constant(node: TorchNode, content: str) -> SSAValue:
     """A tensor that is known, of its bytes."""

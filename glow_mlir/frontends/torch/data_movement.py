@@ -12,11 +12,12 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp, TileOp
 from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
+from glow_mlir.frontends.builder.padding import pad_value
 from glow_mlir.frontends.builder.slices import cut, part_of
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
 from glow_mlir.frontends.torch.traced_graph import Word
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, product_of
 
 
 @torch_operator(
@@ -205,3 +206,13 @@ def view_as_type(node: TorchNode, value: SSAValue, _: Word) -> SSAValue:
     if sizes_of(value) != node.sizes:
         raise node.unsupported("a view as an element type of another width is not supported")
     return value if element_of(value) == node.element else node.emit(BitCastOp, value, to=node.element)
+
+
+@torch_operator("resize.default")
+def resize(node: TorchNode, value: SSAValue, *_: Any, **__: Any) -> SSAValue:
+    """The first elements in other sizes; what PyTorch leaves undefined behind them is 0."""
+    given, wanted = product_of(sizes_of(value)), product_of(node.sizes)
+    if not isinstance(given, int) or not isinstance(wanted, int):
+        raise node.unsupported("sizes that are known at run time only are not changed")
+    elements = pad_value(node, node.reshaped(value, (given,)), [(0, wanted - given)], "constant", node.tensor(0))
+    return node.reshaped(elements)

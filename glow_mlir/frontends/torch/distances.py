@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_high.reductions import ReduceL1Op, ReduceL2Op, Redu
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode
-from glow_mlir.frontends.torch.places import scatter_slices
+from glow_mlir.frontends.torch.places import flat, scatter_slices
 
 _BY_NORM = {1.0: ReduceL1Op, 2.0: ReduceL2Op}
 """The norms that are a reduction of ours."""
@@ -123,3 +123,10 @@ def pdist_backward(
     found = norm_gradient(node, difference, own, those, float(p))
     added = scatter_slices(node, zeros, 0, first, found, "add")
     return scatter_slices(node, added, 0, second, node.value(-node.of(found)), "add")
+
+
+@torch_operator("dist.default")
+def dist(node: TorchNode, one: SSAValue, other: SSAValue, p: float = 2) -> SSAValue:
+    """The p-norm of the difference of all elements."""
+    difference = node.emit(SubOp, *(node.cast(value, node.wide) for value in node.promoted(one, other)))
+    return node.cast(norm_along_last(node, flat(node, difference), float(p)), node.element)

@@ -44,7 +44,7 @@ def places_of(node: TorchNode, mask: SSAValue, least: int = 0) -> tuple[SSAValue
         if 0 in sizes_of(mask):
             return node.splat(0, i64, (rank_of(mask), 0))
         places, count = node.emit_all(NonZeroOp, mask)
-        return cut(node, places, {1: (0, node.bind_symbol(count, shape_of(places)[1]))})
+        return cut(node, places, {1: (0, node.bind_symbol(count, shape_of(places)[1], least))})
 
     columns = node.builder.numbering.once(("places", least, node.builder.block), mask, found)
     return columns, sizes_of(columns)[1]
