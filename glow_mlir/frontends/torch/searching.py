@@ -5,8 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import is_bool, is_float
-from glow_mlir.dialects.expressions import maximum, minimum, where
+from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
     AndOp,
@@ -17,16 +16,15 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     SubOp,
     WhereOp,
 )
-from glow_mlir.dialects.glow_high.elementwise_math import FloorOp, NotOp
+from glow_mlir.dialects.glow_high.elementwise_math import NotOp
 from glow_mlir.dialects.glow_high.indexing import GatherElementsOp, GatherOp
-from glow_mlir.dialects.glow_high.reductions import CumSumOp, ReduceMaxOp, ReduceMinOp
+from glow_mlir.dialects.glow_high.reductions import CumSumOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.frontends.builder.slices import iota, scalar
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.indexing import as_indices
 from glow_mlir.frontends.torch.node import Operand, TorchNode
-from glow_mlir.frontends.torch.places import flat, scatter_elements
 
 
 def places_among(node: TorchNode, bounds: SSAValue, values: SSAValue, right: bool) -> SSAValue:
@@ -91,29 +89,6 @@ def bucketize(
 ) -> SSAValue:
     """Between which of sorted bounds values lie."""
     return searchsorted(node, bounds, values, right=right)
-
-
-@torch_operator("histc.default")
-def histc(node: TorchNode, value: SSAValue, bins: int = 100, least: float = 0, most: float = 0) -> SSAValue:
-    """How many elements lie in each of so many equal parts of a range, which by default is that of the elements."""
-    zeros = node.splat(0, node.element, node.sizes)
-    numbers = flat(node, value)
-    if 0 in sizes_of(value):
-        return zeros
-    element = element_of(numbers)
-    if least == most:
-        low, high = (node.emit(op, numbers, axes=(0,), keepdims=False) for op in (ReduceMinOp, ReduceMaxOp))
-    else:
-        low, high = node.tensor(least, element), node.tensor(most, element)
-    x, first, last = (node.of(item, element) for item in (numbers, low, high))
-    same = node.formulas.kept(first >= last)
-    first, last = node.formulas.kept(where(same, first - 1, first)), node.formulas.kept(where(same, last + 1, last))
-    inside = node.value((x >= first) & (x <= last))
-    place = node.value((x - first) * bins / (last - first))
-    place = node.cast(node.emit(FloorOp, place) if is_float(element) else place, i64)
-    limited = node.value(minimum(maximum(node.of(place, i64), 0), bins - 1))
-    chosen = node.emit(WhereOp, inside, limited, node.splat(0, i64))
-    return scatter_elements(node, zeros, 0, chosen, node.cast(inside, node.element), "add")
 
 
 @torch_operator("repeat_interleave.Tensor")

@@ -38,7 +38,7 @@ def nonzero_static(node: TorchNode, value: SSAValue, *, size: int, fill_value: i
 
 
 def places_of(node: TorchNode, mask: SSAValue, least: int = 0) -> tuple[SSAValue, Size]:
-    """Where elements of a value of one axis or more are not 0, one a column, and how many these are, `least` or more."""
+    """Where elements of a value of one axis or more are not 0, one a column, and how many, `least` or more."""
 
     def found() -> SSAValue:
         if 0 in sizes_of(mask):
