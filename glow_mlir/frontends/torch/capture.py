@@ -192,11 +192,11 @@ def _hint(size: int | torch.SymInt) -> int:
     """What a size was in the example."""
     if isinstance(size, int):
         return size
-    hint = size.node.hint
-    if hint is not None:
-        return int(hint)
-    known = size.node.shape_env.backed_var_to_val
-    return int(size.node.expr.subs({symbol: known.get(symbol, OPEN) for symbol in size.node.expr.free_symbols}))
+    node: Any = size.node
+    if node.hint is not None:
+        return int(node.hint)
+    known: Any = node.shape_env.backed_var_to_val
+    return int(node.expr.subs({symbol: known.get(symbol, OPEN) for symbol in node.expr.free_symbols}))
 
 
 def expression(found: Any) -> Expression:
