@@ -14,6 +14,7 @@ from glow_mlir.torch import attention_operator, fast_paths
 aten = torch.ops.aten
 
 WHOLE: tuple[str, ...] = (
+    "_log_softmax_backward_data",
     "_safe_softmax",
     "_scaled_dot_product_flash_attention_for_cpu",
     "_softmax_backward_data",
@@ -24,6 +25,8 @@ WHOLE: tuple[str, ...] = (
     "max_unpool2d",
     "max_unpool3d",
     "mish",
+    "native_batch_norm_backward",
+    "native_group_norm_backward",
     "native_layer_norm_backward",
     "reflection_pad1d",
     "reflection_pad1d_backward",

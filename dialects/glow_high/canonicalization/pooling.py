@@ -16,9 +16,7 @@ class PoolWithoutIndices(RewritePattern):
         if any(op.indices.uses):
             return
         window = {"kernel_shape": op.kernel_shape, "strides": op.strides, "pads": op.pads, "dilations": op.dilations}
-        pool = MaxPoolOp.make(
-            op.input, **window, ceil_mode=flag(op.ceil_mode), layout=op.layout, location=op.location
-        )
+        pool = MaxPoolOp.make(op.input, **window, ceil_mode=flag(op.ceil_mode), layout=op.layout, location=op.location)
         rewriter.replace(op, [pool], [pool.result, pool.result])  # Nothing reads the second one.
 
 

@@ -26,6 +26,7 @@ FAMILIES = (
     "arithmetic",
     "attention",
     "bessel_functions",
+    "batch_normalization",
     "convolution",
     "creation",
     "cumulative",

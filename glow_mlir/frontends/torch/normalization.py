@@ -1,4 +1,4 @@
-"""PyTorch's normalizations."""
+"""PyTorch's normalizations of rows, images and groups of channels, and their gradients."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.expressions import Tensor, exp, reduce_mean, reduce_sum, sqrt
 from glow_mlir.dialects.glow_high import normalization as ops
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, EqualOp, MulOp, SubOp, WhereOp
-from glow_mlir.dialects.glow_high.elementwise_math import ReciprocalOp, SqrtOp
-from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMeanOp
+from glow_mlir.dialects.glow_high.elementwise_binary import EqualOp, MulOp, SubOp, WhereOp
+from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMeanOp, ReduceSumOp
+from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
+from glow_mlir.frontends.builder.generics import computed
+from glow_mlir.frontends.torch.batch_normalization import as_traced, vector
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, axis_of, wide_type
-from glow_mlir.support.symbols import product_of
+from glow_mlir.support.symbols import Size, product_of
+
+# ---- softmax ---------------------------------------------------------------------------------------------------
 
 
 @torch_operator("_softmax.default", "softmax.int")
@@ -41,95 +46,195 @@ def log_softmax(node: TorchNode, x: SSAValue, axis: int, *_: Any, **__: Any) -> 
     return node.emit(ops.LogSoftmaxOp, node.tensor(x), axis=axis_of(axis, rank_of(x)))
 
 
-def _channels(node: TorchNode, value: SSAValue | None, fill: float, x: SSAValue) -> SSAValue:
-    """A number for each channel, in the element type of statistics."""
-    element = wide_type(element_of(x)) if value is None else element_of(value)
-    return node.splat(fill, element, (sizes_of(x)[1],)) if value is None else value
+def _along(count: int, axis: int, *names: str) -> Signature:
+    """Operands of so many axes, which are the same for all and for the result; one of them is called `row`."""
+    axes = tuple("row" if place == axis else f"d{place}" for place in range(count))
+    return Signature(tuple(Access(name, axes) for name in names), Access("y", axes))
 
 
-@torch_operator("_native_batch_norm_legit_no_training.default")
-def batch_norm_inference(
-    node: TorchNode,
-    x: SSAValue,
-    weight: SSAValue | None,
-    bias: SSAValue | None,
-    mean: SSAValue,
-    variance: SSAValue,
-    momentum: float,
-    epsilon: float,
-) -> list[SSAValue]:
-    """With running statistics; the statistics that PyTorch saves are empty."""
-    scale, offset = _channels(node, weight, 1, x), _channels(node, bias, 0, x)
-    operands = [node.cast(value, element_of(x)) for value in (scale, offset, mean, variance)]
-    normalized = node.emit(ops.BatchNormalizationOp, x, *operands, epsilon=epsilon, axis=1)
-    return [normalized, *(node.splat(0, *node.result(number)) for number in range(1, len(node.expected)))]
+@torch_operator("_softmax_backward_data.default")
+def softmax_backward(node: TorchNode, gradient: SSAValue, output: SSAValue, axis: int, *_: Any) -> SSAValue:
+    """output · (gradient - Σ gradient · output)."""
+
+    def formula(y: Tensor, g: Tensor) -> Tensor:
+        return y * (g - reduce_sum(g * y, "row"))
+
+    return _by_row(node, formula, output, gradient, axis)
 
 
-@torch_operator("_native_batch_norm_legit_functional.default")
-def batch_norm_training(
-    node: TorchNode,
-    x: SSAValue,
-    weight: SSAValue | None,
-    bias: SSAValue | None,
-    running_mean: SSAValue,
-    running_variance: SSAValue,
-    training: bool,
-    momentum: float,
-    epsilon: float,
-) -> list[SSAValue]:
-    """With the statistics of the batch: the result, mean, inverse deviation, and running statistics."""
-    if not training:
-        inferred = batch_norm_inference(node, x, weight, bias, running_mean, running_variance, momentum, epsilon)
-        return [*inferred, running_mean, running_variance][:5]
-    scale, offset = _channels(node, weight, 1, x), _channels(node, bias, 0, x)
-    axes = [axis for axis in range(rank_of(x)) if axis != 1]
-    wide = node.cast(x, element_of(running_mean))
-    mean = node.emit(ReduceMeanOp, wide, axes=axes, keepdims=False)
-    centred = node.emit(SubOp, wide, node.emit(ReduceMeanOp, wide, axes=axes))
-    variance = node.emit(ReduceMeanOp, node.emit(MulOp, centred, centred), axes=axes, keepdims=False)
-    operands = [node.cast(value, element_of(x)) for value in (scale, offset, mean, variance)]
-    result = node.emit(ops.BatchNormalizationOp, x, *operands, epsilon=epsilon, axis=1)
-    deviation = node.emit(SqrtOp, node.emit(AddOp, variance, node.scalar(epsilon, element_of(variance))))
-    count = product_of(sizes_of(x)[axis] for axis in axes)
-    unbiased = node.emit(MulOp, variance, _bessel(node, count, variance))
-    running = (_blend(node, running_mean, mean, momentum), _blend(node, running_variance, unbiased, momentum))
-    return [result, mean, node.emit(ReciprocalOp, deviation), *running]
+@torch_operator("_log_softmax_backward_data.default")
+def log_softmax_backward(node: TorchNode, gradient: SSAValue, output: SSAValue, axis: int, *_: Any) -> SSAValue:
+    """gradient - exp(output) · Σ gradient."""
+
+    def formula(y: Tensor, g: Tensor) -> Tensor:
+        return g - exp(y) * reduce_sum(g, "row")
+
+    return _by_row(node, formula, output, gradient, axis)
 
 
-def _bessel(node: TorchNode, count: Any, like: SSAValue) -> SSAValue:
-    """count / (count - 1)."""
-    element = element_of(like)
-    if isinstance(count, int):
-        return node.scalar(count / max(count - 1, 1), element)
-    return node.emit(DivOp, node.tensor(count, element), node.tensor(count - 1, element))
+def _by_row(node: TorchNode, formula: Any, output: SSAValue, gradient: SSAValue, axis: int) -> SSAValue:
+    """What a formula makes of the result and its gradient along an axis; a scalar has a row of one."""
+    sizes = sizes_of(output) or (1,)
+    y, g = (node.reshaped(value, sizes) for value in (output, node.cast(gradient, element_of(output))))
+    place = axis_of(axis, len(sizes))
+    found = computed(node, _along(len(sizes), place, "output", "gradient"), formula, y, g)
+    return node.cast(node.reshaped(found, node.sizes), node.element)
 
 
-def _blend(node: TorchNode, before: SSAValue, now: SSAValue, momentum: float) -> SSAValue:
-    """The running statistic."""
-    element = element_of(before)
-    kept = node.emit(MulOp, before, node.scalar(1 - momentum, element))
-    return node.emit(AddOp, kept, node.emit(MulOp, node.cast(now, element), node.scalar(momentum, element)))
+# ---- rows ------------------------------------------------------------------------------------------------------
+
+MEAN = Signature.parse("x[i, j] -> mean[i]")
+DEVIATION = Signature.parse("x[i, j], mean[i] -> r[i]")
+
+
+def _mean(x: Tensor) -> Tensor:
+    return reduce_mean(x, "j")
+
+
+def _statistics(node: TorchNode, rows: SSAValue, epsilon: float) -> tuple[SSAValue, SSAValue]:
+    """The mean of each row, and 1 / sqrt(variance + epsilon)."""
+
+    def inverse(x: Tensor, mean: Tensor) -> Tensor:
+        difference = x - mean
+        return 1.0 / sqrt(reduce_mean(difference * difference, "j") + epsilon)
+
+    mean = computed(node, MEAN, _mean, rows)
+    return mean, computed(node, DEVIATION, inverse, rows, mean)
 
 
 @torch_operator("native_layer_norm.default")
 def layer_norm(
     node: TorchNode,
     x: SSAValue,
-    shape: Sequence[int],
+    shape: Sequence[Size],
     weight: SSAValue | None,
     bias: SSAValue | None,
     epsilon: float,
-) -> list[SSAValue]:
+) -> list[SSAValue | None]:
     """Over the last axes: the result, mean, and inverse deviation."""
-    first = rank_of(x) - len(shape)
-    axes = tuple(range(first, rank_of(x)))
-    sizes = sizes_of(x)[first:]
-    scale = node.splat(1, element_of(x), sizes) if weight is None else node.cast(weight, element_of(x))
-    operands = [x, scale] if bias is None else [x, scale, node.cast(bias, element_of(x))]
+    if 0 in sizes_of(x):
+        return as_traced(node, [None, None, None])
+    element, first = wide_type(element_of(x)), rank_of(x) - len(shape)
+    sizes, wide = sizes_of(x)[first:], node.cast(x, element)
+    scale = node.splat(1, element, sizes) if weight is None else node.cast(weight, element)
+    operands = [wide, scale] if bias is None else [wide, scale, node.cast(bias, element)]
     result = node.emit(ops.LayerNormalizationOp, *operands, axis=first, epsilon=epsilon)
-    wide = node.cast(x, node.result(1)[0])
-    mean = node.emit(ReduceMeanOp, wide, axes=axes)
-    centred = node.emit(SubOp, wide, mean)
-    variance = node.emit(ReduceMeanOp, node.emit(MulOp, centred, centred), axes=axes)
-    deviation = node.emit(SqrtOp, node.emit(AddOp, variance, node.scalar(epsilon, element_of(variance))))
-    return [result, mean, node.emit(ReciprocalOp, deviation)]
+    rows = node.reshaped(wide, (product_of(sizes_of(x)[:first]), product_of(sizes)))
+    found = [node.reshaped(value, node.result(1)[1]) for value in _statistics(node, rows, epsilon)]
+    return as_traced(node, [result, *found])
+
+
+BY_ROW = Signature.parse("x[i, j], g[i, j], mean[i], r[i], scale[j] -> y[i, j]")
+BY_COLUMN = Signature.parse("x[i, j], g[i, j], mean[i], r[i] -> y[j]")
+
+
+def _row_gradient(x: Tensor, g: Tensor, mean: Tensor, r: Tensor, scale: Tensor) -> Tensor:
+    n, s = (x - mean) * r, g * scale
+    return (s - reduce_mean(s, "j") - n * reduce_mean(s * n, "j")) * r
+
+
+def _column_gradient(x: Tensor, g: Tensor, mean: Tensor, r: Tensor) -> Tensor:
+    return reduce_sum(g * ((x - mean) * r), "i")
+
+
+@torch_operator("native_layer_norm_backward.default")
+def layer_norm_backward(
+    node: TorchNode,
+    gradient: SSAValue,
+    x: SSAValue,
+    shape: Sequence[Size],
+    mean: SSAValue,
+    inverse_deviation: SSAValue,
+    weight: SSAValue | None,
+    bias: SSAValue | None,
+    wanted: Sequence[bool],
+) -> list[SSAValue | None]:
+    """
+    The gradients of a layer normalization by its input, scale and offset, from the statistics of the forward pass.
+
+    With n the normalized rows, r the inverse deviations and s = g·scale: r·(s - mean of s - n·mean of s·n), Σg·n, Σg.
+    """
+    element, first = wide_type(element_of(x)), rank_of(x) - len(shape)
+    if 0 in sizes_of(x):
+        return as_traced(node, [None, None, None])
+    outer, inner = product_of(sizes_of(x)[:first]), product_of(sizes_of(x)[first:])
+    rows = [node.reshaped(node.cast(value, element), (outer, inner)) for value in (x, gradient)]
+    statistics = [node.reshaped(node.cast(value, element), (outer,)) for value in (mean, inverse_deviation)]
+    found: list[SSAValue | None] = [None, None, None]
+    if wanted[0]:
+        scale = None if weight is None else node.reshaped(weight, (inner,))
+        scale = vector(node, scale, 1.0, inner, element)
+        found[0] = node.reshaped(computed(node, BY_ROW, _row_gradient, *rows, *statistics, scale), sizes_of(x))
+    if wanted[1]:
+        columns = computed(node, BY_COLUMN, _column_gradient, *rows, *statistics)
+        found[1] = node.reshaped(columns, sizes_of(x)[first:])
+    if wanted[2]:
+        sums = node.emit(ReduceSumOp, rows[1], axes=(0,), keepdims=False)
+        found[2] = node.reshaped(sums, sizes_of(x)[first:])
+    return as_traced(node, found)
+
+
+# ---- groups of channels ----------------------------------------------------------------------------------------
+
+
+@torch_operator("native_group_norm.default")
+def group_norm(
+    node: TorchNode,
+    x: SSAValue,
+    weight: SSAValue | None,
+    bias: SSAValue | None,
+    batch: Size,
+    channels: int,
+    positions: Size,
+    groups: int,
+    epsilon: float,
+) -> list[SSAValue | None]:
+    """Over groups of channels of an image: the result, mean, and inverse deviation."""
+    if 0 in sizes_of(x):
+        return as_traced(node, [None, None, None])
+    element = wide_type(element_of(x))
+    wide = node.cast(x, element)
+    operands = [vector(node, value, fill, channels, element) for value, fill in ((weight, 1.0), (bias, 0.0))]
+    result = node.emit(ops.GroupNormalizationOp, wide, *operands, axis=1, groups=groups, epsilon=epsilon)
+    rows = node.reshaped(wide, (batch * groups, channels // groups * positions))
+    found = [node.reshaped(value, (batch, groups)) for value in _statistics(node, rows, epsilon)]
+    return as_traced(node, [result, *found])
+
+
+@torch_operator("native_group_norm_backward.default")
+def group_norm_backward(
+    node: TorchNode,
+    gradient: SSAValue,
+    x: SSAValue,
+    mean: SSAValue,
+    inverse_deviation: SSAValue,
+    weight: SSAValue | None,
+    batch: Size,
+    channels: int,
+    positions: Size,
+    groups: int,
+    wanted: Sequence[bool],
+) -> list[SSAValue | None]:
+    """The gradients of a group normalization by its input, factors and addends, as those of a layer normalization."""
+    if 0 in sizes_of(x):
+        return as_traced(node, [None, None, None])
+    element, members = wide_type(element_of(x)), channels // groups
+    image = (batch, groups, members, positions)
+    value, g = (node.reshaped(node.cast(operand, element), image) for operand in (x, gradient))
+    m, r = (node.reshaped(node.cast(operand, element), (batch, groups, 1, 1)) for operand in (mean, inverse_deviation))
+    n = node.emit(MulOp, node.emit(SubOp, value, m), r)
+    found: list[SSAValue | None] = [None, None, None]
+    if wanted[0]:
+        scale = node.reshaped(vector(node, weight, 1.0, channels, element), (1, groups, members, 1))
+        s = node.emit(MulOp, g, scale)
+        average, along = (_over_group(node, part) for part in (s, node.emit(MulOp, s, n)))
+        inner = node.emit(SubOp, node.emit(SubOp, s, average), node.emit(MulOp, n, along))
+        found[0] = node.reshaped(node.emit(MulOp, inner, r), sizes_of(x))
+    for place, part in ((1, node.emit(MulOp, g, n)), (2, g)):
+        if wanted[place]:
+            found[place] = node.reshaped(node.emit(ReduceSumOp, part, axes=(0, 3), keepdims=False), (channels,))
+    return as_traced(node, found)
+
+
+def _over_group(node: TorchNode, value: SSAValue) -> SSAValue:
+    return node.emit(ReduceMeanOp, value, axes=(2, 3))

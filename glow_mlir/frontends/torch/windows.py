@@ -55,4 +55,4 @@ def batched(node: TorchNode, value: SSAValue, spatial: int) -> SSAValue:
 def spatial_axes(node: TorchNode) -> int:
     """How many spatial axes an operator has whose name says so: `avg_pool2d` has two."""
     name = node.kind.split(".")[1]
-    return next(int(letter) for letter, following in zip(name, name[1:], strict=False) if letter in "123" and following == "d")
+    return int(name[name.rindex("d_") - 1 if "d_" in name else -2])
