@@ -45,3 +45,26 @@ class GradientOp(HighOp):
         for source in self.sources:
             require(is_float(element_of(source)), "{} has no derivatives", element_of(source))
         return tuple(tensor(sizes_of(source), element_of(source)) for source in self.sources)
+
+
+@op_definition
+class VariablesOp(HighOp):
+    """
+    Its operands, as variables that depend on nothing: derivatives with regard to them are partial ones.
+
+    One value may be several of them, and one may be computed of another. The pass `differentiate` puts the operands in
+    their place.
+
+    ```mlir
+    %q, %k = glow_high.variables %x, %x : tensor<8x4xf32>, tensor<8x4xf32>
+    ```
+    """
+
+    name = "glow_high.variables"
+    HAS_INSTRUCTION: ClassVar[bool] = False
+
+    values = var_operand_def(TENSOR)
+    variables = var_result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        return tuple(tensor(sizes_of(value), element_of(value)) for value in self.values)

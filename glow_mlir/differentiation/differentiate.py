@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.glow_high.gradient import GradientOp
+from glow_mlir.dialects.glow_high.gradient import GradientOp, VariablesOp
 from glow_mlir.dialects.glow_high.saved import SavedOp
 from glow_mlir.dialects.glow_high.storage import FuncOp
 from glow_mlir.dialects.shapes import sizes_of
@@ -52,6 +52,9 @@ class DifferentiatePass(ModulePass):
                 _expand(gradient, storage)
                 statistics.count("gradients expanded")
             _put_saved(function)
+            for inner in all_operations(function):
+                if isinstance(inner, VariablesOp):
+                    replace(inner, inner.values)
             erase_dead(function)
 
 

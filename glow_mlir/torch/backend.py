@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch._dynamo.backends.common import aot_autograd
 from glow_mlir.api.session_keywords import check_keywords
 from glow_mlir.errors import OptionError
 from glow_mlir.torch.compiled_graph import CompiledGraph
-from glow_mlir.torch.decompositions import decompositions
+from glow_mlir.torch.decompositions import decompositions, whole_resamplings
 from glow_mlir.torch.partition import partition
 from glow_mlir.torch.recurrent_layers import put_recurrences
 
@@ -58,7 +59,9 @@ def glow(
         partition_fn=partition,
         keep_inference_input_mutations=True,
     )
-    return compiler(module, inputs)
+    has_fixed_sizes = all(isinstance(size, int) for item in inputs for size in getattr(item, "shape", ()))
+    with whole_resamplings() if has_fixed_sizes else nullcontext():
+        return compiler(module, inputs)
 
 
 def checked_options(options: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -20,6 +21,11 @@ WHOLE: tuple[str, ...] = (
     "_softmax_backward_data",
     "_to_copy",
     "diagonal_copy",
+    "_upsample_bicubic2d_aa",
+    "_upsample_bilinear2d_aa",
+    "_upsample_nearest_exact1d",
+    "_upsample_nearest_exact2d",
+    "_upsample_nearest_exact3d",
     "hardsigmoid",
     "hardswish",
     "max_unpool2d",
@@ -47,6 +53,13 @@ WHOLE: tuple[str, ...] = (
     "unfold",
     "unfold_copy",
     "unsqueeze_copy",
+    "upsample_bicubic2d",
+    "upsample_bilinear2d",
+    "upsample_linear1d",
+    "upsample_nearest1d",
+    "upsample_nearest2d",
+    "upsample_nearest3d",
+    "upsample_trilinear3d",
 )
 """Operators of `aten` that are one of ours, or few, where PyTorch would write several."""
 
@@ -68,6 +81,34 @@ def attention_backward(
     if dropout:
         return NotImplemented
     return attention_operator.attention_backward(gradient, query, key, value, causal, attn_mask, scale)
+
+
+RESAMPLINGS = tuple(name for name in WHOLE if "upsample" in name)
+"""Operators that PyTorch takes apart in front of all tables, into elements at indices."""
+
+
+@contextmanager
+def whole_resamplings() -> Generator[None]:
+    """
+    While a graph of tensors of fixed sizes is traced, keep resamplings whole.
+
+    With sizes that are known at run time only PyTorch has to take them apart.
+    """
+    keys = torch._C.DispatchKey.Autograd, torch._C.DispatchKey.CompositeImplicitAutograd
+    packets = [getattr(aten, name) for name in RESAMPLINGS]
+    operators = [getattr(packet, overload) for packet in packets for overload in ("default", "vec")]
+    kept = [dict(operator.py_kernels) for operator in operators]
+    for operator in operators:
+        for key in keys:
+            operator.py_kernels.pop(key, None)
+        operator._dispatch_cache.clear()
+    try:
+        yield
+    finally:
+        for operator, kernels in zip(operators, kept, strict=True):
+            operator.py_kernels.clear()
+            operator.py_kernels.update(kernels)
+            operator._dispatch_cache.clear()
 
 
 OWN: dict[torch._ops.OperatorBase, Callable[..., Any]] = {

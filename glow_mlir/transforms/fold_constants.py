@@ -96,6 +96,8 @@ class FoldConstantOperands(Pattern):
         sources = [untyped(value) for value in given] if self.codes else given
         if not sources or not all(map(rewriter.storage.is_constant, sources)):  # Of most operators.
             return
+        if not op.HAS_INSTRUCTION:  # Gradients are no functions of values.
+            return
         if isinstance(op, SplatOp) or has_run_time_sizes(op) or is_typing(op) or (not self.codes and is_expansion(op)):
             return
         # An operand that is read twice is there once.

@@ -12,7 +12,7 @@ from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.reductions import ReduceLogSumExpOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.frontends.builder.attention import Groups, added_causally, added_to_scores, unseen_is_zero
-from glow_mlir.frontends.torch.backward import apart, gradients
+from glow_mlir.frontends.torch.backward import gradients, variables
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, wide_type
 from glow_mlir.frontends.torch.recurrent import LIBRARY
@@ -144,6 +144,6 @@ def attention_backward(
     scale: float | None = None,
 ) -> list[SSAValue]:
     """The gradients by queries, keys and values: those of our attention, which computes weights again."""
-    sources = apart(node, query, key, value)
+    sources = variables(node, query, key, value)
     heads = Heads.of(node, *sources, mask, causal, scale)
     return gradients(node, heads.attended(node), gradient, *sources)

@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.gradient import GradientOp
+from glow_mlir.dialects.glow_high.gradient import GradientOp, VariablesOp
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.frontends.torch.node import TorchNode
 
@@ -20,21 +19,30 @@ from glow_mlir.frontends.torch.node import TorchNode
 def gradients(node: TorchNode, target: SSAValue, cotangent: SSAValue, *sources: SSAValue) -> list[SSAValue]:
     """The derivatives of `target` · `cotangent` with regard to what it was computed of."""
     given = node.expanded(cotangent, sizes_of(target))
-    return list(node.emit_all(GradientOp, target, node.cast(given, element_of(target)), list(sources)))
+    found = node.emit_all(GradientOp, target, node.cast(given, element_of(target)), list(sources))
+    return list(_unknown(node, found))
 
 
 def gradient_through(
     node: TorchNode, function: Callable[[SSAValue], SSAValue], cotangent: SSAValue, source: SSAValue
 ) -> SSAValue:
     """The derivative of a function of one value, whose results are not kept, times the cotangent of its result."""
-    (found,) = gradients(node, function(source), cotangent, source)
+    (variable,) = variables(node, source)
+    (found,) = gradients(node, function(variable), cotangent, variable)
     return node.cast(found, node.element)
 
 
-def apart(node: TorchNode, *values: SSAValue) -> list[SSAValue]:
+def variables(node: TorchNode, *values: SSAValue) -> tuple[SSAValue, ...]:
     """
-    Values that are computed of nothing but these, one for each.
+    Values as variables that depend on nothing.
 
     So derivatives by several of them are partial ones, where one value is several operands, or is computed of another.
     """
-    return [node.emit(ReshapeOp, value, shape=sizes_of(value)) for value in values]
+    return _unknown(node, node.emit_all(VariablesOp, list(values)))
+
+
+def _unknown(node: TorchNode, values: tuple[SSAValue, ...]) -> tuple[SSAValue, ...]:
+    """Values of which nothing is known while the graph is built."""
+    for value in values:
+        node.builder.folding.tell(value, None)
+    return values

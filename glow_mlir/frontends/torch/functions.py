@@ -45,6 +45,7 @@ FAMILIES = (
     "random_numbers",
     "recurrent",
     "reductions",
+    "resize",
     "scattering",
     "searching",
     "segment_reductions",

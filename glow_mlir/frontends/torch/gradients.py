@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.glow_high.elementwise_binary import GreaterOp, WhereOp
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.shapes import element_of, rank_of
-from glow_mlir.frontends.torch.backward import gradients
+from glow_mlir.frontends.torch.backward import gradients, variables
 from glow_mlir.frontends.torch.convolution import convolved
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode
@@ -36,8 +36,9 @@ def convolution_backward(
 ) -> list[SSAValue | None]:
     """The gradients of a convolution: by its input, its filter and its bias, as far as they are wanted."""
     found: list[SSAValue | None] = [None, None, None]
-    sources = [value for value, is_wanted in zip((x, weight), wanted, strict=False) if is_wanted]
-    if sources:
+    if wanted[0] or wanted[1]:
+        x, weight = variables(node, x, weight)
+        sources = [value for value, is_wanted in zip((x, weight), wanted, strict=False) if is_wanted]
         result = convolved(node, x, weight, None, stride, padding, dilation, transposed, output_padding, groups)
         given = gradients(node, result, gradient, *sources)
         for place in range(2):

@@ -23,7 +23,7 @@ from torch.utils import _pytree as pytree
 
 from glow_mlir.errors import CompilerBugError, GlowError, UnsupportedError
 from glow_mlir.torch.backend import compile_graph
-from glow_mlir.torch.decompositions import decompositions
+from glow_mlir.torch.decompositions import decompositions, whole_resamplings
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool)
 """The element types of samples."""
@@ -182,7 +182,8 @@ def run_sample(op: Any, sample: Any, options: dict[str, Any], gradients: bool) -
     own = [tensor.detach().clone().requires_grad_(tensor.requires_grad and gradients) for tensor in tensors]
     other = [tensor.detach().clone().requires_grad_(tensor.requires_grad and gradients) for tensor in tensors]
     expected = function(*own)
-    found = compiler(*other)
+    with whole_resamplings():
+        found = compiler(*other)
     has_values = not drawn and op.name not in UNDEFINED
     wrong = difference(found, expected, has_values=has_values)
     if wrong and not is_as_near(found, expected, lambda: wide_results(function, tensors)):

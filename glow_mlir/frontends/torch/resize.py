@@ -1,0 +1,187 @@
+"""PyTorch's resampling of images (`torch.nn.functional.interpolate`), and its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import f64
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.resize import ResizeOp
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
+from glow_mlir.frontends.torch.backward import gradient_through
+from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.node import TorchNode, wide_type
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Sizes
+
+Scales = Sequence[float | None]
+"""How many elements of the result an element of the input is along each spatial axis, where that is said."""
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """To sizes of the spatial axes, by a rule of `glow_high.resize`; nearest elements are those that PyTorch takes."""
+
+    mode: str
+    sizes: Sizes
+    scales: Scales
+    align_corners: bool = False
+    exact: bool = False
+    antialias: bool = False
+
+    @property
+    def is_nearest(self) -> bool:
+        """Whether elements are moved alone."""
+        return self.mode == "nearest"
+
+    def run(self, node: TorchNode, x: SSAValue) -> SSAValue:
+        """The image in those sizes, computed in floats of 32 bits or more."""
+        if self.is_nearest:
+            return self._nearest(node, x)
+        words = "align_corners" if self.align_corners else "half_pixel"
+        properties: dict[str, Any] = {"antialias": True, "exclude_outside": True} if self.antialias else {}
+        if self.mode == "cubic":
+            properties["cubic_coefficient"] = -0.5 if self.antialias else -0.75
+        ratios = [scale for scale in self.scales if scale is not None]
+        if (
+            element_of(x) == f64
+            and not self.align_corners
+            and any(scale != float(np.float32(scale)) for scale in ratios)
+        ):
+            raise node.unsupported("scales with more digits than floats of 32 bits have, of images of f64")
+        wide = node.cast(x, wide_type(element_of(x)))
+        return node.cast(self._resized(node, wide, coordinates=words, **properties), element_of(x))
+
+    def _resized(self, node: TorchNode, x: SSAValue, **properties: Any) -> SSAValue:
+        scales = None if self.align_corners else self._ratios(x)
+        shape = (*sizes_of(x)[: -len(self.sizes)], *self.sizes)
+        return node.emit(ResizeOp, x, shape=shape, scales=scales, mode=self.mode, **properties)
+
+    def _ratios(self, x: SSAValue) -> list[float] | None:
+        """The ratio of each axis, where any is said that sizes do not tell."""
+        pairs = zip(sizes_of(x)[-len(self.sizes) :], self.sizes, self.scales, strict=True)
+        found = [_ratio(size, wanted, scale) for size, wanted, scale in pairs]
+        if None in found or not any(self.scales):
+            return None
+        return [*(1.0 for _ in range(rank_of(x) - len(found))), *(ratio for ratio in found if ratio is not None)]
+
+    def _nearest(self, node: TorchNode, x: SSAValue) -> SSAValue:
+        """By the rule of `glow_high.resize`, unless rounding makes PyTorch take others: these are gathered."""
+        first = rank_of(x) - len(self.sizes)
+        wanted: dict[int, np.ndarray] = {}
+        alike = True
+        for number, (after, scale) in enumerate(zip(self.sizes, self.scales, strict=True)):
+            before = sizes_of(x)[first + number]
+            if not isinstance(before, int) or not isinstance(after, int):
+                continue
+            wanted[first + number] = _places(before, after, scale, 0.5 if self.exact else 0.0)
+            alike &= np.array_equal(wanted[first + number], self._own_places(before, after, scale))
+        if alike:
+            rule = ("half_pixel", "round_prefer_ceil") if self.exact else ("asymmetric", "floor")
+            return self._resized(node, x, coordinates=rule[0], rounding=rule[1])
+        if len(wanted) != len(self.sizes):
+            raise node.unsupported(
+                "nearest elements where sizes are known at run time only, and scales no whole numbers"
+            )
+        for axis, places in wanted.items():
+            x = node.emit(GatherOp, x, node.constant(places, "places"), axis=axis)
+        return x
+
+    def _own_places(self, before: int, after: int, scale: float | None) -> np.ndarray:
+        """Which elements `glow_high.resize` takes along an axis."""
+        shift = 0.5 if self.exact else 0.0
+        ratio = _ratio(before, after, scale) or 1.0
+        return np.clip(np.floor((np.arange(after) + shift) / ratio), 0, before - 1).astype(np.int64)
+
+
+def _ratio(before: Any, after: Any, scale: float | None) -> float | None:
+    if scale is not None and scale > 0:
+        return scale
+    return after / before if isinstance(before, int) and isinstance(after, int) and before else None
+
+
+def _places(before: int, after: int, scale: float | None, shift: float) -> np.ndarray:
+    """The elements that PyTorch takes along an axis, whose places it computes with floats of 32 bits."""
+    places = np.arange(after)
+    if before == after:
+        return places
+    if after == 2 * before:
+        return places // 2
+    step = np.float32(1 / scale) if scale is not None and scale > 0 else np.float32(before) / np.float32(after)
+    found = np.floor((places.astype(np.float32) + np.float32(shift)) * step)
+    return np.minimum(found.astype(np.int64), before - 1)
+
+
+# ---- operators -------------------------------------------------------------------------------------------------
+
+Of = Callable[[TorchNode, Sizes, Sequence[Any]], Resampling]
+"""What an operator does to images, from the sizes of the result and the arguments behind these."""
+
+
+def _nearest(exact: bool) -> Of:
+    def of(node: TorchNode, sizes: Sizes, scales: Sequence[Any]) -> Resampling:
+        return Resampling("nearest", sizes, _scales(scales, len(sizes)), exact=exact)
+
+    return of
+
+
+def _between(mode: str, antialias: bool = False) -> Of:
+    def of(node: TorchNode, sizes: Sizes, rest: Sequence[Any]) -> Resampling:
+        align_corners, *scales = rest
+        if antialias and align_corners:
+            raise node.unsupported("antialiasing with aligned corners")
+        return Resampling(mode, sizes, _scales(scales, len(sizes)), bool(align_corners), antialias=antialias)
+
+    return of
+
+
+def _scales(scales: Sequence[Any], count: int) -> Scales:
+    """The scale of each spatial axis, of arguments that may be left out, or one list."""
+    if len(scales) == 1 and isinstance(scales[0], tuple):
+        (scales,) = scales
+    return [*scales, *(None for _ in range(count - len(scales)))]
+
+
+RESAMPLINGS: dict[str, Of] = {
+    **{f"upsample_nearest{count}d": _nearest(exact=False) for count in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{count}d": _nearest(exact=True) for count in (1, 2, 3)},
+    "upsample_linear1d": _between("linear"),
+    "upsample_bilinear2d": _between("linear"),
+    "upsample_trilinear3d": _between("linear"),
+    "upsample_bicubic2d": _between("cubic"),
+    "_upsample_bilinear2d_aa": _between("linear", antialias=True),
+    "_upsample_bicubic2d_aa": _between("cubic", antialias=True),
+}
+"""Name of an operator → what it does."""
+
+
+def _forward(of: Of) -> Callable[..., SSAValue]:
+    def resample(node: TorchNode, x: SSAValue, output_sizes: Any = None, *rest: Any, **keywords: Any) -> SSAValue:
+        """An image in other sizes."""
+        if 0 in node.sizes:
+            return node.splat(0, node.element, node.sizes)
+        arguments = [*rest, *keywords.values()]
+        return of(node, node.sizes[2:], arguments).run(node, x)
+
+    return resample
+
+
+def _backward(of: Of) -> Callable[..., SSAValue]:
+    def resample_backward(node: TorchNode, gradient: SSAValue, output_sizes: Any, sizes: Any, *rest: Any) -> SSAValue:
+        """The sums of the gradients of what elements were read for; the values of these say nothing."""
+        if 0 in node.sizes or 0 in sizes_of(gradient):
+            return node.splat(0, node.element, node.sizes)
+        resampling = of(node, sizes_of(gradient)[2:], rest)
+        image = node.splat(0, node.element, node.sizes)
+        return gradient_through(node, lambda x: resampling.run(node, x), gradient, image)
+
+    return resample_backward
+
+
+for _name, _of in RESAMPLINGS.items():
+    torch_operator(f"{_name}.default", f"{_name}.vec")(_forward(_of))
+    torch_operator(f"{_name}_backward.default")(_backward(_of))
