@@ -11,6 +11,7 @@ from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.torch.functions import importer_of
 from glow_mlir.frontends.torch.graph_facts import COPY_INTO, references
 from glow_mlir.frontends.torch.importer import GraphImport
+from glow_mlir.frontends.torch.node import element_named
 from glow_mlir.frontends.torch.traced_graph import (
     Argument,
     Expression,
@@ -36,12 +37,27 @@ def unsupported_nodes(graph: TracedGraph) -> dict[str, str]:
         and node.target != COPY_INTO
         and importer_of(node.target) is None
     }
+    unknown = _with_strange_types(graph) | unknown
     trial = GraphImport(graph, dimensions=_example_sizes(graph))
     try:
         trial.run()
     except UnsupportedError:
         return unknown | trial.failed
     return unknown
+
+
+def _with_strange_types(graph: TracedGraph) -> dict[str, str]:
+    """The nodes that take or give tensors of a type that there is not, and why they are not supported."""
+    values = graph.values
+    found: dict[str, str] = {}
+    for node in graph.nodes:
+        for value in (*node.results, *(values[item.name][item.index] for item in _read(node))):
+            if isinstance(value, TracedTensor):
+                try:
+                    element_named(value.dtype)
+                except UnsupportedError as error:
+                    found[node.name] = error.reason
+    return found
 
 
 def _example_sizes(graph: TracedGraph) -> dict[str, int]:
