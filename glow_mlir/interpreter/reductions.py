@@ -152,11 +152,15 @@ def cum_prod(op: ops.CumProdOp, x: np.ndarray) -> np.ndarray:
 
 @semantics(ops.TopKOp)
 def top_k(op: ops.TopKOp, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A stable sort; descending order sorts the reversed array, so that equal elements keep their order."""
-    axis, largest = integer(op.axis), flag(op.largest)
+    """
+    A stable sort; descending order sorts the reversed array, so that equal elements keep their order.
+
+    Of floats it sorts f64: numpy puts NaN last, which `ml_dtypes` does not.
+    """
+    axis, largest, keys = integer(op.axis), flag(op.largest), wide(x)
     if largest:
-        order = x.shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
+        order = x.shape[axis] - 1 - np.flip(np.argsort(np.flip(keys, axis), axis=axis, kind="stable"), axis)
     else:
-        order = np.argsort(x, axis=axis, kind="stable")
+        order = np.argsort(keys, axis=axis, kind="stable")
     indices = np.take(order, range(integer(op.k)), axis=axis).astype(np.int64)
     return np.take_along_axis(x, indices, axis), indices

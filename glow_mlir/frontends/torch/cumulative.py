@@ -14,6 +14,7 @@ from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.glow_high.data_movement import PadOp, SliceOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest
+from glow_mlir.frontends.torch.formulas import exactly
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import Scalar, TorchNode, axis_of
 from glow_mlir.frontends.torch.positions import positions_along
@@ -125,5 +126,5 @@ def log_cumulative_sum(node: TorchNode, value: SSAValue, axis: int) -> SSAValue:
     def combine(before: Sequence[Tensor], own: Sequence[Tensor]) -> Sequence[Tensor]:
         return [logarithm_of_sum(before[0], own[0])]
 
-    (found,) = scanned(node, [node.cast(value, node.wide)], axis_of(axis, rank_of(value)), combine, (-math.inf,))
+    (found,) = scanned(node, [node.cast(value, exactly(node))], axis_of(axis, rank_of(value)), combine, (-math.inf,))
     return node.cast(found, node.element)
