@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
-from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
 from glow_mlir.frontends.torch.functions import torch_operator
-from glow_mlir.frontends.torch.node import TorchNode
+from glow_mlir.frontends.torch.node import TorchNode, wide_type
 
 
 def convolved(
@@ -42,18 +43,20 @@ def convolved(
             group=groups,
         )
         return to_channels_first(node, result)
+    # Its lowering adds results of several products: of half floats, each would be rounded.
+    element = wide_type(element_of(x)) if is_float(element_of(x)) else element_of(x)
+    operands = [to_channels_last(node, node.cast(value, element)) for value in (x, weight)]
     result = node.emit(
         ConvTransposeOp,
-        to_channels_last(node, x),
-        to_channels_last(node, weight),
-        bias,
+        *operands,
+        None if bias is None else node.cast(bias, element),
         strides=stride,
         pads=(*padding, *padding),
         dilations=dilation,
         output_padding=output_padding,
         group=groups,
     )
-    return to_channels_first(node, result)
+    return node.cast(to_channels_first(node, result), element_of(x))
 
 
 @torch_operator("convolution.default")

@@ -46,6 +46,7 @@ FAMILIES = (
     "recurrent",
     "reductions",
     "resize",
+    "sampling",
     "scattering",
     "searching",
     "segment_reductions",
