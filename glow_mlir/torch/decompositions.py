@@ -36,6 +36,8 @@ WHOLE: tuple[str, ...] = (
     "native_batch_norm_backward",
     "native_group_norm_backward",
     "native_layer_norm_backward",
+    "nll_loss2d_backward",
+    "nll_loss_backward",
     "reflection_pad1d",
     "reflection_pad1d_backward",
     "reflection_pad2d",

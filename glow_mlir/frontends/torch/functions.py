@@ -39,6 +39,7 @@ FAMILIES = (
     "indexing",
     "linear",
     "logic",
+    "losses",
     "normalization",
     "padding",
     "pooling",

@@ -39,11 +39,21 @@ BOOKKEEPING = frozenset(
 """Operators of real graphs beside core ATen."""
 
 
-IN_SINGLE_PRECISION = frozenset({"grid_sampler_2d", "grid_sampler_3d", "nn.functional.grid_sample"})
+IN_SINGLE_PRECISION = frozenset(
+    {
+        "grid_sampler_2d",
+        "grid_sampler_3d",
+        "nn.functional.conv_transpose1d",
+        "nn.functional.conv_transpose2d",
+        "nn.functional.conv_transpose3d",
+        "nn.functional.grid_sample",
+    }
+)
 """
 Operators that PyTorch computes in 16 bits throughout, where ours computes in f32 and rounds once.
 
-Places of samples that are rounded to 8 bits lie elsewhere, so what PyTorch gives for f32 is what is expected.
+Places of samples that are rounded to 8 bits lie elsewhere, and sums of products that are rounded one by one lose what
+they cancel: so what PyTorch gives for f32 is what is expected.
 """
 
 
