@@ -144,6 +144,6 @@ def attention_backward(
     scale: float | None = None,
 ) -> list[SSAValue]:
     """The gradients by queries, keys and values: those of our attention, which computes weights again."""
-    sources = variables(node, query, key, value)
-    heads = Heads.of(node, *sources, mask, causal, scale)
-    return gradients(node, heads.attended(node), gradient, *sources)
+    query, key, value = variables(node, query, key, value)
+    heads = Heads.of(node, query, key, value, mask, causal, scale)
+    return gradients(node, heads.attended(node), gradient, query, key, value)

@@ -22,7 +22,7 @@ from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channel
 from glow_mlir.frontends.torch.backward import gradient_through
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, wide_type
-from glow_mlir.frontends.torch.windows import Windows, batched, spatial_axes
+from glow_mlir.frontends.torch.windows import Windows, batched, fixed, spatial_axes
 from glow_mlir.support.symbols import Sizes, product_of
 
 
@@ -171,9 +171,7 @@ def _integer_means(
 ) -> SSAValue:
     """The sum of each window, tap by tap, divided by how many elements it counts."""
     count = len(windows.kernel)
-    inputs, outputs = sizes_of(x)[-count:], node.sizes[-count:]
-    if not all(isinstance(size, int) for size in (*inputs, *outputs)):
-        raise node.unsupported("means of integers, where sizes are known at run time only")
+    inputs, outputs = fixed(node, sizes_of(x)[-count:]), fixed(node, node.sizes[-count:])
     leading = (0,) * (rank_of(x) - count)
     padded = node.emit(PadOp, x, pads=(*leading, *windows.padding, *leading, *_trailing(node, x, windows, node.sizes)))
     total: SSAValue | None = None
@@ -192,7 +190,9 @@ def _integer_means(
     return node.emit(DivOp, total, node.cast(counts, node.element))
 
 
-def _counts(inputs: Sizes, outputs: Sizes, windows: Windows, with_pads: bool, divisor: int | None) -> np.ndarray:
+def _counts(
+    inputs: Sequence[int], outputs: Sequence[int], windows: Windows, with_pads: bool, divisor: int | None
+) -> np.ndarray:
     """What the sum of each window is divided by."""
     found = np.ones((), np.int64)
     for axis, (size, count) in enumerate(zip(inputs, outputs, strict=True)):
@@ -205,14 +205,6 @@ def _counts(inputs: Sizes, outputs: Sizes, windows: Windows, with_pads: bool, di
 
 
 # ---- as many windows as are asked for --------------------------------------------------------------------------
-
-
-def _fixed(node: TorchNode, sizes: Sizes) -> list[int]:
-    """Sizes that have to be known."""
-    found = [size for size in sizes if isinstance(size, int)]
-    if len(found) != len(sizes):
-        raise node.unsupported("windows that depend on sizes known at run time only")
-    return found
 
 
 def _windows_along(size: int, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -243,7 +235,7 @@ def adaptive_means(node: TorchNode, x: SSAValue, wanted_sizes: Sizes) -> SSAValu
     count = len(wanted_sizes)
     if all(size == 1 for size in wanted_sizes):
         return node.emit(ReduceMeanOp, x, axes=tuple(range(rank_of(x) - count, rank_of(x))))
-    sizes, shape = _fixed(node, sizes_of(x)[-count:]), _fixed(node, wanted_sizes)
+    sizes, shape = fixed(node, sizes_of(x)[-count:]), fixed(node, wanted_sizes)
     if sizes == shape:
         return x
     if all(size % wanted == 0 for size, wanted in zip(sizes, shape, strict=True)):
@@ -276,11 +268,11 @@ def adaptive_max_pool(node: TorchNode, x: SSAValue, shape: Sequence[int]) -> lis
     count = len(shape)
     if 0 in node.sizes:
         return [node.splat(0, *node.result(number)) for number in range(2)]
-    sizes = _fixed(node, sizes_of(x)[-count:])
+    sizes = fixed(node, sizes_of(x)[-count:])
     if all(size % wanted == 0 for size, wanted in zip(sizes, shape, strict=True)):
         kernel = [size // wanted for size, wanted in zip(sizes, shape, strict=True)]
         return pooled(node, MaxPoolWithIndicesOp, x, Windows.of(count, kernel), by_channel=True)
-    image, kernel, along = x, [], []
+    image, kernel, along = x, list[int](), list[np.ndarray]()
     for number, (size, wanted) in enumerate(zip(sizes, shape, strict=True)):
         # The last element of a shorter window is there again: the first of equal ones counts.
         first, last = _windows_along(size, wanted)

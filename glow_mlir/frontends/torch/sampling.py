@@ -15,8 +15,8 @@ from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channel
 from glow_mlir.frontends.torch.backward import gradients, variables
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, wide_type
-from glow_mlir.frontends.torch.windows import Windows
-from glow_mlir.support.symbols import product_of
+from glow_mlir.frontends.torch.windows import Windows, fixed
+from glow_mlir.support.symbols import Size, product_of
 
 MODES = ("linear", "nearest", "cubic")
 PADDINGS = ("zeros", "border", "reflection")
@@ -61,9 +61,9 @@ def grid_sampler_backward(
     """The gradients of a sampled image by the image and by the grid, as far as they are wanted."""
     if 0 in sizes_of(gradient):
         return [node.splat(0, *node.result(number)) if wanted[number] else None for number in range(2)]
-    sources = variables(node, x, grid)
-    result = _sampled(node, *sources, mode, padding, align_corners)
-    chosen = [source for source, is_wanted in zip(sources, wanted, strict=True) if is_wanted]
+    x, grid = variables(node, x, grid)
+    result = _sampled(node, x, grid, mode, padding, align_corners)
+    chosen = [source for source, is_wanted in zip((x, grid), wanted, strict=True) if is_wanted]
     found = iter(gradients(node, result, gradient, *chosen))
     return [next(found) if is_wanted else None for is_wanted in wanted]
 
@@ -84,15 +84,18 @@ def im2col(
     windows = Windows.of(2, kernel, stride, padding, dilation)
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
-    *batch, channels, height, width = sizes_of(x)
-    if not isinstance(height, int) or not isinstance(width, int):
-        raise node.unsupported("windows of images of sizes known at run time only")
+    *batch, channels, _, _ = sizes_of(x)
     leading = [0] * (len(batch) + 1)
     padded = node.emit(PadOp, x, pads=(*leading, *windows.padding, *leading, *windows.padding))
     counts = [
         (size + 2 * pad - step * (length - 1) - 1) // apart + 1
         for size, pad, step, length, apart in zip(
-            (height, width), windows.padding, windows.dilations, windows.kernel, windows.strides, strict=True
+            fixed(node, sizes_of(x)[-2:]),
+            windows.padding,
+            windows.dilations,
+            windows.kernel,
+            windows.strides,
+            strict=True,
         )
     ]
     parts: list[SSAValue] = []
@@ -117,7 +120,7 @@ def im2col(
 def col2im(
     node: TorchNode,
     x: SSAValue,
-    shape: Sequence[int],
+    shape: Sequence[Size],
     kernel: Sequence[int],
     dilation: Sequence[int],
     padding: Sequence[int],
@@ -127,14 +130,12 @@ def col2im(
     windows = Windows.of(2, kernel, stride, padding, dilation)
     if 0 in node.sizes:
         return node.splat(0, node.element, node.sizes)
-    if not all(isinstance(size, int) for size in shape):
-        raise node.unsupported("an image of sizes known at run time only")
     wide = node.cast(x, wide_type(element_of(x)))
     columns = node.reshaped(wide, (1, *sizes_of(x))) if rank_of(x) == 2 else wide
     image = node.emit(
         Col2ImOp,
         columns,
-        image_shape=tuple(shape),
+        image_shape=fixed(node, shape),
         block_shape=windows.kernel,
         strides=windows.strides,
         pads=windows.pads,

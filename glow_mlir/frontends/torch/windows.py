@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.frontends.torch.node import TorchNode
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Size
 
 
 def for_each(numbers: Sequence[int], count: int) -> tuple[int, ...]:
@@ -56,3 +57,11 @@ def spatial_axes(node: TorchNode) -> int:
     """How many spatial axes an operator has whose name says so: `avg_pool2d` has two."""
     name = node.kind.split(".")[1]
     return int(name[name.rindex("d_") - 1 if "d_" in name else -2])
+
+
+def fixed(node: TorchNode, sizes: Sequence[Size]) -> list[int]:
+    """Sizes that windows depend on as numbers; raises `UnsupportedError` for one that is known at run time only."""
+    found = [size for size in sizes if isinstance(size, int)]
+    if len(found) != len(sizes):
+        raise node.unsupported("windows that depend on sizes known at run time only")
+    return found
