@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch._dynamo.config
 from torch import fx
-from torch._guards import TracingContext
 from torch._dynamo.backends.common import aot_autograd
+from torch._guards import TracingContext
 
 from glow_mlir.api.session_keywords import check_keywords
 from glow_mlir.errors import OptionError
@@ -55,7 +55,7 @@ def glow(
         fw_compiler=partial(compile_graph, phase="forward", options=chosen),
         bw_compiler=partial(compile_graph, phase="backward", options=chosen),
         inference_compiler=partial(compile_graph, phase="inference", options=chosen),
-        decompositions=decompositions(),
+        decompositions=cast("Any", decompositions()),
         partition_fn=partition,
         keep_inference_input_mutations=True,
     )

@@ -11,12 +11,12 @@ from torch import fx
 
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.errors import UnsupportedError
-from glow_mlir.frontends.torch.capture import captured
 from glow_mlir.frontends.torch.model import TracedModel
 from glow_mlir.frontends.torch.traced_graph import TracedGraph
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.support.activity import caution
 from glow_mlir.torch.array_call import ArrayCall
+from glow_mlir.torch.capture import captured
 from glow_mlir.torch.functional import with_size_inputs, without_changes
 from glow_mlir.torch.graph_reports import GraphReport, new_graph
 from glow_mlir.torch.pointer_call import PointerCall
@@ -182,4 +182,3 @@ class CompiledGraph:
                 if where not in self.report.eager:
                     caution(UnsupportedError(f"PyTorch computes {where}: {eager[node.name]}"))
                 self.report.eager[where] = eager[node.name]
-

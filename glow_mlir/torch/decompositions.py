@@ -8,7 +8,9 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch._C import DispatchKey
 from torch._decomp import core_aten_decompositions
+from torch._ops import OperatorBase
 
 from glow_mlir.torch import attention_operator, fast_paths
 
@@ -98,7 +100,7 @@ def whole_resamplings() -> Generator[None]:
 
     With sizes that are known at run time only PyTorch has to take them apart.
     """
-    keys = torch._C.DispatchKey.Autograd, torch._C.DispatchKey.CompositeImplicitAutograd
+    keys = DispatchKey.Autograd, DispatchKey.CompositeImplicitAutograd
     packets = [getattr(aten, name) for name in RESAMPLINGS]
     operators = [getattr(packet, overload) for packet in packets for overload in ("default", "vec")]
     kept = [dict(operator.py_kernels) for operator in operators]
@@ -115,7 +117,7 @@ def whole_resamplings() -> Generator[None]:
             operator._dispatch_cache.clear()
 
 
-OWN: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
+OWN: dict[OperatorBase, Callable[..., Any]] = {
     aten._native_multi_head_attention.default: fast_paths.multi_head_attention,
     aten._transformer_encoder_layer_fwd.default: fast_paths.transformer_encoder_layer,
     aten._scaled_dot_product_flash_attention_for_cpu_backward.default: attention_backward,
@@ -124,9 +126,9 @@ OWN: dict[torch._ops.OperatorBase, Callable[..., Any]] = {
 
 
 @cache
-def decompositions() -> dict[torch._ops.OperatorBase, Callable[..., Any]]:
+def decompositions() -> dict[OperatorBase, Callable[..., Any]]:
     """The table of decompositions: core ATen, but for what is whole."""
-    table = dict(core_aten_decompositions())
+    table: dict[OperatorBase, Callable[..., Any]] = dict(core_aten_decompositions())
     for name in WHOLE:
         packet = getattr(aten, name)
         for overload in packet.overloads():

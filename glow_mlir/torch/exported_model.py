@@ -12,13 +12,13 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.torch.capture import captured
 from glow_mlir.frontends.torch.model import TracedModel
 from glow_mlir.frontends.torch.renaming import Renaming
 from glow_mlir.frontends.torch.traced_graph import Reference, TracedGraph, TracedTensor
+from glow_mlir.torch.capture import captured
 from glow_mlir.torch.decompositions import decompositions
 from glow_mlir.torch.recurrent_layers import put_recurrences
-from glow_mlir.torch.tensors import array_of
+from glow_mlir.torch.tensors import array_of, listed
 
 if TYPE_CHECKING:
     from glow_mlir.api.onnxruntime.inference_session import InferenceSession
@@ -77,7 +77,7 @@ def _program(
 ) -> ExportedProgram:
     if isinstance(module, ExportedProgram):
         return module
-    arguments = tuple(example) if isinstance(example, tuple | list) else (example,)
+    arguments = tuple(listed(example))
     try:
         return torch.export.export(module, arguments, dict(keywords or {}), dynamic_shapes=dynamic_shapes)
     except Exception as error:
@@ -167,13 +167,19 @@ def _dimension_names(program: ExportedProgram, dynamic_shapes: Any) -> dict[str,
         if node.op == "placeholder" and node.name in program.graph_signature.user_inputs
     ]
     for axes, value in zip(named, (item for item in inputs if isinstance(item, torch.Tensor)), strict=False):
-        entries = axes.items() if isinstance(axes, dict) else enumerate(axes)
-        for axis, dimension in cast("Iterable[tuple[int, Any]]", entries):
+        for axis, dimension in _entries(axes):
             name = getattr(dimension, "__name__", None)
             size = value.shape[axis]
             if name and isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
                 found[str(size.node.expr)] = str(name)
     return found
+
+
+def _entries(axes: Any) -> Iterable[tuple[int, Any]]:
+    """Axes, and what is said of them."""
+    if isinstance(axes, dict):
+        return cast("dict[int, Any]", axes).items()
+    return enumerate(cast("Sequence[Any]", axes or ()))
 
 
 def _is_axes(item: Any) -> bool:

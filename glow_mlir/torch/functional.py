@@ -52,7 +52,9 @@ def with_size_inputs(graph: TracedGraph) -> tuple[TracedGraph, tuple[str, ...]]:
     read, told = used_names(graph), set[str]()
     for item in graph.inputs:
         if isinstance(item.value, TracedTensor) and item.name in read:
-            told |= {str(size.value) for size in item.value.sizes if isinstance(size, Expression) and size.word == "symbol"}
+            told |= {
+                str(size.value) for size in item.value.sizes if isinstance(size, Expression) and size.word == "symbol"
+            }
     missing = tuple(symbol for symbol in graph.symbols if symbol not in told)
     added = tuple(
         TracedInput(size_input(symbol), TracedTensor("bool", (Expression("symbol", value=symbol),), (1,), ((2,), (1,))))

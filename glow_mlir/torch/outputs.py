@@ -29,9 +29,7 @@ class Outputs:
         """What symbols are for these inputs."""
         return {} if self._reader is None else self._reader.of(inputs)
 
-    def of(
-        self, inputs: Sequence[Any], computed: Sequence[torch.Tensor], numbers: Mapping[str, int]
-    ) -> list[Any]:
+    def of(self, inputs: Sequence[Any], computed: Sequence[torch.Tensor], numbers: Mapping[str, int]) -> list[Any]:
         """The outputs."""
         return [make(inputs, computed, numbers) for make in self._makers]
 

@@ -44,7 +44,9 @@ def partition(
 
 def _is_of_forward(node: fx.Node) -> bool:
     """Whether PyTorch traced a node in the forward pass."""
-    return node.meta.get("partitioner_tag") == "is_forward" or (node.op == "placeholder" and "tangents" not in node.name)
+    return node.meta.get("partitioner_tag") == "is_forward" or (
+        node.op == "placeholder" and "tangents" not in node.name
+    )
 
 
 def _is_view(node: fx.Node) -> bool:
@@ -52,7 +54,12 @@ def _is_view(node: fx.Node) -> bool:
         return True
     # A part of what gives several views.
     source = node.args[0] if node.args else None
-    return node.op == "call_function" and isinstance(source, fx.Node) and "getitem" in str(node.target) and _is_view(source)
+    return (
+        node.op == "call_function"
+        and isinstance(source, fx.Node)
+        and "getitem" in str(node.target)
+        and _is_view(source)
+    )
 
 
 def _take_again(graph: fx.Graph, node: fx.Node, forward: set[fx.Node]) -> None:

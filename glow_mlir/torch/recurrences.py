@@ -117,10 +117,11 @@ def _register(
     torch.library.define(f"{name}_backward", f"({', '.join(operands)}) -> ({results})")
 
     torch.library.impl(f"{name}_backward", "cpu", in_torch)
-    torch.library.register_fake(
-        f"{name}_backward",
-        lambda *arguments: tuple(item.new_empty(item.shape) for item in arguments[given : given + tensors]),
-    )
+
+    def fake_backward(*arguments: Any) -> tuple[Tensor, ...]:
+        return tuple(item.new_empty(item.shape) for item in arguments[given : given + tensors])
+
+    torch.library.register_fake(f"{name}_backward", fake_backward)
     library, _, own_name = name.partition("::")
 
     def setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:

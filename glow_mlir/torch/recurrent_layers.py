@@ -8,10 +8,11 @@ one product; the order of gates is that of ONNX.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, fx
+from torch._ops import OpOverload
 from torch.nn.functional import dropout as dropped
 
 from glow_mlir.torch.recurrences import gru_recurrence, lstm_recurrence, rnn_recurrence
@@ -130,8 +131,9 @@ def put_recurrences(module: fx.GraphModule) -> None:
 
 
 def _name_of(target: Any) -> str:
-    if isinstance(target, torch._ops.OpOverload):
-        return target._schema.name.removeprefix("aten::") if target._overloadname == "input" else ""
+    if isinstance(target, OpOverload):
+        name = str(cast("object", target)).removeprefix("aten.")
+        return name.removesuffix(".input") if name.endswith(".input") else ""
     return str(getattr(target, "__name__", "")) if callable(target) else ""
 
 

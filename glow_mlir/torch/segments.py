@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from torch import fx
 
@@ -24,6 +24,7 @@ from glow_mlir.frontends.torch.traced_graph import (
 )
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.torch.numbers import SymbolReader, evaluated
+from glow_mlir.torch.tensors import listed
 
 Call = Callable[[list[Any]], list[Any]]
 
@@ -102,7 +103,11 @@ class SegmentedCall:
     """The segments of a graph, one behind the other."""
 
     def __init__(
-        self, graph: TracedGraph, nodes: Mapping[str, fx.Node], eager: Mapping[str, str], compile_: Callable[[TracedGraph], Call]
+        self,
+        graph: TracedGraph,
+        nodes: Mapping[str, fx.Node],
+        eager: Mapping[str, str],
+        compile_: Callable[[TracedGraph], Call],
     ) -> None:
         """`nodes` are those of PyTorch's graph by name; `compile_` gives the call of a part."""
         self._graph = graph
@@ -133,22 +138,23 @@ class SegmentedCall:
             return tuple(self._found(part, known, numbers) for part in item)
         return evaluated(item, numbers)
 
-    def _eager_step(self, traced: TracedNode, node: fx.Node) -> Callable[[dict[Reference, Any], Mapping[str, int]], None]:
+    def _eager_step(
+        self, traced: TracedNode, node: fx.Node
+    ) -> Callable[[dict[Reference, Any], Mapping[str, int]], None]:
         """Let PyTorch compute a node."""
 
         def step(known: dict[Reference, Any], numbers: Mapping[str, int]) -> None:
             def resolved(given: Any, item: Argument) -> Any:
-                if isinstance(given, fx.Node | tuple | list) or isinstance(item, Expression):
-                    if isinstance(item, tuple):
-                        return [resolved(one, other) for one, other in zip(given, item, strict=True)]
-                    return self._found(item, known, numbers)
-                return given
+                if isinstance(item, tuple):
+                    return [resolved(one, other) for one, other in zip(given, item, strict=True)]
+                is_computed = isinstance(given, fx.Node) or isinstance(item, Expression)
+                return self._found(item, known, numbers) if is_computed else given
 
-            arguments = [resolved(given, item) for given, item in zip(node.args, traced.arguments, strict=True)]
+            pairs = zip(cast("Sequence[Any]", node.args), traced.arguments, strict=True)
+            arguments = [resolved(given, item) for given, item in pairs]
             keywords = {name: resolved(node.kwargs[name], item) for name, item in traced.keywords.items()}
-            result = node.target(*arguments, **keywords)  # pyright: ignore[reportCallIssue]
-            results: Sequence[Any] = result if isinstance(result, tuple | list) else (result,)
-            known.update({Reference(traced.name, index): item for index, item in enumerate(results)})
+            result: Any = cast("Any", node.target)(*arguments, **keywords)
+            known.update({Reference(traced.name, index): item for index, item in enumerate(listed(result))})
 
         return step
 

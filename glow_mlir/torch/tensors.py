@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -47,6 +48,11 @@ def in_strides(tensor: torch.Tensor, sizes: Sequence[int], strides: Sequence[int
     extent = 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
     places = torch.arange(extent).as_strided(sizes, strides).reshape(-1)
     return tensor.new_zeros(extent).index_copy_(0, places, tensor.reshape(-1)).as_strided(sizes, strides)
+
+
+def listed(value: Any) -> list[Any]:
+    """The elements of a tuple or list; anything else alone."""
+    return list(cast("Sequence[Any]", value)) if isinstance(value, tuple | list) else [value]
 
 
 def dtype_named(name: str) -> torch.dtype:

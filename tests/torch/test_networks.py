@@ -13,10 +13,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 pytest.importorskip("transformers")
 
-from networks import NETWORKS, Network  # noqa: E402
 from torch import fx, nn  # noqa: E402
 from torch._dynamo.backends.common import aot_autograd  # noqa: E402
 from torch.utils import _pytree as pytree  # noqa: E402
+from torch_networks import NETWORKS, Network  # noqa: E402
 
 from glow_mlir.torch import report  # noqa: E402
 from glow_mlir.torch.backend import compile_graph, glow  # noqa: E402
@@ -61,7 +61,8 @@ def test_inference_is_one_graph(name: str) -> None:
     for one, other in zip(tensors_of(found), tensors_of(expected), strict=True):
         assert one.stride() == other.stride()
         torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
-    assert len(report().graphs) == 1 and not report().eager
+    assert len(report().graphs) == 1
+    assert not report().eager
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -81,7 +82,8 @@ def test_training_is_one_graph(name: str) -> None:
             scale = two.grad.abs().max().clamp(min=1e-6)
             assert ((one.grad - two.grad).abs().max() / scale).item() < 1e-6, parameter
             assert one.grad.stride() == two.grad.stride(), parameter
-    assert len(report().graphs) == 2 and not report().eager
+    assert len(report().graphs) == 2
+    assert not report().eager
 
 
 def checked(module: fx.GraphModule, inputs: Sequence[Any], *, phase: str, seen: list[str]) -> Callable[..., Any]:

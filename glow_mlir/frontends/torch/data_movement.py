@@ -21,9 +21,18 @@ from glow_mlir.support.symbols import Size, product_of
 
 
 @torch_operator(
-    "view.default", "_unsafe_view.default", "reshape.default", "squeeze.default", "squeeze.dim", "squeeze.dims",
-    "unsqueeze.default", "view_copy.default", "squeeze_copy.default", "squeeze_copy.dim",
-    "squeeze_copy.dims", "unsqueeze_copy.default",
+    "view.default",
+    "_unsafe_view.default",
+    "reshape.default",
+    "squeeze.default",
+    "squeeze.dim",
+    "squeeze.dims",
+    "unsqueeze.default",
+    "view_copy.default",
+    "squeeze_copy.default",
+    "squeeze_copy.dim",
+    "squeeze_copy.dims",
+    "unsqueeze_copy.default",
 )
 def view(node: TorchNode, value: SSAValue, *_: Any) -> SSAValue:
     """The elements in the sizes of the result."""
@@ -143,7 +152,10 @@ def select(node: TorchNode, value: SSAValue, axis: int, index: Size) -> SSAValue
 
 
 @torch_operator(
-    "split_with_sizes.default", "split.Tensor", "split_with_sizes_copy.default", "unsafe_split.Tensor",
+    "split_with_sizes.default",
+    "split.Tensor",
+    "split_with_sizes_copy.default",
+    "unsafe_split.Tensor",
     "unsafe_split_with_sizes.default",
 )
 def split(node: TorchNode, value: SSAValue, parts: Size | Sequence[Size], axis: int = 0) -> list[SSAValue]:

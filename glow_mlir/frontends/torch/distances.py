@@ -110,9 +110,7 @@ def pdist(node: TorchNode, value: SSAValue, p: float = 2) -> SSAValue:
 
 
 @torch_operator("_pdist_backward.default")
-def pdist_backward(
-    node: TorchNode, gradient: SSAValue, value: SSAValue, p: float, distance: SSAValue
-) -> SSAValue:
+def pdist_backward(node: TorchNode, gradient: SSAValue, value: SSAValue, p: float, distance: SSAValue) -> SSAValue:
     """The gradient of distances of pairs by the rows."""
     zeros = node.splat(0, node.element, node.sizes)
     if 0 in node.sizes or 0 in sizes_of(gradient):

@@ -90,9 +90,7 @@ def _empty(node: TorchNode) -> list[SSAValue | None]:
     return [node.splat(0, *node.result(number)) for number in range(len(node.expected))]
 
 
-def _saved(
-    node: TorchNode, bags: SSAValue, lengths: SSAValue, most: SSAValue | None
-) -> list[SSAValue]:
+def _saved(node: TorchNode, bags: SSAValue, lengths: SSAValue, most: SSAValue | None) -> list[SSAValue]:
     """What the gradient reads, in the sizes that PyTorch traced; zeros for what it does not read."""
     found: list[SSAValue] = []
     for number, value in enumerate((bags, lengths, most), start=1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -73,14 +73,10 @@ class GraphImport:
     """Inputs that are state of whoever calls, beside those that the graph changes."""
     failed: dict[str, str] = field(default_factory=dict[str, str])
     """Node that is not supported → why."""
-    _traced: dict[str, tuple[TracedValue, ...]] = field(init=False)
     _values: dict[str, tuple[Any, ...]] = field(default_factory=dict[str, tuple[Any, ...]])
     _sizes: dict[str, Size] = field(default_factory=dict[str, Size])
     _traced: dict[str, tuple[TracedValue, ...]] = field(default_factory=dict[str, tuple[TracedValue, ...]])
     """What PyTorch traced of inputs and nodes."""
-
-    def __post_init__(self) -> None:
-        self._traced = self.graph.values
 
     def run(self, name: str = "main") -> ModuleOp:
         """The module; raises `UnsupportedError`, or one that lists all nodes that are not supported."""
@@ -204,7 +200,7 @@ class GraphImport:
         arguments = [self._resolved(item) for item in traced.arguments]
         keywords = {name: self._resolved(item) for name, item in traced.keywords.items()}
         found = importer(node, *arguments, **keywords)
-        results = (found,) if isinstance(found, SSAValue) else tuple(found)
+        results = cast("tuple[Any, ...]", (found,) if isinstance(found, SSAValue) else tuple(found))
         self._check(node, results)
         return results
 

@@ -78,7 +78,9 @@ def trilinear(
     """The sum of products of three values, which broadcast along axes that each of them lacks."""
     count = rank_of(one) + len(new_of_one)
     letters = ascii_lowercase[:count]
-    terms = ["".join(letters[axis] for axis in range(count) if axis not in new)
-             for new in (new_of_one, new_of_two, new_of_three)]
+    terms = [
+        "".join(letters[axis] for axis in range(count) if axis not in new)
+        for new in (new_of_one, new_of_two, new_of_three)
+    ]
     result = "".join(letter for axis, letter in enumerate(letters) if axis not in summed)
     return node.emit(EinsumOp, [one, two, three], equation=f"{','.join(terms)}->{result}")

@@ -60,10 +60,24 @@ class TracedModel:
         """What tells it from other models: the graph but for the lines it comes from, and the content of constants."""
         state = hashlib.sha256()
         graph = self.graph
-        for item in (*graph.inputs, self.output_names, graph.outputs, sorted(self.state), sorted(self.changes.items()), sorted(graph.symbols.items())):
+        for item in (
+            *graph.inputs,
+            self.output_names,
+            graph.outputs,
+            sorted(self.state),
+            sorted(self.changes.items()),
+            sorted(graph.symbols.items()),
+        ):
             state.update(repr(item).encode())
         for node in graph.nodes:
-            told = (node.name, node.target, node.arguments, sorted(node.keywords.items()), node.results, node.place.module)
+            told = (
+                node.name,
+                node.target,
+                node.arguments,
+                sorted(node.keywords.items()),
+                node.results,
+                node.place.module,
+            )
             state.update(repr(told).encode())
         for name, array in self.constants.items():
             state.update(f"{name} {array.dtype} {array.shape}".encode())
@@ -132,7 +146,5 @@ def _sized(argument: Argument, dimensions: Mapping[str, Dimension]) -> Argument:
     fixed = {label: size for label, size in dimensions.items() if isinstance(size, int)}
     assert argument.shape is not None
     shape = (size if isinstance(size, int) else told_by(size, fixed) for size in argument.shape)
-    known = tuple(
-        own if not isinstance(size, int) else size for size, own in zip(shape, argument.shape, strict=True)
-    )
+    known = tuple(own if not isinstance(size, int) else size for size, own in zip(shape, argument.shape, strict=True))
     return Argument(argument.name, argument.dtype, known)

@@ -24,6 +24,7 @@ from glow_mlir.frontends.torch.node import TorchNode
 LIBRARY = "glow_mlir"
 """PyTorch's library of operators that these are in."""
 
+
 def _with_sums(
     node: TorchNode, operator: type[Recurrence], operands: Sequence[SSAValue], reverse: bool, function: str
 ) -> tuple[SSAValue, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from glow_mlir.frontends.torch.traced_graph import Expression, Reference, TracedGraph, TracedTensor
 from glow_mlir.support.dataclass import dataclass
@@ -42,7 +42,7 @@ class Renaming:
         if isinstance(item, Reference):
             return replace(item, name=self._input(item.name))
         if isinstance(item, tuple):
-            return tuple(map(self._argument, item))
+            return tuple(map(self._argument, cast("tuple[Any, ...]", item)))
         return self._value(item)
 
     def _value(self, value: Any) -> Any:

@@ -96,9 +96,7 @@ def index_put(
     order = place.result_order(len(place.sizes) + len(rest))
     inner = (*place.sizes, *rest)
     whole = node.expanded(node.cast(updates, node.element), tuple(inner[axis] for axis in order))
-    found = scatter_rows(
-        node, front, place.rows(node), restored(node, whole, order), "add" if accumulate else "none"
-    )
+    found = scatter_rows(node, front, place.rows(node), restored(node, whole, order), "add" if accumulate else "none")
     return restored(node, found, place.order)
 
 

@@ -57,8 +57,10 @@ def topk(
 ) -> list[SSAValue]:
     """The largest or smallest elements of an axis in order, and their places."""
     if not rank_of(value) or 0 in node.sizes:
-        return [node.reshaped(value) if not rank_of(value) else node.splat(0, node.element, node.sizes),
-                node.splat(0, i64, node.sizes)]
+        return [
+            node.reshaped(value) if not rank_of(value) else node.splat(0, node.element, node.sizes),
+            node.splat(0, i64, node.sizes),
+        ]
     return list(ordered(node, value, axis_of(axis, rank_of(value)), count, largest))
 
 

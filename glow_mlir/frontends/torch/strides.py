@@ -121,9 +121,7 @@ def places_in_memory(sizes: Sequence[int], strides: Sequence[int], offset: int) 
     return found
 
 
-def strided_places(
-    node: TorchNode, sizes: Sequence[Size], strides: Sequence[Size], offset: Size | None
-) -> np.ndarray:
+def strided_places(node: TorchNode, sizes: Sequence[Size], strides: Sequence[Size], offset: Size | None) -> np.ndarray:
     """
     Which of its elements each element of a view of the first operand is, of how that lies in memory.
 

@@ -52,9 +52,7 @@ class Reference:
     index: int = 0
 
 
-Argument = (
-    Reference | Expression | Word | int | float | bool | str | None | tuple["Argument", ...]
-)
+Argument = Reference | Expression | Word | int | float | bool | str | None | tuple["Argument", ...]
 """What an operator is given."""
 
 

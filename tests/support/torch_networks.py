@@ -53,8 +53,14 @@ def bert() -> Network:
     """An encoder with a mask of padding."""
     from transformers import BertConfig, BertForSequenceClassification
 
-    config = BertConfig(vocab_size=100, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-                        intermediate_size=64, max_position_embeddings=32)
+    config = BertConfig(
+        vocab_size=100,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=32,
+    )
     mask = torch.ones(2, 12, dtype=torch.int64)
     mask[1, 8:] = 0
     return Network(BertForSequenceClassification(config), (torch.randint(0, 100, (2, 12)), mask))
@@ -95,8 +101,17 @@ def gpt2() -> Network:
     """A decoder of transformers."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    config = GPT2Config(vocab_size=100, n_positions=32, n_embd=32, n_layer=2, n_head=4, use_cache=False,
-                        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+    config = GPT2Config(
+        vocab_size=100,
+        n_positions=32,
+        n_embd=32,
+        n_layer=2,
+        n_head=4,
+        use_cache=False,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+    )
     return Network(GPT2LMHeadModel(config), (torch.randint(0, 100, (2, 12)),))
 
 
@@ -107,8 +122,17 @@ class T5(nn.Module):
         super().__init__()
         from transformers import T5Config, T5ForConditionalGeneration
 
-        config = T5Config(vocab_size=100, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, dropout_rate=0.0,
-                          use_cache=False, decoder_start_token_id=0)
+        config = T5Config(
+            vocab_size=100,
+            d_model=32,
+            d_kv=8,
+            d_ff=64,
+            num_layers=2,
+            num_heads=4,
+            dropout_rate=0.0,
+            use_cache=False,
+            decoder_start_token_id=0,
+        )
         self.model = T5ForConditionalGeneration(config)
 
     def forward(self, source: Any, target: Any) -> Any:

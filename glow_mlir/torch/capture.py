@@ -1,15 +1,16 @@
-"""Graphs of `torch.fx` as plain data. This is the only module of the front end that knows PyTorch."""
+"""Graphs of `torch.fx` as plain data."""
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, cast
 
 import sympy
 import torch
 from torch import fx
+from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -28,6 +29,7 @@ from glow_mlir.frontends.torch.traced_graph import (
     TracedValue,
     Word,
 )
+from glow_mlir.torch.tensors import listed
 
 WORDS: dict[type, str] = {
     torch.dtype: "dtype",
@@ -69,8 +71,7 @@ class _Capture:
                 inputs.append(TracedInput(node.name, cast("Any", self._value(node, node.meta["val"]))))
             elif node.op == "output":
                 (returned,) = node.args
-                items = returned if isinstance(returned, Sequence) else (returned,)
-                outputs = tuple(map(self._argument, cast("Iterable[Any]", items)))
+                outputs = tuple(map(self._argument, listed(returned)))
             elif node.target is operator.getitem and isinstance(node.args[0], fx.Node) and _has_several(node.args[0]):
                 self._results[node] = node.args[0], int(cast("int", node.args[1]))
             elif target_name(node) == COPY_INTO:
@@ -88,9 +89,7 @@ class _Capture:
             raise UnsupportedError(f"a node of the kind '{node.op}' is not supported", node=node.name)
         arguments = tuple(map(self._argument, node.args))
         keywords = {name: self._argument(value) for name, value in node.kwargs.items()}
-        value = node.meta.get("val")
-        values = value if isinstance(value, tuple | list) else (value,)
-        results = tuple(self._value(node, item) for item in cast("Iterable[Any]", values))
+        results = tuple(self._value(node, item) for item in listed(node.meta.get("val")))
         return TracedNode(node.name, target_name(node), arguments, keywords, results, place_of(node))
 
     def _constant(self, graph: fx.Graph, node: fx.Node) -> TracedNode:
@@ -156,7 +155,7 @@ class _Capture:
 
     def _number(self, number: torch.SymInt | torch.SymFloat | torch.SymBool) -> Expression:
         node = number.node
-        ranges = node.shape_env.var_to_range if node.shape_env is not None else {}
+        ranges: dict[Any, Any] = node.shape_env.var_to_range if node.shape_env is not None else {}
         for symbol in node.expr.free_symbols:
             known = ranges.get(symbol)
             least, most = (0, None) if known is None else (_bound(known.lower), _bound(known.upper))
@@ -221,8 +220,8 @@ def _has_several(node: fx.Node) -> bool:
 def target_name(node: fx.Node) -> str:
     """The name of the operator that a node calls, as `aten.add.Tensor` or `operator.mul`."""
     target: Any = node.target
-    if isinstance(target, torch._ops.OpOverload):
-        return str(target)
+    if isinstance(target, OpOverload):
+        return str(cast("object", target))
     if isinstance(target, str):
         return target
     module = str(getattr(target, "__module__", "")).lstrip("_")
@@ -231,7 +230,7 @@ def target_name(node: fx.Node) -> str:
 
 def place_of(node: fx.Node) -> Place:
     """The module of the network, and the line of the program, that a node comes from."""
-    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
+    stack: dict[Any, Any] = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack") or {}
     path = ""
     for name, _ in cast("Iterable[tuple[Any, Any]]", stack.values()):
         path = str(name)
