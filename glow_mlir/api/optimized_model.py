@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.model_identity import files_of
 from glow_mlir.api.models import import_any
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Dimension
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,13 @@ class ExternalForm:
     path: Path
     constants: str = ""
     least_bytes: int = 1024
+
+
+def onnx_form(model: Any, dimensions: Mapping[str, Dimension] | None) -> ModelProto:
+    """The ONNX model of one that imports itself, of these sizes; raises `GlowError` for what ONNX has no words for."""
+    from glow_mlir.frontends.onnx.export.exporter import exported_model
+
+    return exported_model(import_any(model, dimensions or {}), keeps_weights=True)
 
 
 def write_optimized(model: Any, options: CompileOptions, form: ExternalForm, source: str | None) -> None:

@@ -11,6 +11,8 @@ from zlib import crc32
 
 import numpy as np
 
+from glow_mlir.api.model_identity import is_importable
+from glow_mlir.api.optimized_model import onnx_form
 from glow_mlir.api.profiling import retold
 from glow_mlir.api.session_entry import as_typed, check_named
 from glow_mlir.api.training_recipe import Recipe
@@ -69,7 +71,7 @@ class TrainingSession:
         **options: Any,
     ) -> None:
         """
-        `model` is a path, bytes or a `ModelProto`.
+        `model` is a path, bytes or a `ModelProto`, or a module of PyTorch as `glow_mlir.torch.exported` gives it.
 
         `loss` is that of the first output, or has one for each of several outputs: a `Loss` or a name of `LOSSES`.
         `optimizer` is an `Optimizer` or a name of `OPTIMIZERS`. `trainable` names the initializers that are parameters,
@@ -95,6 +97,9 @@ class TrainingSession:
                 raise OptionError(f"{name}={count!r} is no number of them", hint="1 or more")
         if not isinstance(cast("object", quantization), Quantization | None):
             raise OptionError(f"quantization={quantization!r} is no quantization", hint="Quantization(profile=…)")
+        if is_importable(model):
+            model = onnx_form(model, dimensions)
+            dimensions = None
         self._parts = Parts(accumulate * processes, self.losses)
         self._model = trainable_model(model)
         self._recipe = Recipe(

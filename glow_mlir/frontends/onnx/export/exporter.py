@@ -41,13 +41,14 @@ LARGEST = 3 << 29
 PRODUCER = "glow-mlir"
 
 
-def exported_model(module: ModuleOp) -> onnx.ModelProto:
+def exported_model(module: ModuleOp, keeps_weights: bool = False) -> onnx.ModelProto:
     """
     The only function of a module of `glow_high` as an ONNX model.
 
     Inputs and outputs keep their names and types, nodes the names of those that their operators came from. Raises
     `UnsupportedError` for state, and one that lists all operators for which ONNX has no words. Symbols in sizes are
-    named dimensions, whose bounds are lost.
+    named dimensions, whose bounds are lost. With `keeps_weights`, initializers are the constants of the module, by their
+    names, and transposes of them are nodes.
     """
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     if len(functions) != 1:
@@ -60,7 +61,7 @@ def exported_model(module: ModuleOp) -> onnx.ModelProto:
     outputs = [op for op in placeholders if op.role == "output"]
     inputs = [op for op in placeholders if op.role == "input"]
     names = [op.public_name for op in outputs]
-    writer = Writer([op.public_name for op in placeholders])
+    writer = Writer([op.public_name for op in placeholders], keeps_weights=keeps_weights)
     _find_symbols(inputs, writer)
     _write(functions[0], storage, writer)
     nodes = writer.live_nodes(names)

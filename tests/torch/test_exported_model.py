@@ -1,0 +1,125 @@
+"""Modules of PyTorch as sessions, files, bundles and training sessions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+import glow_mlir  # noqa: E402
+from glow_mlir.api.bundles import bundle_of  # noqa: E402
+from glow_mlir.api.compile_options import CompileOptions  # noqa: E402
+from glow_mlir.errors import ModelError, OptionError  # noqa: E402
+from glow_mlir.torch import exported, from_torch  # noqa: E402
+
+pytestmark = pytest.mark.extra
+
+
+class Classifier(nn.Module):
+    """Two layers, whose outputs have names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 8), nn.Linear(8, 3)
+
+    def forward(self, x: Any) -> Any:
+        hidden = torch.relu(self.first(x))
+        return {"logits": self.second(hidden), "hidden": hidden}
+
+
+class Counter(nn.Module):
+    """Counts its calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x: Any) -> Any:
+        self.calls += 1
+        return x * self.calls
+
+
+@pytest.fixture
+def classifier() -> Classifier:
+    torch.manual_seed(0)
+    return Classifier().eval()
+
+
+X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(2, 6)
+
+
+def test_session(classifier: Classifier) -> None:
+    session = from_torch(classifier, (torch.zeros(2, 6),))
+    assert [item.name for item in session.get_outputs()] == ["logits", "hidden"]
+    found = session.run(None, {"x": X})
+    expected = classifier(torch.from_numpy(X))
+    np.testing.assert_allclose(found[0], expected["logits"].detach().numpy(), atol=1e-6)
+
+
+def test_dynamic_shapes(classifier: Classifier) -> None:
+    shapes = {"x": {0: torch.export.Dim("batch", max=64)}}
+    session = from_torch(classifier, (torch.zeros(2, 6),), dynamic_shapes=shapes)
+    assert session.get_inputs()[0].shape == ["batch", 6]
+    for batch in (1, 3, 7):
+        x = np.random.default_rng(0).standard_normal((batch, 6), np.float32)
+        expected = classifier(torch.from_numpy(x))["logits"].detach().numpy()
+        np.testing.assert_allclose(session.run(["logits"], {"x": x})[0], expected, atol=1e-6)
+
+
+def test_state() -> None:
+    session = from_torch(Counter(), (torch.zeros(3),))
+    ones = np.ones(3, np.float32)
+    assert [session.run(None, {"x": ones})[0][0] for _ in range(3)] == [1, 2, 3]
+
+
+def test_training(classifier: Classifier) -> None:
+    """Parameters have PyTorch's names, and a step is PyTorch's."""
+    session = glow_mlir.TrainingSession(
+        exported(classifier, (torch.zeros(2, 6),)), loss={"logits": "cross_entropy"}, optimizer="sgd"
+    )
+    assert set(session.parameters) == {name for name, _ in classifier.named_parameters()}
+    optimizer = torch.optim.SGD(classifier.parameters(), lr=session.learning_rate)
+    targets = np.array([0, 2])
+    for _ in range(3):
+        loss = session.step({"x": X, "targets": targets})
+        optimizer.zero_grad()
+        logits = classifier(torch.from_numpy(X))["logits"]
+        expected = nn.functional.cross_entropy(logits, torch.from_numpy(targets))
+        expected.backward()
+        optimizer.step()
+        assert abs(loss - expected.item()) < 1e-5
+
+
+def test_bundle(classifier: Classifier) -> None:
+    model = exported(classifier, (torch.zeros(2, 6),))
+    bundle = bundle_of({"": model}, "classifier", CompileOptions("cpu"))
+    assert bundle.name == "classifier"
+    assert len(bundle.artifact.constants) >= 4 * (6 * 8 + 8 * 3)
+
+
+def test_cached_session_needs_no_compiler(classifier: Classifier, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path))
+    first = from_torch(classifier, (torch.zeros(2, 6),))
+    again = from_torch(classifier, (torch.zeros(2, 6),))
+    assert first.compile_seconds
+    assert not again.compile_seconds
+
+
+def test_what_cannot_be_exported() -> None:
+    class Branch(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x + 1 if x.sum() > 0 else x
+
+    with pytest.raises(ModelError, match="PyTorch cannot export the module"):
+        from_torch(Branch(), (torch.zeros(2),))
+
+
+def test_unknown_dimension(classifier: Classifier) -> None:
+    with pytest.raises(OptionError, match="no free dimension 'length'"):
+        from_torch(classifier, (torch.zeros(2, 6),), dimensions={"length": 3})
