@@ -14,7 +14,7 @@ from glow_mlir.codegen.builder.types import integer_of_width
 from glow_mlir.codegen.builder.x86 import MOST_PACKED, packs_to_bytes
 from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box, raw_constant
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.math.narrow import in_memory
+from glow_mlir.codegen.math.narrow import in_memory, loaded
 from glow_mlir.codegen.rounded_codes import stores_bytes
 from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, has_angles, widest
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
@@ -81,7 +81,7 @@ class StackKernel(Kernel[StackOp | Elementwise]):
         def body(outer: list[Index], i: Index, width: int, alignment: int = 0) -> None:
             offsets = [linear([*outer, i], s) for s in strides]
             inputs = [
-                load_as(b, operand, in_memory(operand.element), offset, s[-1], width)
+                load_as(b, operand, loaded(operand.element), offset, s[-1], width)
                 for operand, offset, s in list(zip(operands, offsets, strides, strict=True))[targets:]
             ]
             results = emit_scalar_body(b, op.block, inputs, yielded(op.block), width)

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.types import f32, i8, i32
+from glow_mlir.codegen.builder.types import bf16, f32, i8, i16, i32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.math.float_bits import decoded, encoded
 from glow_mlir.codegen.math.half import is_half, narrow, widen
@@ -21,6 +21,11 @@ from glow_mlir.dialects.narrow_floats import semantics_of
 def in_memory(element: Attribute) -> Attribute:
     """The type in which memory has an element: a byte where it has less than 16 bits and is no integer of 8."""
     return i8 if is_narrow(element) else signless(element)
+
+
+def loaded(element: Attribute) -> Attribute:
+    """The type in which bodies load an element: bf16 as bits, since LLVM does not compute with those of a bfloat."""
+    return i16 if element == bf16 else in_memory(element)
 
 
 def is_held_as_f32(element: Attribute) -> bool:

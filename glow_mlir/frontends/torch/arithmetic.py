@@ -29,7 +29,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import BitCastOp
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.frontends.torch.formulas import bits, computed, formula_operator
 from glow_mlir.frontends.torch.functions import torch_operator
-from glow_mlir.frontends.torch.node import Operand, TorchNode
+from glow_mlir.frontends.torch.node import Operand, TorchNode, wide_type
 
 ON_TRUTH_VALUES: Mapping[type[HighOp], type[HighOp]] = {
     binary.AddOp: binary.OrOp,
@@ -161,8 +161,8 @@ def hypot(x: Tensor, y: Tensor) -> Tensor:
 
 
 def sign_bit(node: TorchNode, value: SSAValue) -> Tensor:
-    """Whether floats have a minus sign, that of -0 among them."""
-    return bits(node, value) < 0
+    """Whether floats have a minus sign, that of -0 among them; 16 bits become an f32, which has the same sign."""
+    return bits(node, node.cast(value, wide_type(element_of(value)))) < 0
 
 
 @torch_operator("signbit.default")
@@ -228,19 +228,13 @@ def nextafter(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
     x, target = node.of(one), node.of(other)
     own = bits(node, node.tensor(one))
     outward = equal(x < target, x > 0.0)
-    smallest = bits_of_smallest(node, target)
+    lowest = -1 << (numpy_dtype(node.element).itemsize * 8 - 1)
+    smallest = where(sign_bit(node, node.value(target)), own * 0 + (lowest + 1), 1)
     moved = where(equal(x, 0.0), smallest, where(outward, own + 1, own - 1))
     stepped = node.formulas.of(node.emit(BitCastOp, node.value(moved), to=node.element))
     is_there = equal(x, target)
     is_number = equal(x, x) & equal(target, target)
     return node.expanded(node.value(where(is_there, target, where(is_number, stepped, math.nan))))
-
-
-def bits_of_smallest(node: TorchNode, like: Tensor) -> Tensor:
-    """The bits of the smallest float above 0, or below it, with the sign of a number."""
-    signed = bits(node, node.value(like))
-    width = numpy_dtype(signed.element).itemsize * 8
-    return where(signed < 0, 1 - (1 << (width - 1)), 1 + signed * 0)
 
 
 FIELDS: Mapping[str, tuple[int, int]] = {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.element_types import is_float, numpy_dtype
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.torch.functions import torch_operator
@@ -62,14 +62,14 @@ def ones(node: TorchNode, *_: Any, **__: Any) -> SSAValue:
 
 @torch_operator("arange.start_step", "arange.start", "arange.default")
 def arange(node: TorchNode, *bounds: Scalar, **_: Any) -> SSAValue:
-    """Numbers from `start` on, by `step`."""
+    """Numbers from `start` on, by `step`; both become integers first where the numbers are."""
     start: Scalar = bounds[0] if len(bounds) > 1 else 0
     step: Scalar = bounds[2] if len(bounds) > 2 else 1
     (count,) = node.sizes
     if isinstance(count, int) and not isinstance(start, SymbolicSize) and not isinstance(step, SymbolicSize):
-        dtype = numpy_dtype(node.element)
-        numbers = np.arange(count, dtype=np.float64 if isinstance(start * step, float) else np.int64) * step + start
-        return node.constant(numbers.astype(dtype))
+        wide = np.float64 if is_float(node.element) else np.int64
+        numbers = np.arange(count, dtype=wide) * wide(step) + wide(start)
+        return node.constant(numbers.astype(numpy_dtype(node.element)))
     places = node.cast(iota(node, count), node.element)
     return node.emit(AddOp, node.emit(MulOp, places, node.tensor(step)), node.tensor(start))
 
