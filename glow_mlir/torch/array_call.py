@@ -19,9 +19,19 @@ from glow_mlir.torch.tensors import array_of, dtype_named, tensor_of
 
 
 class ArrayCall:
-    """Calls of a session on arrays that share the elements of tensors. `size_inputs` have the sizes of symbols."""
+    """
+    Calls of a session on arrays that share the elements of tensors.
 
-    def __init__(self, graph: TracedGraph, session: ModelSession, size_inputs: Sequence[str] = ()) -> None:
+    `size_inputs` are the symbols that inputs of their own tell, `size_outputs` those that outputs of their own do.
+    """
+
+    def __init__(
+        self,
+        graph: TracedGraph,
+        session: ModelSession,
+        size_inputs: Sequence[str] = (),
+        size_outputs: Sequence[str] = (),
+    ) -> None:
         self._session = session
         self._outputs = Outputs(graph)
         names = {argument.name for argument in session.first.inputs}
@@ -37,23 +47,26 @@ class ArrayCall:
             assert isinstance(value, TracedTensor)
             self._computed.append((output_name(item), value))
         self._size_inputs = size_inputs
+        self._size_outputs = size_outputs
         self._draws = RANDOM_SEED in session.loaded.state.arrays
 
     def __call__(self, inputs: list[Any]) -> list[Any]:
         """The outputs, tensors in the strides that PyTorch traced."""
-        numbers = self._outputs.numbers(inputs)
+        numbers = dict(self._outputs.numbers(inputs))
         given = {name: array_of(inputs[place], order) for place, name, order in self._inputs}
         for symbol in self._size_inputs:
             given[size_input(symbol)] = np.broadcast_to(np.zeros(1, np.bool_), (numbers[symbol],))
         if self._draws:
             self._session.set_state({RANDOM_SEED: new_seed().numpy(), RANDOM_CALLS: np.zeros((), np.int64)})
         found = self._session.run(given)
+        numbers |= {symbol: int(found[size_output(symbol)]) for symbol in self._size_outputs}
         computed = [self._tensor(found[name], value, numbers) for name, value in self._computed]
         return self._outputs.of(inputs, computed, numbers)
 
     def _tensor(self, array: np.ndarray, value: TracedTensor, numbers: Any) -> torch.Tensor:
         """An array, whose axes lie in memory in their order, as the tensor that PyTorch traced."""
-        tensor, order = tensor_of(array, dtype_named(value.dtype)), memory_order(*value.hint)
+        dense = np.asarray(array, order="C")  # A size that data decides leaves a gap behind each row.
+        tensor, order = tensor_of(dense, dtype_named(value.dtype)), memory_order(*value.hint)
         if order is not None:
             tensor = tensor.permute(inverse(order))
         strides = tuple(evaluated(stride, numbers) for stride in value.strides)
@@ -73,6 +86,11 @@ def _has_gaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 def size_input(symbol: str) -> str:
     """The name of an input without content that has the size of a symbol, which no tensor of the graph has."""
     return f"{symbol}.size"
+
+
+def size_output(symbol: str) -> str:
+    """The name of an output that is a symbol which data decides."""
+    return f"{symbol}.number"
 
 
 def new_seed() -> torch.Tensor:

@@ -17,7 +17,7 @@ from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.support.activity import caution
 from glow_mlir.torch.array_call import ArrayCall
 from glow_mlir.torch.capture import captured
-from glow_mlir.torch.functional import with_size_inputs, without_changes
+from glow_mlir.torch.functional import with_size_inputs, with_size_outputs, without_changes
 from glow_mlir.torch.graph_reports import GraphReport, new_graph
 from glow_mlir.torch.pointer_call import PointerCall
 from glow_mlir.torch.segments import SegmentedCall, unsupported_nodes
@@ -54,8 +54,9 @@ def compiled_call(
             return PointerCall(graph, entry, loaded.state)
     functional = without_changes(graph)
     sized, symbols = with_size_inputs(functional.graph)
+    sized, decided = with_size_outputs(sized)
     session = ModelSession.of(TracedModel(sized, constants), **options)
-    return functional.around(ArrayCall(functional.graph, session, symbols))
+    return functional.around(ArrayCall(functional.graph, session, symbols, decided))
 
 
 class CompiledGraph:

@@ -6,10 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from glow_mlir.frontends.torch.graph_facts import COPY_INTO, changed_inputs, used_names
-from glow_mlir.frontends.torch.traced_graph import Expression, TracedGraph, TracedInput, TracedTensor
+from glow_mlir.frontends.torch.graph_facts import COPY_INTO, changed_inputs, input_symbols, symbols_of, used_names
+from glow_mlir.frontends.torch.traced_graph import (
+    SIZE,
+    Expression,
+    Reference,
+    TracedGraph,
+    TracedInput,
+    TracedNode,
+    TracedTensor,
+)
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.torch.array_call import size_input
+from glow_mlir.torch.array_call import size_input, size_output
 
 
 @dataclass(frozen=True)
@@ -55,10 +63,28 @@ def with_size_inputs(graph: TracedGraph) -> tuple[TracedGraph, tuple[str, ...]]:
             told |= {
                 str(size.value) for size in item.value.sizes if isinstance(size, Expression) and size.word == "symbol"
             }
-    missing = tuple(symbol for symbol in graph.symbols if symbol not in told)
+    missing = tuple(symbol for symbol in input_symbols(graph) if symbol not in told)
     added = tuple(
         TracedInput(size_input(symbol), TracedTensor("bool", (Expression("symbol", value=symbol),), (1,), ((2,), (1,))))
         for symbol in missing
     )
     names = tuple(item.name for item in added)
     return replace(graph, inputs=(*graph.inputs, *added), size_inputs=names), missing
+
+
+def with_size_outputs(graph: TracedGraph) -> tuple[TracedGraph, tuple[str, ...]]:
+    """
+    A graph that gives the symbols which its outputs have and data decides, and these symbols.
+
+    Each is one more output, an integer.
+    """
+    values = graph.values
+    told = [values[item.name][item.index] if isinstance(item, Reference) else item for item in graph.outputs]
+    needed = {symbol for value in told for symbol in symbols_of(value)}
+    missing = tuple(sorted(needed.difference(input_symbols(graph))))
+    nodes = tuple(
+        TracedNode(size_output(symbol), SIZE, (Expression("symbol", value=symbol),), {}, (TracedTensor("int64", ()),))
+        for symbol in missing
+    )
+    outputs = tuple(Reference(node.name) for node in nodes)
+    return replace(graph, nodes=(*graph.nodes, *nodes), outputs=(*graph.outputs, *outputs)), missing

@@ -351,6 +351,42 @@ def test_dynamic_training() -> None:
         assert_equal(one.grad, two.grad, 1e-4)
 
 
+DECIDED: dict[str, Any] = {
+    "nonzero": lambda x: torch.nonzero(x > 0),
+    "mask": lambda x: x[x > 0] * 2,
+    "masked_select": lambda x: x.masked_select(x > 0).sum(),
+    "unique": lambda x: torch.unique(x.round(), return_counts=True),
+    "index_put": lambda x: torch.index_put(x, (x > 0,), x[x > 0] + 1),
+}
+
+
+@pytest.mark.parametrize("name", DECIDED)
+@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
+def test_sizes_that_data_decides(name: str) -> None:
+    """Results with as many elements as data says come from the graph, from operands of one size and of several."""
+    function = compiled(DECIDED[name])
+    for sizes in ((4, 4), (4, 4), (5, 3), (7, 3)):
+        x = torch.randn(sizes)
+        found, expected = function(x), DECIDED[name](x)
+        pairs = [(found, expected)] if isinstance(found, torch.Tensor) else list(zip(found, expected, strict=True))
+        for one, other in pairs:
+            assert_equal(one, other)
+    assert not report().eager
+
+
+@torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True)
+def test_gradient_where_a_mask_holds() -> None:
+    """The gradients of elements that a mask takes are where it holds."""
+    x, other = (torch.linspace(-1, 1, 12).reshape(3, 4).requires_grad_() for _ in range(2))
+
+    def total(value: torch.Tensor) -> torch.Tensor:
+        return value[value > 0].square().sum()
+
+    compiled(total)(x).backward()
+    total(other).backward()
+    assert_equal(x.grad, other.grad)
+
+
 def test_random_numbers_follow_the_seed() -> None:
     """Dropout is drawn anew in each call, and again after the same seed; its gradient has the same mask."""
 

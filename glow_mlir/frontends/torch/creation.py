@@ -13,7 +13,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import Operand, Scalar, TorchNode
-from glow_mlir.frontends.torch.traced_graph import CONSTANT
+from glow_mlir.frontends.torch.traced_graph import CONSTANT, SIZE
 from glow_mlir.support.symbols import Size, SymbolicSize
 
 
@@ -101,3 +101,9 @@ def constant(node: TorchNode, content: str) -> SSAValue:
         return node.splat(0, node.element, node.sizes)
     numbers = np.frombuffer(bytes.fromhex(content), numpy_dtype(node.element))
     return node.constant(numbers.reshape(tuple(size for size in node.sizes if isinstance(size, int))))
+
+
+@torch_operator(SIZE)
+def size_as_tensor(node: TorchNode, size: Size) -> SSAValue:
+    """A size as an integer."""
+    return node.tensor(size)

@@ -19,14 +19,15 @@ def changed_inputs(graph: TracedGraph) -> dict[str, Argument]:
     }
 
 
+def symbols_of(value: object) -> frozenset[str]:
+    """The symbols in a number, or in sizes and strides of a tensor."""
+    told = (*value.sizes, *value.strides) if isinstance(value, TracedTensor) else (value,)
+    return frozenset(symbol for size in told if isinstance(size, Expression) for symbol in size.symbols)
+
+
 def input_symbols(graph: TracedGraph) -> list[str]:
-    """The symbols that sizes of inputs, or inputs themselves, tell; any other is one that data decides."""
-    found: dict[str, None] = {}
-    for item in graph.inputs:
-        told = item.value.sizes if isinstance(item.value, TracedTensor) else (item.value,)
-        symbols = {symbol for size in told if isinstance(size, Expression) for symbol in size.symbols}
-        found |= dict.fromkeys(sorted(symbols))
-    return list(found)
+    """The symbols that inputs tell, by their sizes or themselves; any other is one that data decides."""
+    return list(dict.fromkeys(symbol for item in graph.inputs for symbol in sorted(symbols_of(item.value))))
 
 
 def references(argument: Argument) -> Iterable[Reference]:

@@ -92,6 +92,10 @@ CONSTANT = "traced.constant.default"
 """The target of a node that is a tensor, whose bytes are its argument, in hexadecimal digits."""
 
 
+SIZE = "traced.size.default"
+"""The target of a node that is a size as a tensor, of an expression."""
+
+
 @dataclass(frozen=True)
 class TracedNode:
     """One call of an operator: `aten.add.Tensor`, its arguments, and its results in order."""
