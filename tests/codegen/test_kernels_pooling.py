@@ -121,4 +121,6 @@ def test_places_of_maxima(target: str):
     images = [*ties, *integers, spoiled, np.full((1, 4, 4, 3), -np.inf, np.float32)]
     turned: dict[str, Any] = {"layout": "channels_first", "column_major": True, "dilations": (2, 1), "ceil_mode": True}
     cases = [Case(MaxPoolWithIndicesOp, x, **window) for x in images]
-    check_all([*cases, Case(MaxPoolWithIndicesOp, sample((2, 3, 7, 5)), **turned, **window)], target)
+    counted = [{"by_channel": True}, {"by_channel": True, "column_major": True, "layout": "channels_first"}]
+    by_channel = [Case(MaxPoolWithIndicesOp, sample((2, 7, 5, 19)), **properties, **window) for properties in counted]
+    check_all([*cases, *by_channel, Case(MaxPoolWithIndicesOp, sample((2, 3, 7, 5)), **turned, **window)], target)

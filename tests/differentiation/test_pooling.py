@@ -69,9 +69,10 @@ def test_lp_pool(case: str, p: int) -> None:
     check(LpPoolOp, {**WINDOWS[case], "p": p})
 
 
-@pytest.mark.parametrize(("case", "column_major"), [("overlapping", True), ("channels first", False)])
-def test_max_pool_with_indices(case: str, column_major: bool) -> None:
-    check(MaxPoolWithIndicesOp, {**WINDOWS[case], "column_major": column_major})
+@pytest.mark.parametrize(("case", "counting"), [("overlapping", "column_major"), ("channels first", "by_channel")])
+def test_max_pool_with_indices(case: str, counting: str) -> None:
+    check(MaxPoolWithIndicesOp, WINDOWS[case])
+    check(MaxPoolWithIndicesOp, {**WINDOWS[case], counting: True})
 
 
 @pytest.mark.parametrize("kind", [MaxPoolOp, AvgPoolOp])

@@ -14,4 +14,5 @@ glow_high.func @pools(%image: tensor<1x9x9x4xf32>, %first: tensor<1x4x9x9xf32>, 
   %lp_pool_1 = glow_high.lp_pool %image {kernel_shape = [2, 2], p = 1} : tensor<1x8x8x4xf32>
   %max, %indices = glow_high.max_pool_with_indices %image {kernel_shape = [2, 2]} : tensor<1x8x8x4xf32>, tensor<1x8x8x4xi64>
   %max_1, %indices_1 = glow_high.max_pool_with_indices %image {kernel_shape = [2, 2], column_major = true} : tensor<1x8x8x4xf32>, tensor<1x8x8x4xi64>
+  %max_2, %indices_2 = glow_high.max_pool_with_indices %image {kernel_shape = [2, 2], by_channel = true} : tensor<1x8x8x4xf32>, tensor<1x8x8x4xi64>
 }
