@@ -24,7 +24,7 @@ def test_partial_derivatives() -> None:
     builder = ModuleBuilder()
     (x,) = builder.add_inputs({"x": tensor((3,), f64)}, {}).values()
 
-    def emit(kind: type[HighOp], *operands: SSAValue | list[SSAValue], **properties: object) -> list[SSAValue]:
+    def emit(kind: type[HighOp], *operands: SSAValue | list[SSAValue] | None, **properties: object) -> list[SSAValue]:
         op = kind.make(*operands, location=named_location("op"), **properties)  # pyright: ignore[reportArgumentType]
         return list(builder.insert(op).results)
 
