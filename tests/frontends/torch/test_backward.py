@@ -125,7 +125,8 @@ def test_normalization(kind: str, backend: str) -> None:
 
 def attended(query: np.ndarray, key: np.ndarray, value: np.ndarray, causal: bool) -> np.ndarray:
     """Attention of heads of queries that share heads of keys, by the formula."""
-    key, value = (np.repeat(each, query.shape[1] // key.shape[1], axis=1) for each in (key, value))
+    shared = query.shape[1] // key.shape[1]
+    key, value = np.repeat(key, shared, axis=1), np.repeat(value, shared, axis=1)
     scores = query @ np.swapaxes(key, 2, 3) / math.sqrt(query.shape[3])
     if causal:
         scores = np.where(np.arange(key.shape[2]) <= np.arange(query.shape[2])[:, None], scores, -np.inf)
