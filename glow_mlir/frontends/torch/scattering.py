@@ -29,7 +29,7 @@ from glow_mlir.frontends.torch.places import (
     transposed,
     with_part,
 )
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, Sizes
 
 # Parts of axes
 
@@ -85,7 +85,7 @@ def index_put(
     given = {axis: item for axis, item in enumerate(indices) if item is not None}
     if len(given) == 1:
         ((axis, mask),) = given.items()
-        if is_mask(mask) and _is_one(value, mask, axis, updates):
+        if is_mask(mask):
             return _put_where(node, value, mask, axis, updates, accumulate)
     if not given:
         whole = node.expanded(node.cast(updates, node.element))
@@ -105,25 +105,28 @@ def added(node: TorchNode, one: SSAValue, other: SSAValue) -> SSAValue:
     return node.emit(OrOp if is_bool(element_of(one)) else AddOp, one, other)
 
 
-def _is_one(value: SSAValue, mask: SSAValue, axis: int, updates: SSAValue) -> bool:
-    """Whether there is one update, or one slice, for all places where truth values hold that begin at an axis."""
-    behind, own = rank_of(value) - axis - rank_of(mask), sizes_of(updates)
-    return len(own) <= behind or own[len(own) - behind - 1] == 1
-
-
 def _put_where(
     node: TorchNode, value: SSAValue, mask: SSAValue, axis: int, updates: SSAValue, accumulate: bool
 ) -> SSAValue:
-    """A value with one element, or one slice, where truth values hold that begin at an axis."""
+    """
+    A value with other elements, or slices, where truth values hold that begin at an axis: one for all, or one for each.
+
+    A call fails where there are fewer than that.
+    """
     behind = rank_of(value) - axis - rank_of(mask)
-    # What there is of each place comes in front of the axes behind, and those in front broadcast.
-    own = sizes_of(updates)
-    inner = own[max(len(own) - behind, 0) :]
-    outer = own[: max(len(own) - behind - 1, 0)]
-    part = node.reshaped(node.cast(updates, node.element), (*outer, *(1,) * rank_of(mask), *inner))
-    chosen = node.reshaped(node.cast(mask, i1), (*sizes_of(mask), *(1,) * behind))
+    part = node.cast(updates, node.element)
+    own, place = sizes_of(part), rank_of(part) - behind - 1
+    if place >= 0 and own[place] == 0:
+        return value
+    spread: Sizes = (1,) * rank_of(mask)
+    if place >= 0 and own[place] != 1:
+        chosen = flat(node, node.cast(mask, i1))
+        numbers = node.emit(WhereOp, chosen, _numbers(node, chosen), node.splat(0, i64))
+        part, spread = node.emit(GatherOp, part, numbers, axis=place), sizes_of(mask)
+    part = node.reshaped(part, (*own[: max(place, 0)], *spread, *own[max(place + 1, 0) :]))
+    holds = node.reshaped(node.cast(mask, i1), (*sizes_of(mask), *(1,) * behind))
     other = added(node, value, part) if accumulate else part
-    return node.expanded(node.emit(WhereOp, chosen, other, value))
+    return node.expanded(node.emit(WhereOp, holds, other, value))
 
 
 @torch_operator("put.default")

@@ -87,6 +87,11 @@ CASES: Mapping[str, Case] = {
         (M, [M > 7], np.array(3, np.float32), True),
         np.where(M > 7, M + 3, M),
     ),
+    "index_put of each where truth": (
+        "aten.index_put.default",
+        (X, [None, X[0] > 7], np.stack([np.arange(4, dtype=np.float32), -np.arange(4, dtype=np.float32)])),
+        with_items(X, (slice(None), X[0] > 7), [np.arange(4), -np.arange(4)]),
+    ),
     "put": ("aten.put.default", (M, ROWS, PART[0, :3], True), added_at(M.reshape(-1), ROWS, -1).reshape(M.shape)),
     "gather": ("aten.gather.default", (M, 0, np.array([[0, 3], [1, 1]])), np.array([[0, 16], [5, 6]], np.float32)),
     "gather of a scalar": ("aten.gather.default", (M[0, 1:2].reshape(()), 0, np.array(0)), np.array(1, np.float32)),
