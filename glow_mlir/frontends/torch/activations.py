@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.expressions import expm1, where
+from glow_mlir.dialects.expressions import Tensor, expm1, where
 from glow_mlir.dialects.glow_high import activations as ops
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.frontends.torch.formulas import computed
@@ -45,7 +45,11 @@ def hardsigmoid(node: TorchNode, value: SSAValue) -> SSAValue:
 @torch_operator("elu.default")
 def elu(node: TorchNode, value: SSAValue, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> SSAValue:
     """scale · x, and below 0 scale · alpha · (exp(input_scale · x) - 1)."""
-    return computed(node, lambda x: where(x > 0.0, x * scale, expm1(x * float(input_scale)) * (alpha * scale)), value)
+
+    def formula(x: Tensor) -> Tensor:
+        return where(x > 0.0, x * scale, expm1(x * float(input_scale)) * (alpha * scale))
+
+    return computed(node, formula, value)
 
 
 @torch_operator("softplus.default")

@@ -78,8 +78,16 @@ def _with_factor(operator: type[HighOp], formula: Callable[..., Tensor]) -> Call
     return run
 
 
-torch_operator("add.Tensor", "add.Scalar")(_with_factor(binary.AddOp, lambda x, y, alpha: x + y * alpha))
-torch_operator("sub.Tensor", "sub.Scalar")(_with_factor(binary.SubOp, lambda x, y, alpha: x - y * alpha))
+def _scaled_sum(x: Tensor, y: Tensor, alpha: Tensor) -> Tensor:
+    return x + y * alpha
+
+
+def _scaled_difference(x: Tensor, y: Tensor, alpha: Tensor) -> Tensor:
+    return x - y * alpha
+
+
+torch_operator("add.Tensor", "add.Scalar")(_with_factor(binary.AddOp, _scaled_sum))
+torch_operator("sub.Tensor", "sub.Scalar")(_with_factor(binary.SubOp, _scaled_difference))
 
 
 @torch_operator("div.Tensor", "div.Scalar")
