@@ -21,7 +21,7 @@ from torch._functorch.aot_autograd import aot_function
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
-from glow_mlir.errors import CompilerBugError, GlowError, UnsupportedError
+from glow_mlir.errors import CompilerBugError, GlowError, GlowWarning, UnsupportedError
 from glow_mlir.torch.backend import compile_graph
 from glow_mlir.torch.decompositions import decompositions, whole_resamplings
 
@@ -94,18 +94,24 @@ def draws(target: Any) -> bool:
 def compiled(
     module: torch.fx.GraphModule, inputs: Sequence[Any], *, phase: str, options: dict[str, Any], drawn: set[str]
 ) -> Callable[[list[Any]], list[Any]]:
-    """`compile_graph`, which says where a graph is beside core ATen, and tells of operators that draw numbers."""
+    """
+    `compile_graph`, which says where a graph is beside core ATen, and tells of operators that draw numbers.
+
+    A graph of which PyTorch would compute a part is not supported.
+    """
     drawn |= {str(node.target) for node in module.graph.nodes if draws(node.target)}
     outside = sorted({str(node.target) for node in module.graph.nodes if not is_core(node.target)})
     run = compile_graph(module, inputs, phase=phase, options=options)
 
     def call(given: list[Any]) -> list[Any]:
         try:
-            return run(given)
-        except UnsupportedError as error:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", GlowWarning)
+                return run(given)
+        except (UnsupportedError, GlowWarning) as error:
             if outside:
                 raise OutsideError(", ".join(outside)) from error
-            raise
+            raise UnsupportedError(getattr(error, "reason", str(error))) from error
 
     call._boxed_call = True
     return call
