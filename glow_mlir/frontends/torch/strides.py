@@ -11,13 +11,15 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.indexing import GatherNDOp, GatherOp
 from glow_mlir.dialects.shapes import rank_of, sizes_of
+from glow_mlir.dialects.sizes import smallest
 from glow_mlir.frontends.builder.axis_order import moved_axis
 from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
 from glow_mlir.frontends.torch.places import flat, restored, scatter_slices, taken, transposed
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Size, Sizes, SymbolicSize
+from glow_mlir.support.symbols import Size, Sizes, SymbolicSize, product_of
 
 
 @dataclass(frozen=True)
@@ -121,26 +123,38 @@ def places_in_memory(sizes: Sequence[int], strides: Sequence[int], offset: int) 
     return found
 
 
-def strided_places(node: TorchNode, sizes: Sequence[Size], strides: Sequence[Size], offset: Size | None) -> np.ndarray:
+def strided_places(
+    node: TorchNode, value: SSAValue, sizes: Sequence[Size], strides: Sequence[Size], offset: Size | None
+) -> np.ndarray:
     """
-    Which of its elements each element of a view of the first operand is, of how that lies in memory.
+    Which of its elements each element of a view of the first operand, `value`, is, of how that lies in memory.
 
-    Raises `UnsupportedError` where sizes are known at run time only, or the view has elements that the operand lacks.
+    Raises `UnsupportedError` where the view is known at run time only, or has elements that the operand may lack.
     """
     traced = node.traced_operand(0)
     first = traced.offset if offset is None else offset
-    numbers = (*traced.sizes, *traced.strides, traced.offset, *sizes, *strides, first)
-    if not all(isinstance(number, int) for number in numbers):
+    if not all(isinstance(number, int) for number in (traced.offset, first, *sizes, *strides)):
         raise node.unsupported("strides that are known at run time only are not supported")
-    own = places_in_memory(*traced.hint, _number(traced.offset))
+    begin = _number(traced.offset)
     wanted = places_in_memory([_number(size) for size in sizes], [_number(step) for step in strides], _number(first))
     if not wanted.size:
         return wanted
+    own = _own_places(node, value, begin)
     known = np.full(max(own.max(initial=0), wanted.max()) + 1, -1, np.int64)
     known[own.reshape(-1)] = np.arange(own.size)
     if (known[wanted] < 0).any():
         raise node.unsupported("a view of memory beyond the elements of its operand is not supported")
     return known[wanted]
+
+
+def _own_places(node: TorchNode, value: SSAValue, begin: int) -> np.ndarray:
+    """Where in memory the elements of the first operand lie that there are for all sizes of it."""
+    traced = node.traced_operand(0)
+    if all(isinstance(number, int) for number in (*traced.sizes, *traced.strides)):
+        return places_in_memory(*traced.hint, begin)
+    if memory_order(*traced.hint) != tuple(range(rank_of(value))):
+        raise node.unsupported("strides that are known at run time only are not supported")
+    return begin + np.arange(smallest(product_of(sizes_of(value))))
 
 
 def _number(size: object) -> int:
@@ -153,7 +167,7 @@ def as_strided(
     node: TorchNode, value: SSAValue, sizes: Sequence[Size], strides: Sequence[Size], offset: Size | None = None
 ) -> SSAValue:
     """What lies in the memory of a tensor at other strides."""
-    return taken(node, flat(node, value), strided_places(node, sizes, strides, offset))
+    return taken(node, flat(node, value), strided_places(node, value, sizes, strides, offset))
 
 
 @torch_operator("as_strided_scatter.default")
@@ -166,7 +180,7 @@ def as_strided_scatter(
     offset: Size | None = None,
 ) -> SSAValue:
     """A tensor with other elements where those of a view of its memory lie."""
-    places = strided_places(node, sizes, strides, offset)
+    places = strided_places(node, value, sizes, strides, offset)
     indices = node.constant(places.reshape(-1))
     updates = flat(node, node.expanded(node.cast(part, node.element), places.shape))
     return node.reshaped(scatter_slices(node, flat(node, value), 0, indices, updates))
