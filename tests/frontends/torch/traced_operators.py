@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -33,9 +33,9 @@ def dense(array: np.ndarray, sizes: Sequence[Any] | None = None) -> TracedTensor
 def reference(argument: Any, names: Mapping[int, str]) -> Any:
     """An argument with references in the place of arrays."""
     if isinstance(argument, np.ndarray):
-        return Reference(names[id(argument)])
+        return Reference(names[id(cast("object", argument))])
     if isinstance(argument, list | tuple):
-        return tuple(reference(item, names) for item in argument)
+        return tuple(reference(item, names) for item in cast("Sequence[Any]", argument))
     return argument
 
 
@@ -55,7 +55,7 @@ def computed(
     Types and sizes of results are those of `expected`. `free` has the sizes of arguments by position that are known at
     run time only, as expressions; `result_sizes` those of results.
     """
-    arrays = [item for item in flattened([*arguments, *(keywords or {}).values()]) if isinstance(item, np.ndarray)]
+    arrays = arrays_in([*arguments, *(keywords or {}).values()])
     names = {id(array): f"x{number}" for number, array in enumerate(arrays)}
     told = {id(arguments[place]): sizes for place, sizes in (free or {}).items()}
     inputs = tuple(TracedInput(names[id(array)], dense(array, told.get(id(array)))) for array in arrays)
@@ -85,11 +85,14 @@ def computed(
     return list(found.values())
 
 
-def flattened(items: Sequence[Any]) -> list[Any]:
-    """All items of nested lists."""
-    found: list[Any] = []
+def arrays_in(items: Sequence[Any]) -> list[np.ndarray]:
+    """All arrays in nested lists."""
+    found: list[np.ndarray] = []
     for item in items:
-        found += flattened(item) if isinstance(item, list | tuple) else [item]
+        if isinstance(item, np.ndarray):
+            found.append(cast("np.ndarray", item))
+        elif isinstance(item, list | tuple):
+            found += arrays_in(cast("Sequence[Any]", item))
     return found
 
 
