@@ -105,7 +105,7 @@ BUILTIN = OperatorPackage(
         "glow_mlir.differentiation",
         "elementwise expressed linear data_movement indexing reductions convolution pooling "
         "normalization attention resize sampling regions embedding einsum fourier recurrent predicate "
-        "control_flow quantization saved",
+        "control_flow quantization saved variables",
     ),
     kernels={
         "cpu": _modules(

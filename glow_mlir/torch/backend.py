@@ -59,9 +59,15 @@ def glow(
         partition_fn=partition,
         keep_inference_input_mutations=True,
     )
-    has_fixed_sizes = all(isinstance(size, int) for item in inputs for size in getattr(item, "shape", ()))
-    with whole_resamplings() if has_fixed_sizes else nullcontext():
+    with whole_resamplings() if has_fixed_sizes(module) else nullcontext():
         return compiler(module, inputs)
+
+
+def has_fixed_sizes(module: fx.GraphModule) -> bool:
+    """Whether all inputs of a graph that Dynamo traced are tensors whose sizes are numbers."""
+    values = [node.meta.get("example_value") for node in module.graph.find_nodes(op="placeholder")]
+    sizes = [size for value in values for size in getattr(value, "shape", (value,))]
+    return not any(isinstance(size, torch.SymInt) for size in sizes)
 
 
 def checked_options(options: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import tensor
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.interpreter.machine import run_function
-from tests.support.gradients import differentiated, run_machine_code
+from tests.support.gradients import Emit, check_gradients, differentiated, run_machine_code
 
 X = np.array([1.0, 2.0, -3.0])
 
@@ -41,3 +41,15 @@ def test_partial_derivatives() -> None:
         np.testing.assert_allclose(found["a"], 3 * X**2)
         np.testing.assert_allclose(found["b"], 6 * X**2)
         np.testing.assert_allclose(found["c"], X**3)
+
+
+def test_derivatives_of_derivatives() -> None:
+    """Of the square of a derivative by a variable, by what that is: (2·x)² has the slope 8·x."""
+
+    def graph(emit: Emit, values: dict[str, SSAValue]) -> SSAValue:
+        (variable,) = emit.all(VariablesOp, [values["x"]])
+        slope = emit(GradientOp, emit(MulOp, variable, variable), None, [variable])
+        return emit(MulOp, slope, slope)
+
+    found = check_gradients(graph, {"x": X})
+    np.testing.assert_allclose(found["dx"], 8 * X)

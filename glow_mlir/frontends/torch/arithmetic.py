@@ -90,7 +90,7 @@ torch_operator("add.Tensor", "add.Scalar")(_with_factor(binary.AddOp, _scaled_su
 torch_operator("sub.Tensor", "sub.Scalar")(_with_factor(binary.SubOp, _scaled_difference))
 
 
-@torch_operator("div.Tensor", "div.Scalar")
+@torch_operator("div.Tensor", "div.Scalar", "true_divide.Tensor", "true_divide.Scalar")
 def div(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
     """The quotient, of integers too, in floats."""
     return combined(node, binary.DivOp, one, other)
