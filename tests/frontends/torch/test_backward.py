@@ -126,10 +126,10 @@ def test_normalization(kind: str, backend: str) -> None:
 def attended(query: np.ndarray, key: np.ndarray, value: np.ndarray, causal: bool) -> np.ndarray:
     """Attention of heads of queries that share heads of keys, by the formula."""
     shared = query.shape[1] // key.shape[1]
-    key, value = np.repeat(key, shared, axis=1), np.repeat(value, shared, axis=1)
-    scores = query @ np.swapaxes(key, 2, 3) / math.sqrt(query.shape[3])
+    key, value = key.repeat(shared, axis=1), value.repeat(shared, axis=1)
+    scores: np.ndarray = query @ key.transpose(0, 1, 3, 2) / math.sqrt(query.shape[3])
     if causal:
-        scores = np.where(np.arange(key.shape[2]) <= np.arange(query.shape[2])[:, None], scores, -np.inf)
+        scores[..., np.arange(key.shape[2]) > np.arange(query.shape[2])[:, None]] = -np.inf
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True) @ value
 
