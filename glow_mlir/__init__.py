@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from glow_mlir.kernels.kernel import kernel as kernel
     from glow_mlir.options.quantization import Quantization as Quantization
     from glow_mlir.runtime.specializations import SpecializationLimits as SpecializationLimits
-    from glow_mlir.torch.exported_model import from_torch as from_torch
+    from glow_mlir.torch.front_door import from_torch as from_torch
 
     Fail = _errors.GlowError
     InvalidArgument = _errors.InputError
@@ -100,7 +100,7 @@ _HOMES = {
     "create_and_register_allocator_v2": "glow_mlir.api.onnxruntime.allocators",
     "disable_telemetry_events": "glow_mlir.api.onnxruntime.process",
     "enable_telemetry_events": "glow_mlir.api.onnxruntime.process",
-    "from_torch": "glow_mlir.torch.exported_model",
+    "from_torch": "glow_mlir.torch.front_door",
     "get_all_providers": "glow_mlir.api.onnxruntime.providers",
     "get_available_providers": "glow_mlir.api.onnxruntime.providers",
     "get_build_info": "glow_mlir.api.onnxruntime.process",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import var_operand_def, var_result_def
 
-from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
+from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
 from glow_mlir.support.op_definition import op_definition
@@ -17,15 +18,16 @@ from glow_mlir.support.op_definition import op_definition
 @op_definition
 class SavedOp(HighOp):
     """
-    The values of `computed`, which are known: they are `values`.
+    Values that are known: the operands are those that the function computes, and behind them, in the same order, what
+    they were when an earlier call saved them.
 
     A function that computes gradients of what another one has computed has the operators of that as far as gradients
-    ask for them. The pass `differentiate` goes back through `computed`, and then has `values` in the place of them, so
-    that nothing is computed twice.
+    ask for them. The pass `differentiate` goes back through what is computed, and then has what was saved in the place
+    of it, so that nothing is computed twice.
 
     ```mlir
     %y, %h, %c, %sums, %cells = glow_high.lstm_recurrence_with_sums %gates, %weights, %h0, %c0
-    %states, %known = glow_high.saved [%y, %sums], [%saved_y, %saved_sums]
+    %states, %known = glow_high.saved %y, %sums, %saved_y, %saved_sums
         : tensor<7x1x64xf32>, tensor<7x1x256xf32>
     ```
     """
@@ -33,14 +35,21 @@ class SavedOp(HighOp):
     name = "glow_high.saved"
     HAS_INSTRUCTION: ClassVar[bool] = False
 
-    computed = var_operand_def(TENSOR)
-    values = var_operand_def(TENSOR)
+    operands_ = var_operand_def(TENSOR)
     results_ = var_result_def(TENSOR)
 
-    irdl_options = SEGMENTS
+    @property
+    def computed(self) -> Sequence[SSAValue]:
+        """What the function computes."""
+        return self.operands_[: len(self.operands_) // 2]
+
+    @property
+    def values(self) -> Sequence[SSAValue]:
+        """What was saved."""
+        return self.operands_[len(self.operands_) // 2 :]
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        require(len(self.computed) == len(self.values), "a value is missing for what is computed, or one too many")
+        require(len(self.computed) == len(self.values), "a value is missing for what is computed")
         for one, other in zip(self.computed, self.values, strict=True):
-            require(one.type == other.type, "what is saved has another type than what is computed")
+            require(one.type == other.type, "what was saved has another type than what is computed")
         return tuple(tensor(sizes_of(value), element_of(value)) for value in self.values)

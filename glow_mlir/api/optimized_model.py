@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.model_identity import files_of
 from glow_mlir.api.models import import_any
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension
-
-if TYPE_CHECKING:
-    from onnx import ModelProto
 
 
 @dataclass(frozen=True)
@@ -25,7 +22,7 @@ class ExternalForm:
     least_bytes: int = 1024
 
 
-def onnx_form(model: Any, dimensions: Mapping[str, Dimension] | None) -> ModelProto:
+def onnx_form(model: Any, dimensions: Mapping[str, Dimension] | None) -> Any:
     """The ONNX model of one that imports itself, of these sizes; raises `GlowError` for what ONNX has no words for."""
     from glow_mlir.frontends.onnx.export.exporter import exported_model
 

@@ -17,7 +17,8 @@ from glow_mlir.ir.registry import gradient
 def saved(op: SavedOp, cotangents: SSAValue | Sequence[SSAValue | None], emit: Emitter) -> Contributions:
     """The cotangents are those of what is computed."""
     listed = [cotangents] if isinstance(cotangents, SSAValue) else cotangents
-    return {"computed": [partial(_same, cotangent) for cotangent in listed]}
+    known = [None] * len(listed)
+    return {"operands_": [partial(_same, cotangent) for cotangent in (*listed, *known)]}
 
 
 def _same(cotangent: SSAValue | None) -> SSAValue | None:

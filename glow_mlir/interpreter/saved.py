@@ -11,6 +11,6 @@ from glow_mlir.ir.registry import semantics
 
 
 @semantics(SavedOp)
-def saved(op: SavedOp, computed: Sequence[np.ndarray], values: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+def saved(op: SavedOp, values: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
     """What was saved."""
-    return tuple(values)
+    return tuple(values[len(values) // 2 :])

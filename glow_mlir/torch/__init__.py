@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from glow_mlir.torch.backend import glow as glow
-    from glow_mlir.torch.exported_model import exported as exported
-    from glow_mlir.torch.exported_model import from_torch as from_torch
+    from glow_mlir.torch.front_door import exported as exported
+    from glow_mlir.torch.front_door import from_torch as from_torch
     from glow_mlir.torch.graph_reports import report as report
 
 _HOMES = {
-    "exported": "glow_mlir.torch.exported_model",
-    "from_torch": "glow_mlir.torch.exported_model",
+    "exported": "glow_mlir.torch.front_door",
+    "from_torch": "glow_mlir.torch.front_door",
     "glow": "glow_mlir.torch.backend",
     "report": "glow_mlir.torch.graph_reports",
 }

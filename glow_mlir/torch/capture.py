@@ -29,7 +29,7 @@ from glow_mlir.frontends.torch.traced_graph import (
     TracedValue,
     Word,
 )
-from glow_mlir.torch.tensors import listed
+from glow_mlir.torch.tensors import HOST, listed
 
 WORDS: dict[type, str] = {
     torch.dtype: "dtype",
@@ -166,12 +166,12 @@ class _Capture:
 def _is_plain(value: torch.Tensor) -> bool:
     """Whether a tensor is what operators take: dense real numbers, in the memory of the processor."""
     is_dense = value.layout is torch.strided and not value.is_quantized
-    return is_dense and not value.is_complex() and value.device.type in ("cpu", "meta")
+    return is_dense and not value.is_complex() and value.device.type in (HOST, "meta")
 
 
 def _unsupported_name(value: torch.Tensor) -> str:
     """What a tensor that no operator takes is called in the place of its element type."""
-    if value.device.type not in ("cpu", "meta"):
+    if value.device.type not in (HOST, "meta"):
         return f"{value.dtype} on the device '{value.device}'".removeprefix("torch.")
     if value.layout is not torch.strided:
         return f"{value.dtype} in the layout {value.layout}".replace("torch.", "")

@@ -10,6 +10,7 @@ from typing import Any
 from torch import fx
 
 from glow_mlir.api.model_session import ModelSession
+from glow_mlir.dialects.packages import DEFAULT_BACKEND, loader_of
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.torch.model import TracedModel
 from glow_mlir.frontends.torch.traced_graph import TracedGraph
@@ -45,7 +46,7 @@ def compiled_call(
 
     Raises `GlowError` where the graph is not supported.
     """
-    if not graph.symbols and options.get("backend", "cpu") == "cpu":
+    if not graph.symbols and loader_of(str(options.get("backend", DEFAULT_BACKEND))) is not None:
         session = ModelSession.of(TracedModel(graph, constants, state=state), **options)
         loaded = session.loaded
         if isinstance(loaded, MachineCode):

@@ -27,7 +27,7 @@ OUTPUT = "output"
 """The name of the only output of a model; several are `output_0`, `output_1` …, or go by the keys of a dictionary."""
 
 
-def from_torch(
+def session_of(
     module: torch.nn.Module | ExportedProgram,
     example: Sequence[Any] | Any = (),
     *,
@@ -36,24 +36,15 @@ def from_torch(
     **options: Any,
 ) -> InferenceSession:
     """
-    The session of a module of PyTorch, as it is in its present mode.
-
-    ```python
-    session = glow_mlir.from_torch(model.eval(), (images,), dynamic_shapes={"x": {0: torch.export.Dim("batch")}})
-    (logits,) = session.run(None, {"x": array})
-    ```
-
-    `example` are the positional arguments of a call, `keywords` those by name; `dynamic_shapes` says which axes are
-    free, as `torch.export.export` takes it. Inputs go by the names of the arguments. `options` are those of
-    `InferenceSession`. Raises `ModelError` for what PyTorch cannot export, and `GlowError` for what is not supported.
+    The session of a module of PyTorch: what `glow_mlir.from_torch` does, where PyTorch is there.
     """
     from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 
-    model = exported(module, example, keywords=keywords, dynamic_shapes=dynamic_shapes)
+    model = model_of(module, example, keywords=keywords, dynamic_shapes=dynamic_shapes)
     return InferenceSession(cast("Any", model), **options)
 
 
-def exported(
+def model_of(
     module: torch.nn.Module | ExportedProgram,
     example: Sequence[Any] | Any = (),
     *,
@@ -61,10 +52,7 @@ def exported(
     dynamic_shapes: Any = None,
 ) -> TracedModel:
     """
-    A module of PyTorch as a model, for `InferenceSession`, `TrainingSession` and bundles; see `from_torch`.
-
-    Parameters and buffers are its constants, and share the memory of PyTorch's, which must not change as long as the
-    model is used; those that the module changes are state.
+    A module of PyTorch as a model: what `glow_mlir.torch.exported` does, where PyTorch is there.
     """
     program = _program(module, example, keywords, dynamic_shapes)
     put_recurrences(program.graph_module)

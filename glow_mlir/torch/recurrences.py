@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.library import custom_op
 
 from glow_mlir.frontends.torch.recurrent import LIBRARY
+from glow_mlir.torch.tensors import HOST
 
 
 def _stepped(
@@ -116,7 +117,7 @@ def _register(
     results = ", ".join(["Tensor"] * tensors)
     torch.library.define(f"{name}_backward", f"({', '.join(operands)}) -> ({results})")
 
-    torch.library.impl(f"{name}_backward", "cpu", in_torch)
+    torch.library.impl(f"{name}_backward", HOST, in_torch)
 
     def fake_backward(*arguments: Any) -> tuple[Tensor, ...]:
         return tuple(item.new_empty(item.shape) for item in arguments[given : given + tensors])

@@ -11,6 +11,9 @@ import torch
 from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.support.dtypes import named_dtype
 
+HOST = torch.empty(0).device.type
+"""The type of the device whose memory is the processor's."""
+
 _SAME_BITS: dict[torch.dtype, torch.dtype] = {
     torch.bfloat16: torch.int16,
     torch.float8_e4m3fn: torch.uint8,

@@ -64,7 +64,7 @@ def _backward(operator: type[Recurrence], count: int) -> Callable[..., Sequence[
         function = str(words[1]) if len(words) > 1 else ""
         results = _with_sums(node, operator, operands, bool(words[0]), function)
         kept = (results[0], *results[given:])
-        states, *_ = node.emit_all(SavedOp, kept, saved)
+        states, *_ = node.emit_all(SavedOp, [*kept, *saved])
         return node.emit_all(GradientOp, _weighted(node, (states, *results[1:given]), cotangents), None, operands)
 
     return run

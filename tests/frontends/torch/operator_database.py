@@ -281,31 +281,28 @@ def outcome(
         try:
             torch.manual_seed(0)
             wrong = run_sample(op, sample, options, gradients)
-        except OutsideError as error:
-            found.outside[str(error)] += 1
-        except CompilerBugError as error:
-            found.failed[f"bug: {error}"[:200]] += 1
-        except UnsupportedError as error:
-            found.refused[f"{error.reason}"[:200]] += 1
-        except GlowError as error:
-            found.failed[f"{type(error).__name__}: {error}"[:200]] += 1
         except Exception as error:
-            if "glow_mlir" in "".join(traceback.format_tb(error.__traceback__)):
-                frames = traceback.extract_tb(error.__traceback__)
-                where = [
-                    f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}"
-                    for frame in frames
-                    if "glow" in frame.filename
-                ]
-                found.failed[f"{type(error).__name__} {error} at {where[-1:]}"[:200]] += 1
-            else:
-                found.untraced += 1
+            note(found, error)
         else:
             if wrong:
                 found.failed[wrong] += 1
             else:
                 found.passed += 1
     return found
+
+
+def note(found: Outcome, error: Exception) -> None:
+    """Count what a sample ended with."""
+    if isinstance(error, OutsideError):
+        found.outside[str(error)] += 1
+    elif isinstance(error, UnsupportedError) and not isinstance(error, CompilerBugError):
+        found.refused[f"{error.reason}"[:200]] += 1
+    elif isinstance(error, GlowError) or "glow_mlir" in "".join(traceback.format_tb(error.__traceback__)):
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "glow" in frame.filename]
+        where = [f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}" for frame in frames[-1:]]
+        found.failed[f"{type(error).__name__} {error} at {where}"[:200]] += 1
+    else:
+        found.untraced += 1
 
 
 def entries(names: Sequence[str]) -> list[Any]:

@@ -47,8 +47,8 @@ def exported_model(module: ModuleOp, keeps_weights: bool = False) -> onnx.ModelP
 
     Inputs and outputs keep their names and types, nodes the names of those that their operators came from. Raises
     `UnsupportedError` for state, and one that lists all operators for which ONNX has no words. Symbols in sizes are
-    named dimensions, whose bounds are lost. With `keeps_weights`, initializers are the constants of the module, by their
-    names, and transposes of them are nodes.
+    named dimensions, whose bounds are lost. With `keeps_weights`, initializers are the constants of the module, by
+    their names, and transposes of them are nodes.
     """
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     if len(functions) != 1:
