@@ -7,13 +7,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from torch import fx
 
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.dialects.packages import DEFAULT_BACKEND, loader_of
 from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.torch.graph_facts import changed_inputs
+from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.model import TracedModel
-from glow_mlir.frontends.torch.traced_graph import TracedGraph
+from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.support.activity import caution
 from glow_mlir.torch.array_call import ArrayCall
@@ -46,18 +49,30 @@ def compiled_call(
 
     Raises `GlowError` where the graph is not supported.
     """
+    functional = without_changes(graph)
     if not graph.symbols and loader_of(str(options.get("backend", DEFAULT_BACKEND))) is not None:
-        session = ModelSession.of(TracedModel(graph, constants, state=state), **options)
+        # What an input with gaps becomes has to be copied into it.
+        own = graph if _change_in_place(graph) else functional.graph
+        session = ModelSession.of(TracedModel(own, constants, state=state), **options)
         loaded = session.loaded
         if isinstance(loaded, MachineCode):
             entry = loaded.load(session.first.name)
             assert isinstance(entry, MachineEntry)
-            return PointerCall(graph, entry, loaded.state)
-    functional = without_changes(graph)
+            call = PointerCall(own, entry, loaded.state)
+            return call if own is graph else functional.around(call)
     sized, symbols = with_size_inputs(functional.graph)
     sized, decided = with_size_outputs(sized)
-    session = ModelSession.of(TracedModel(sized, constants), **options)
+    # Sizes of later calls are compiled for when weights may have changed.
+    kept = {name: np.array(array) for name, array in (constants or {}).items()}
+    session = ModelSession.of(TracedModel(sized, kept), **options)
     return functional.around(ArrayCall(functional.graph, session, symbols, decided))
+
+
+def _change_in_place(graph: TracedGraph) -> bool:
+    """Whether all inputs that a graph changes have no gaps, so that machine code may write to them."""
+    changed = changed_inputs(graph)
+    values = (item.value for item in graph.inputs if item.name in changed)
+    return all(isinstance(value, TracedTensor) and memory_order(*value.hint) is not None for value in values)
 
 
 class CompiledGraph:

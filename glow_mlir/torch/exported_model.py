@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
@@ -98,6 +99,8 @@ def _model(program: ExportedProgram, dimension_names: Mapping[str, str]) -> Trac
             outputs.append(value)
         else:
             raise UnsupportedError(f"an output of the kind {item.kind.name} is not supported")
+    if graph.symbols:  # Sizes of later calls are compiled for when parameters may have changed.
+        constants = {name: np.array(array) for name, array in constants.items()}
     plain = Renaming(renamed, dimension_names).graph(replace(_in_order(graph), outputs=tuple(outputs)))
     return TracedModel(plain, constants, names, changes=changes)
 

@@ -260,6 +260,18 @@ def test_changed_input() -> None:
         assert_equal(one, two)
 
 
+def test_changed_view() -> None:
+    """An argument with gaps that is changed in place, and what lies in them."""
+
+    def function(x: Any) -> Any:
+        x.add_(1)
+        return x.sum()
+
+    whole, other = torch.zeros(4, 6), torch.zeros(4, 6)
+    assert_equal(compiled(function)(whole[:, ::2]), function(other[:, ::2]))
+    assert_equal(whole, other)
+
+
 VIEWS = {
     "slice": lambda x: x[:, 1:5],
     "step": lambda x: x[::2],
