@@ -43,6 +43,7 @@ FAMILIES = (
     "normalization",
     "padding",
     "pooling",
+    "quantization",
     "random_numbers",
     "recurrent",
     "reductions",
