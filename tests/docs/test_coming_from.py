@@ -17,7 +17,20 @@ ROWS = [
 ]
 CODE = {what: re.findall(r"`([^`]+)`", here) for what, here in ROWS if not here.startswith("refused")}
 LEAST = 120
-TOOLS = (*("onnxruntime", "mlir-opt", "TVM", "Glow", "IREE", "onnx-mlir", "OpenVINO", "ExecuTorch", "TensorFlow Lite"),)
+TOOLS = (
+    *(
+        "onnxruntime",
+        "mlir-opt",
+        "TVM",
+        "Glow",
+        "IREE",
+        "onnx-mlir",
+        "OpenVINO",
+        "PyTorch",
+        "ExecuTorch",
+        "TensorFlow Lite",
+    ),
+)
 OTHERS = ("python -m tf2onnx", "torch.onnx.export")
 """What begins a command of another package, which makes the model."""
 
