@@ -15,7 +15,7 @@ from glow_mlir.frontends.torch.layouts import inverse, memory_order
 from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
 from glow_mlir.torch.numbers import evaluated
 from glow_mlir.torch.outputs import Outputs
-from glow_mlir.torch.tensors import array_of, dtype_named, tensor_of
+from glow_mlir.torch.tensors import HOST, array_of, dtype_named, tensor_of
 
 
 class ArrayCall:
@@ -95,4 +95,4 @@ def size_output(symbol: str) -> str:
 
 def new_seed() -> torch.Tensor:
     """A seed by PyTorch's own generator, so that `torch.manual_seed` decides which numbers are drawn."""
-    return torch.randint(-(1 << 62), 1 << 62, (), dtype=torch.int64)
+    return torch.randint(-(1 << 62), 1 << 62, (), dtype=torch.int64, device=HOST)

@@ -12,11 +12,11 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import unset_fake_temporarily
-from torch.multiprocessing.reductions import StorageWeakRef
 
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.torch.graph_facts import COPY_INTO
 from glow_mlir.frontends.torch.traced_graph import (
+    ATTRIBUTE,
     CONSTANT,
     Argument,
     Expression,
@@ -57,8 +57,8 @@ class _Capture:
         self._results: dict[fx.Node, tuple[fx.Node, int]] = {}
         """A node that takes one of several results → the node that gives these, and which."""
         self._symbols: dict[str, tuple[int, int | None]] = {}
-        self._memory: dict[Any, tuple[fx.Node, torch.Tensor]] = {}
-        """The memory of an input → the input."""
+        self._bases: dict[fx.Node, fx.Node] = {}
+        """An input, or a view of one → the input."""
 
     def run(self, graph: fx.Graph) -> TracedGraph:
         inputs: list[TracedInput] = []
@@ -66,14 +66,14 @@ class _Capture:
         outputs: tuple[Argument, ...] = ()
         for node in graph.nodes:
             if node.op == "placeholder":
-                if isinstance(value := node.meta["val"], torch.Tensor) and _is_plain(value):
-                    self._memory[StorageWeakRef(value.untyped_storage())] = node, value
+                self._bases[node] = node
                 inputs.append(TracedInput(node.name, cast("Any", self._value(node, node.meta["val"]))))
             elif node.op == "output":
                 (returned,) = node.args
                 outputs = tuple(map(self._argument, listed(returned)))
             elif node.target is operator.getitem and isinstance(node.args[0], fx.Node) and _has_several(node.args[0]):
                 self._results[node] = node.args[0], int(cast("int", node.args[1]))
+                self._follow_view(node, is_view=True)
             elif target_name(node) == COPY_INTO:
                 # Whoever reads it reads what was copied.
                 self._results[node] = self._results.get(node.args[1], (node.args[1], 0))
@@ -81,6 +81,7 @@ class _Capture:
             elif node.op == "get_attr":
                 nodes.append(self._constant(graph, node))
             else:
+                self._follow_view(node, bool(getattr(node.target, "is_view", False)))
                 nodes.append(self._node(node))
         return TracedGraph(tuple(inputs), tuple(nodes), outputs, self._symbols)
 
@@ -96,7 +97,7 @@ class _Capture:
         """A tensor that is an attribute of the graph's module."""
         value = operator.attrgetter(str(node.target))(graph.owning_module)
         if not isinstance(value, torch.Tensor):
-            raise UnsupportedError(f"the attribute '{node.target}' is no tensor", node=node.name)
+            return TracedNode(node.name, ATTRIBUTE, (), {}, (None,), place_of(node))
         with unset_fake_temporarily():
             content = value.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
         return TracedNode(node.name, CONSTANT, (content.hex(),), {}, (self._tensor(node, value),), place_of(node))
@@ -116,9 +117,7 @@ class _Capture:
                 return Word(word, str(value).removeprefix("torch."))
         if value is None or isinstance(value, int | float | str):
             return value
-        if isinstance(value, complex):
-            raise UnsupportedError("complex numbers are not supported")
-        return str(value)
+        return Word("complex", str(value)) if isinstance(value, complex) else str(value)
 
     def _value(self, node: fx.Node, value: Any) -> TracedValue:
         if isinstance(value, torch.Tensor):
@@ -127,8 +126,6 @@ class _Capture:
             return self._number(value)
         if value is None or isinstance(value, int | float | bool):
             return value
-        if isinstance(value, complex):
-            raise UnsupportedError("complex numbers are not supported", node=node.name)
         return None
 
     def _tensor(self, node: fx.Node, value: torch.Tensor) -> TracedTensor:
@@ -137,15 +134,21 @@ class _Capture:
         sizes, strides = tuple(map(self._size, value.shape)), tuple(map(self._size, value.stride()))
         hint = tuple(map(_hint, value.shape)), tuple(map(_hint, value.stride()))
         dtype, offset = str(value.dtype).removeprefix("torch."), self._size(value.storage_offset())
-        return TracedTensor(dtype, sizes, strides, hint, self._view(value), offset)
+        return TracedTensor(dtype, sizes, strides, hint, self._view(node, value), offset)
 
-    def _view(self, value: torch.Tensor) -> tuple[str, int] | None:
-        """The input that a tensor is a view of."""
-        found = self._memory.get(StorageWeakRef(value.untyped_storage()))
-        if found is None or found[1].dtype != value.dtype:
+    def _follow_view(self, node: fx.Node, is_view: bool) -> None:
+        """Note that a node is a view of an input, where it is one of what is."""
+        source = node.args[0] if node.args else None
+        if is_view and isinstance(source, fx.Node) and source in self._bases:
+            self._bases[node] = self._bases[source]
+
+    def _view(self, node: fx.Node, value: torch.Tensor) -> tuple[str, int | Expression] | None:
+        """The input that a tensor is a view of, and how many elements behind the beginning of that it begins."""
+        base = self._bases.get(node)
+        whole = None if base is None else base.meta["val"]
+        if base is None or base is node or not isinstance(whole, torch.Tensor) or whole.dtype != value.dtype:
             return None
-        places = _hint(value.storage_offset()), _hint(found[1].storage_offset())
-        return found[0].name, places[0] - places[1]
+        return base.name, self._size(value.storage_offset() - whole.storage_offset())
 
     def _size(self, size: int | torch.SymInt) -> int | Expression:
         if isinstance(size, int):
@@ -165,14 +168,16 @@ class _Capture:
 
 def _is_plain(value: torch.Tensor) -> bool:
     """Whether a tensor is what operators take: dense real numbers, in the memory of the processor."""
-    is_dense = value.layout is torch.strided and not value.is_quantized
-    return is_dense and not value.is_complex() and value.device.type in (HOST, "meta")
+    is_dense = value.layout is torch.strided and not value.is_quantized and not value.is_neg()
+    return is_dense and not value.is_complex() and value.device.type == HOST
 
 
 def _unsupported_name(value: torch.Tensor) -> str:
     """What a tensor that no operator takes is called in the place of its element type."""
-    if value.device.type not in (HOST, "meta"):
+    if value.device.type != HOST:
         return f"{value.dtype} on the device '{value.device}'".removeprefix("torch.")
+    if value.is_neg():
+        return f"{value.dtype} with another sign".removeprefix("torch.")
     if value.layout is not torch.strided:
         return f"{value.dtype} in the layout {value.layout}".replace("torch.", "")
     return str(value.dtype).removeprefix("torch.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,17 +25,7 @@ from glow_mlir.torch.functional import with_size_inputs, with_size_outputs, with
 from glow_mlir.torch.graph_reports import GraphReport, new_graph
 from glow_mlir.torch.pointer_call import PointerCall
 from glow_mlir.torch.segments import SegmentedCall, unsupported_nodes
-from glow_mlir.torch.tensors import array_of
-from glow_mlir.torch.weights import Stamp, Weights
-
-Call = Callable[[list[Any]], list[Any]]
-"""Computes the outputs of a graph of its inputs."""
-
-PATIENCE = 8
-"""
-How many calls in a row have to find weights unchanged, after a change, for these to become constants again; eight
-times as many after each further change.
-"""
+from glow_mlir.torch.weights import Call, WeightedCall, Weights
 
 
 def compiled_call(
@@ -79,8 +69,7 @@ class CompiledGraph:
     """
     A graph as PyTorch calls it: with a list of tensors, which it may clear.
 
-    It is compiled when it is first called. Parameters and buffers are constants of that compilation until one of them
-    changes; then they are state, packed anew behind each change, until they rest again.
+    It is compiled when it is first called. What is not supported PyTorch computes, between parts that are compiled.
     """
 
     def __init__(
@@ -92,15 +81,7 @@ class CompiledGraph:
         self._options = dict(options)
         self._static = tuple(static)
         self._lock = threading.Lock()
-        self._weights: Weights | None = None
-        self._stamp: Stamp = ()
-        """Of the weights as `_call` knows them."""
         self._call: Call | None = None
-        self._with_state: Call | None = None
-        """The call in which weights are state."""
-        self._unchanged = 0
-        """How many calls found the weights of before, since they are state."""
-        self._patience = PATIENCE
         first = next((str(node.place) for node in self._graph.nodes if node.place.file), "")
         self.report: GraphReport = new_graph(phase, len(self._graph.nodes), first)
 
@@ -118,78 +99,38 @@ class CompiledGraph:
         given = list(inputs)
         inputs.clear()
         self.report.calls += 1
-        weights = self._weights
-        if weights:
-            stamp = weights.stamp(given)
-            if stamp == self._stamp and self._with_state is None:
-                assert self._call is not None
-                return self._call(given)
-            return self._behind_change(weights, stamp, given)(given)
         call = self._call
         if call is None:
             with self._lock:
-                call = self._call or self._first(given)
+                call = self._call = self._call or self._first(given)
         return call(given)
 
     def _first(self, inputs: Sequence[Any]) -> Call:
         """Compile for the first call."""
-        weights = Weights(self._graph, self._static, inputs)
-        if weights:
-            self._stamp = weights.stamp(inputs)
-        self._call = self._compiled(self._constants(weights, inputs))
-        self._weights = weights
-        return self._call
+        if weights := Weights(self._graph, self._static, inputs):
+            return WeightedCall(weights, inputs, self._compiled, self.report.reasons)
+        return self._compiled({}, frozenset())
 
-    def _constants(self, weights: Weights, inputs: Sequence[Any]) -> dict[str, Any]:
-        return {name: array_of(inputs[place]) for name, place in weights.names.items()}
-
-    def _behind_change(self, weights: Weights, stamp: Stamp, inputs: Sequence[Any]) -> Call:
-        """The call for weights that have changed since they were constants."""
-        with self._lock:
-            if self._with_state is None:
-                if stamp == self._stamp:  # Another thread was here before.
-                    assert self._call is not None
-                    return self._call
-                self.report.reasons.append(f"{len(weights.changed(self._stamp, stamp))} weights changed")
-                self._with_state = self._compiled({}, frozenset(weights.names))
-                self._unchanged = 0
-                self._tell(weights, list(weights.names), inputs)
-            elif stamp != self._stamp:
-                self._tell(weights, weights.changed(self._stamp, stamp), inputs)
-                self._unchanged = 0
-            else:
-                self._unchanged += 1
-                if self._unchanged >= self._patience:
-                    return self._settled(weights, inputs)
-            self._stamp = stamp
-            return self._with_state
-
-    def _settled(self, weights: Weights, inputs: Sequence[Any]) -> Call:
-        """Let weights be constants again."""
-        self.report.reasons.append(f"weights rested for {self._patience} calls")
-        self._patience *= 8
-        self._call = self._compiled(self._constants(weights, inputs))
-        self._with_state = None
-        return self._call
-
-    def _tell(self, weights: Weights, names: Sequence[str], inputs: Sequence[Any]) -> None:
-        """Tell what packs weights that some of them have changed."""
-        if isinstance(self._with_state, PointerCall):
-            self._with_state.changed({name: inputs[weights.names[name]] for name in names})
-
-    def _compiled(self, constants: Mapping[str, Any], state: frozenset[str] = frozenset()) -> Call:
+    def _compiled(self, constants: Mapping[str, Any], state: frozenset[str]) -> Call:
         start = time.perf_counter()
         try:
+            # Graphs of any sizes are compiled in their calls, when it is too late to take them apart.
+            if self._graph.symbols and (eager := unsupported_nodes(self._graph)):
+                return self._segmented(eager)
             return compiled_call(self._graph, self._options, constants, state)
         except UnsupportedError:
             eager = unsupported_nodes(self._graph)
             if not eager:
                 raise
-            self._tell_eager(eager)
-            return SegmentedCall(self._graph, self._nodes, eager, lambda part: compiled_call(part, self._options))
+            return self._segmented(eager)
         finally:
             self.report.compilations += 1
             self.report.compile_seconds += time.perf_counter() - start
+
+    def _segmented(self, eager: Mapping[str, str]) -> Call:
+        """The graph in parts, of which PyTorch computes some."""
+        self._tell_eager(eager)
+        return SegmentedCall(self._graph, self._nodes, eager, lambda part: compiled_call(part, self._options))
 
     def _tell_eager(self, eager: Mapping[str, str]) -> None:
         """Tell which operators PyTorch computes."""

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from glow_mlir.frontends.torch.graph_facts import computed_outputs
-from glow_mlir.frontends.torch.traced_graph import Expression, Reference, TracedGraph, TracedTensor
+from glow_mlir.frontends.torch.traced_graph import Expression, Reference, TracedGraph, TracedSize, TracedTensor
 from glow_mlir.torch.numbers import SymbolReader, evaluated
 
 Made = Callable[[Sequence[Any], Sequence[torch.Tensor], Mapping[str, int]], Any]
@@ -47,9 +47,9 @@ class Outputs:
             return self._view(value, self._places[value.view[0]], value.view[1])
         return lambda _, __, numbers: evaluated(value, numbers)
 
-    def _view(self, value: TracedTensor, place: int, offset: int) -> Made:
+    def _view(self, value: TracedTensor, place: int, offset: TracedSize) -> Made:
         """A view of an input."""
-        if not _has_expressions(value):
+        if isinstance(offset, int) and not _has_expressions(value):
             sizes, strides = value.hint
 
             def static(inputs: Sequence[Any], _: object, __: object) -> torch.Tensor:
@@ -61,7 +61,7 @@ class Outputs:
         def sized(inputs: Sequence[Any], _: object, numbers: Mapping[str, int]) -> torch.Tensor:
             whole: torch.Tensor = inputs[place]
             own = [tuple(evaluated(size, numbers) for size in item) for item in (value.sizes, value.strides)]
-            return whole.as_strided(own[0], own[1], whole.storage_offset() + offset)
+            return whole.as_strided(own[0], own[1], whole.storage_offset() + evaluated(offset, numbers))
 
         return sized
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 from glow_mlir.frontends.builder.module_builder import RANDOM_CALLS, RANDOM_SEED
@@ -18,7 +19,7 @@ from glow_mlir.support.cancellation import held
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.torch.array_call import new_seed
 from glow_mlir.torch.outputs import Outputs
-from glow_mlir.torch.tensors import array_of, dtype_named
+from glow_mlir.torch.tensors import HOST, array_of, dtype_named
 
 NOTHING: Mapping[str, int] = {}
 
@@ -63,7 +64,8 @@ class PointerCall:
         with self._state.turn:
             for name, tensor in tensors.items():
                 if name in self._state.arrays:
-                    self._state.arrays[name] = array_of(tensor, memory_order(tuple(tensor.shape), tensor.stride()))
+                    order = memory_order(tuple(tensor.shape), tensor.stride())
+                    self._state.arrays[name] = np.ascontiguousarray(array_of(tensor, order))
                     self._state.change((name,))
 
     def _places_with_gaps(self, graph: TracedGraph) -> list[int]:
@@ -118,8 +120,7 @@ def _maker(graph: TracedGraph, number: int) -> Callable[[], torch.Tensor]:
     value = graph.values[item.name][item.index]
     assert isinstance(value, TracedTensor)
     (sizes, strides), dtype = value.hint, dtype_named(value.dtype)
-    if memory_order(sizes, strides) is None:
-        strides = torch.empty(sizes).stride()
-    if torch.empty(sizes, device="meta").stride() == strides:
-        return lambda: torch.empty(sizes, dtype=dtype)
-    return lambda: torch.empty_strided(sizes, strides, dtype=dtype)
+    plain = torch.empty(sizes, device="meta").stride()
+    if memory_order(sizes, strides) is None or strides == plain:
+        return lambda: torch.empty(sizes, dtype=dtype, device=HOST)
+    return lambda: torch.empty_strided(sizes, strides, dtype=dtype, device=HOST)

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from glow_mlir.frontends.torch.graph_facts import changed_inputs, used_names
 from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
+from glow_mlir.torch.pointer_call import PointerCall
+from glow_mlir.torch.tensors import array_of
 
-Stamp = tuple[int, ...]
-"""Versions and addresses of tensors: another one says that one of them has changed."""
+Call = Callable[[list[Any]], list[Any]]
+"""Computes the outputs of a graph of its inputs."""
+
+PATIENCE = 8
+"""
+How many calls in a row have to find weights unchanged, after a change, for these to become constants again; eight
+times as many after each further change.
+"""
+
+
+def _count_fused_step(optimizer: Optimizer, *_: object) -> None:
+    """Count the changes of a fused step, which PyTorch itself does not."""
+    for group in optimizer.param_groups:
+        if group.get("fused"):
+            torch.autograd.graph.increment_version([item for item in group["params"] if item.grad is not None])
+
+
+register_optimizer_step_post_hook(_count_fused_step)
+
+Stamp = tuple[tuple[int, int, Callable[[], Any]], ...]
+"""Of each weight: how often it was changed, its address, and a weak reference to it."""
 
 
 class Weights:
@@ -40,14 +66,94 @@ class Weights:
 
     def stamp(self, inputs: Sequence[Any]) -> Stamp:
         """What they are at this moment."""
-        places = self._places
-        return (*[inputs[place]._version for place in places], *[inputs[place].data_ptr() for place in places])
+        tensors = (inputs[place] for place in self._places)
+        return tuple((tensor._version, tensor.data_ptr(), weakref.ref(tensor)) for tensor in tensors)
+
+    def are(self, stamp: Stamp, inputs: Sequence[Any]) -> bool:
+        """Whether they are what they were at that moment."""
+        for place, (version, address, same) in zip(self._places, stamp, strict=True):
+            tensor = inputs[place]
+            if tensor._version != version or tensor.data_ptr() != address or same() is not tensor:
+                return False
+        return True
 
     def changed(self, before: Stamp, after: Stamp) -> list[str]:
         """Those whose stamps differ."""
-        count = len(self._places)
-        return [
-            name
-            for number, name in enumerate(self.names)
-            if (before[number], before[count + number]) != (after[number], after[count + number])
-        ]
+        pairs = zip(self.names, before, after, strict=True)
+        return [name for name, one, other in pairs if one[:2] != other[:2] or one[2]() is not other[2]()]
+
+    def arrays(self, inputs: Sequence[Any]) -> dict[str, np.ndarray]:
+        """Input → its elements, which share memory with the tensor."""
+        return {name: array_of(inputs[place]) for name, place in self.names.items()}
+
+
+class WeightedCall:
+    """
+    Calls of a graph whose weights are constants of the compilation until one of them changes.
+
+    Then they are state, packed anew behind each change, by one call after the other, until they rest again. `compile_`
+    takes the constants by name, and the names of those that are state instead; `reasons` gets why it is asked again.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        inputs: Sequence[Any],
+        compile_: Callable[[Mapping[str, np.ndarray], frozenset[str]], Call],
+        reasons: list[str],
+    ) -> None:
+        self._weights = weights
+        self._compile = compile_
+        self._reasons = reasons
+        self._lock = threading.Lock()
+        self._stamp = weights.stamp(inputs)
+        """Of the weights as the state has them."""
+        call = compile_(weights.arrays(inputs), frozenset())
+        self._constant: tuple[Stamp, Call] | None = (self._stamp, call)
+        """The call for weights that are constants, and what these were."""
+        self._with_state: Call | None = None
+        self._unchanged = 0
+        """How many calls found the weights of before, since they are state."""
+        self._patience = PATIENCE
+
+    def __call__(self, inputs: list[Any]) -> list[Any]:
+        """The outputs of the graph."""
+        constant = self._constant
+        if constant is not None and self._weights.are(constant[0], inputs):
+            return constant[1](inputs)
+        with self._lock:
+            return self._behind_change(inputs)(inputs)
+
+    def _behind_change(self, inputs: Sequence[Any]) -> Call:
+        """The call for weights that have changed since they were constants."""
+        weights, stamp, constant = self._weights, self._weights.stamp(inputs), self._constant
+        if constant is not None:
+            if weights.are(constant[0], inputs):  # Another thread was here before.
+                return constant[1]
+            self._reasons.append(f"{len(weights.changed(constant[0], stamp))} weights changed")
+            self._constant = None
+            self._with_state = self._with_state or self._compile({}, frozenset(weights.names))
+            self._tell(list(weights.names), inputs)
+        elif changed := weights.changed(self._stamp, stamp):
+            self._tell(changed, inputs)
+        else:
+            self._unchanged += 1
+            if self._unchanged >= self._patience:
+                return self._rested(stamp, inputs)
+        self._stamp = stamp
+        assert self._with_state is not None
+        return self._with_state
+
+    def _rested(self, stamp: Stamp, inputs: Sequence[Any]) -> Call:
+        """Let weights be constants again."""
+        self._reasons.append(f"weights rested for {self._patience} calls")
+        self._patience *= 8
+        call = self._compile(self._weights.arrays(inputs), frozenset())
+        self._constant = stamp, call
+        return call
+
+    def _tell(self, names: Sequence[str], inputs: Sequence[Any]) -> None:
+        """Tell what packs weights that some of them have changed."""
+        self._unchanged = 0
+        if isinstance(self._with_state, PointerCall):
+            self._with_state.changed({name: inputs[self._weights.names[name]] for name in names})

@@ -9,6 +9,9 @@ from dataclasses import field
 
 from glow_mlir.support.dataclass import dataclass
 
+ATTRIBUTE = "attribute"
+"""What is called to have a graph that an operator is given."""
+
 
 @dataclass(frozen=True)
 class Expression:
@@ -65,7 +68,7 @@ class TracedTensor:
     strides: tuple[TracedSize, ...] = ()
     hint: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     """Sizes and strides of the example."""
-    view: tuple[str, int] | None = None
+    view: tuple[str, TracedSize] | None = None
     """The input that it is a view of, and how many elements behind the beginning of that it begins."""
     offset: TracedSize = 0
     """How many elements lie in memory in front of it."""
