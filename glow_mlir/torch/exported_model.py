@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +16,15 @@ from torch.utils import _pytree as pytree
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.torch.model import TracedModel
 from glow_mlir.frontends.torch.renaming import Renaming
-from glow_mlir.frontends.torch.traced_graph import Reference, TracedGraph, TracedTensor
+from glow_mlir.frontends.torch.traced_graph import (
+    Argument,
+    Expression,
+    Place,
+    Reference,
+    TracedGraph,
+    TracedNode,
+    TracedTensor,
+)
 from glow_mlir.torch.capture import captured
 from glow_mlir.torch.decompositions import decompositions
 from glow_mlir.torch.recurrent_layers import put_recurrences
@@ -56,6 +65,9 @@ def model_of(
     A module of PyTorch as a model: what `glow_mlir.torch.exported` does, where PyTorch is there.
     """
     program = _program(module, example, keywords, dynamic_shapes)
+    if isinstance(module, ExportedProgram):  # It is the caller's.
+        program = copy(module)
+        program._graph_module = deepcopy(module.graph_module)  # pyright: ignore[reportPrivateUsage]
     put_recurrences(program.graph_module)
     functional = program.run_decompositions(cast("Any", decompositions()))
     return _model(functional, _dimension_names(functional, dynamic_shapes))
@@ -88,21 +100,60 @@ def _model(program: ExportedProgram, dimension_names: Mapping[str, str]) -> Trac
             constants[target] = array_of(_tensor(program, item.kind, target, bool(item.persistent)))
         elif item.kind != InputKind.USER_INPUT:
             raise UnsupportedError(f"an input of the kind {item.kind.name} is not supported", node=name)
-    names = _output_names(program)
-    outputs: list[Any] = []
+    plain = Renaming(renamed, dimension_names).graph(_in_order(graph))
+    results = _Results(plain)
+    names: list[str] = []
     changes: dict[str, Reference] = {}
-    for item, value in zip(signature.output_specs, graph.outputs, strict=True):
+    wanted = iter(_output_names(program))
+    for item, value in zip(signature.output_specs, plain.outputs, strict=True):
         if item.kind == OutputKind.BUFFER_MUTATION:
-            assert isinstance(value, Reference)
-            changes[str(item.target)] = value
-        elif item.kind == OutputKind.USER_OUTPUT:
-            outputs.append(value)
-        else:
+            changes[str(item.target)] = results.own(value)
+        elif item.kind != OutputKind.USER_OUTPUT:
             raise UnsupportedError(f"an output of the kind {item.kind.name} is not supported")
+        else:
+            name = next(wanted)
+            if value is not None:
+                names.append(name)
+                results.add(value)
     if graph.symbols:  # Sizes of later calls are compiled for when parameters may have changed.
         constants = {name: np.array(array) for name, array in constants.items()}
-    plain = Renaming(renamed, dimension_names).graph(replace(_in_order(graph), outputs=tuple(outputs)))
-    return TracedModel(plain, constants, names, changes=changes)
+    return TracedModel(results.graph(), constants, tuple(names), changes=changes)
+
+
+class _Results:
+    """The outputs of a model, each of which becomes a tensor of its own that a node computes."""
+
+    def __init__(self, graph: TracedGraph) -> None:
+        self._graph = graph
+        self._values = graph.values
+        self._taken = {Reference(item.name) for item in graph.inputs}
+        self._nodes: list[TracedNode] = []
+        self._outputs: list[Reference] = []
+
+    def own(self, value: Argument) -> Reference:
+        """What computes a value and nothing else: itself, a copy of what has another name, or a number as a tensor."""
+        if isinstance(value, Reference) and value not in self._taken:
+            self._taken.add(value)
+            return value
+        name, place = f"output_{len(self._nodes)}", Place()
+        if isinstance(value, Reference):
+            (traced,) = self._values[value.name][value.index : value.index + 1]
+            node = TracedNode(name, "aten.clone.default", (value,), {}, (traced,), place)
+        else:
+            dtype = "bool" if isinstance(value, bool) else "float32" if isinstance(value, float) else "int64"
+            node = TracedNode(name, "aten.scalar_tensor.default", (value,), {}, (TracedTensor(dtype, ()),), place)
+        self._nodes.append(node)
+        return Reference(name)
+
+    def add(self, value: Argument) -> None:
+        """Let a value be the next output."""
+        self._outputs.append(self.own(value))
+
+    def graph(self) -> TracedGraph:
+        """The graph with these outputs, and without inputs that are no tensors and no sizes."""
+        kept = tuple(item for item in self._graph.inputs if isinstance(item.value, TracedTensor | Expression))
+        nodes = (*self._graph.nodes, *self._nodes)
+        return replace(self._graph, inputs=kept, nodes=nodes, outputs=tuple(self._outputs))
 
 
 def _tensor(program: ExportedProgram, kind: InputKind, target: str, is_persistent: bool) -> torch.Tensor:
@@ -151,19 +202,35 @@ def _dimension_names(program: ExportedProgram, dynamic_shapes: Any) -> dict[str,
     found: dict[str, str] = {}
     if dynamic_shapes is None:
         return found
-    named = [item for item in pytree.tree_leaves(dynamic_shapes, is_leaf=_is_axes) if _is_axes(item)]
-    inputs = [
-        node.meta["val"]
+    values = {
+        node.name: node.meta["val"]
         for node in program.graph.nodes
         if node.op == "placeholder" and node.name in program.graph_signature.user_inputs
-    ]
-    for axes, value in zip(named, (item for item in inputs if isinstance(item, torch.Tensor)), strict=False):
+    }
+    for name, axes in _spoken_of(dynamic_shapes, list(values)):
+        value = values[name]
+        if not isinstance(value, torch.Tensor):
+            continue
         for axis, dimension in _entries(axes):
             name = getattr(dimension, "__name__", None)
             size = value.shape[axis]
             if name and isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
                 found[str(size.node.expr)] = str(name)
     return found
+
+
+def _spoken_of(dynamic_shapes: Any, inputs: Sequence[str]) -> Iterable[tuple[str, Any]]:
+    """Inputs, and what is said of their axes: in order, or by the names of arguments."""
+
+    def leaves(item: Any) -> list[Any]:
+        return [found for found in pytree.tree_leaves(item, is_leaf=_is_axes) if _is_axes(found)]
+
+    if not isinstance(dynamic_shapes, dict):
+        yield from zip(inputs, leaves(dynamic_shapes), strict=False)
+        return
+    for argument, said in cast("dict[str, Any]", dynamic_shapes).items():
+        own = [name for name in inputs if name == argument or name.startswith(f"{argument}_")]
+        yield from zip(own, leaves(said), strict=False)
 
 
 def _entries(axes: Any) -> Iterable[tuple[int, Any]]:

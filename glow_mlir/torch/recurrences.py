@@ -24,7 +24,14 @@ def _stepped(
         before[place] = current[-1]
         current, sums[place] = step(gates[place], *current)
         states[place] = current[0]
-    return [torch.stack(states), *(state.clone() for state in current), torch.stack(sums), torch.stack(before)]
+    wide = wide_dtype(gates)
+    kept = (torch.stack(sums).to(wide), torch.stack(before).to(wide))
+    return [torch.stack(states), *(state.clone() for state in current), *kept]
+
+
+def wide_dtype(tensor: Tensor) -> torch.dtype:
+    """The type in which what the gradient needs is kept: that of the tensor, but for half floats."""
+    return torch.float32 if tensor.dtype in (torch.bfloat16, torch.float16) else tensor.dtype
 
 
 @custom_op(f"{LIBRARY}::lstm_recurrence", mutates_args=())
@@ -97,8 +104,10 @@ def _fake(states: int, keeps_states: bool) -> Callable[..., tuple[Tensor, ...]]:
         steps, batch, width = gates.shape
         hidden = weights.shape[0]
         ends = (gates.new_empty(batch, hidden) for _ in range(states))
-        kept = (gates.new_empty(steps, batch, hidden),) if keeps_states else ()
-        return gates.new_empty(steps, batch, hidden), *ends, gates.new_empty(steps, batch, width), *kept
+        wide = wide_dtype(gates)
+        kept = (gates.new_empty(steps, batch, hidden, dtype=wide),) if keeps_states else ()
+        sums = gates.new_empty(steps, batch, width, dtype=wide)
+        return gates.new_empty(steps, batch, hidden), *ends, sums, *kept
 
     return fake
 

@@ -31,7 +31,8 @@ def _lstm_steps(x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor], 
     """One direction of a layer: all states, and the last ones."""
     by_input, by_state, *biases = (_ordered(weight, LSTM_ORDER) for weight in weights)
     gates = torch.nn.functional.linear(x, by_input, biases[0] + biases[1] if biases else None)
-    return list(lstm_recurrence(gates, by_state.t(), states[0], states[1], reverse)[:3])
+    h, c = (state.to(gates.dtype) for state in states)
+    return list(lstm_recurrence(gates, by_state.t().to(gates.dtype), h, c, reverse)[:3])
 
 
 def _gru_steps(x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor], reverse: bool) -> list[Tensor]:
@@ -43,14 +44,16 @@ def _gru_steps(x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor], r
         bias = biases[1][2 * hidden :]
         added = biases[0] + torch.cat([biases[1][: 2 * hidden], torch.zeros_like(bias)])
     gates = torch.nn.functional.linear(x, by_input, added)
-    return list(gru_recurrence(gates, by_state.t(), states[0], bias, reverse)[:2])
+    h, bias = states[0].to(gates.dtype), bias.to(gates.dtype)
+    return list(gru_recurrence(gates, by_state.t().to(gates.dtype), h, bias, reverse)[:2])
 
 
 def _rnn_steps(function: str) -> Callable[..., list[Tensor]]:
     def steps(x: Tensor, states: Sequence[Tensor], weights: Sequence[Tensor], reverse: bool) -> list[Tensor]:
         by_input, by_state, *biases = weights
         gates = torch.nn.functional.linear(x, by_input, biases[0] + biases[1] if biases else None)
-        return list(rnn_recurrence(gates, by_state.t(), states[0], reverse, function)[:2])
+        h = states[0].to(gates.dtype)
+        return list(rnn_recurrence(gates, by_state.t().to(gates.dtype), h, reverse, function)[:2])
 
     return steps
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, cast
 
+import torch
 from torch import fx
 
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.torch.functions import importer_of
-from glow_mlir.frontends.torch.graph_facts import COPY_INTO, references
+from glow_mlir.frontends.torch.graph_facts import COPY_INTO, has_effects, references
 from glow_mlir.frontends.torch.importer import GraphImport
 from glow_mlir.frontends.torch.node import element_named
 from glow_mlir.frontends.torch.traced_graph import (
+    ATTRIBUTE,
     Argument,
     Expression,
     Reference,
@@ -24,7 +27,7 @@ from glow_mlir.frontends.torch.traced_graph import (
 )
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.torch.numbers import SymbolReader, evaluated
-from glow_mlir.torch.tensors import listed
+from glow_mlir.torch.tensors import in_strides, listed
 
 Call = Callable[[list[Any]], list[Any]]
 
@@ -34,7 +37,7 @@ def unsupported_nodes(graph: TracedGraph) -> dict[str, str]:
     unknown = {
         node.name: f"the operator {node.target} is not supported"
         for node in graph.nodes
-        if any(isinstance(result, TracedTensor) for result in node.results)
+        if (any(isinstance(result, TracedTensor) for result in node.results) or has_effects(node))
         and node.target != COPY_INTO
         and importer_of(node.target) is None
     }
@@ -66,7 +69,7 @@ def _example_sizes(graph: TracedGraph) -> dict[str, int]:
     found = dict.fromkeys(graph.symbols, 2)
     for item in graph.inputs:
         if isinstance(item.value, TracedTensor):
-            for size, hint in zip(item.value.sizes, item.value.hint[0], strict=True):
+            for size, hint in zip(item.value.sizes, item.value.hint[0], strict=False):
                 if isinstance(size, Expression) and size.word == "symbol":
                     found[str(size.value)] = hint
     return found
@@ -113,6 +116,11 @@ class SegmentedCall:
         self._graph = graph
         self._reader = SymbolReader(graph)
         self._values = graph.values
+        self._attributes: dict[Reference, Any] = {
+            Reference(node.name): attrgetter(str(nodes[node.name].target))(nodes[node.name].graph.owning_module)
+            for node in graph.nodes
+            if node.target == ATTRIBUTE
+        }
         self._steps: list[Callable[[dict[Reference, Any], Mapping[str, int]], None]] = []
         segments = segments_of(graph, eager)
         for number, segment in enumerate(segments):
@@ -123,9 +131,8 @@ class SegmentedCall:
 
     def __call__(self, inputs: list[Any]) -> list[Any]:
         """The outputs of the graph."""
-        known: dict[Reference, Any] = {
-            Reference(item.name): value for item, value in zip(self._graph.inputs, inputs, strict=True)
-        }
+        known: dict[Reference, Any] = dict(self._attributes)
+        known |= {Reference(item.name): value for item, value in zip(self._graph.inputs, inputs, strict=True)}
         numbers = self._reader.of(inputs)
         for step in self._steps:
             step(known, numbers)
@@ -154,7 +161,10 @@ class SegmentedCall:
             arguments = [resolved(given, item) for given, item in pairs]
             keywords = {name: resolved(node.kwargs[name], item) for name, item in traced.keywords.items()}
             result: Any = cast("Any", node.target)(*arguments, **keywords)
-            known.update({Reference(traced.name, index): item for index, item in enumerate(listed(result))})
+            pairs = zip(listed(result), traced.results, strict=False)
+            results = [_as_traced(item, value) for item, value in pairs] if isinstance(result, tuple | list) else None
+            results = results or [_as_traced(result, traced.results[0])]
+            known.update({Reference(traced.name, index): item for index, item in enumerate(results)})
 
         return step
 
@@ -208,8 +218,37 @@ class SegmentedCall:
             for node in segment.nodes
         )
         tensors = [TracedInput(names[item], _tensor(_without_view(self._value(item)))) for item in inputs]
-        numbers = [TracedInput(f"{name}.number", Expression("symbol", value=name)) for name in self._graph.symbols]
-        return TracedGraph((*tensors, *numbers), nodes, tuple(outputs), self._graph.symbols)
+        used = _symbols_in(nodes, tensors)
+        symbols = {name: bounds for name, bounds in self._graph.symbols.items() if name in used}
+        numbers = [TracedInput(f"{name}.number", Expression("symbol", value=name)) for name in symbols]
+        return TracedGraph((*tensors, *numbers), nodes, tuple(outputs), symbols)
+
+
+def _symbols_in(nodes: Sequence[TracedNode], inputs: Sequence[TracedInput]) -> set[str]:
+    """The symbols that nodes and inputs speak of."""
+    found: set[str] = set()
+    waiting: list[Any] = [item.value for item in inputs]
+    for node in nodes:
+        waiting += [*node.arguments, *node.keywords.values(), *node.results]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Expression):
+            found |= item.symbols
+        elif isinstance(item, TracedTensor):
+            waiting += [*item.sizes, *item.strides, item.offset]
+        elif isinstance(item, tuple):
+            waiting += cast("tuple[Any, ...]", item)
+    return found
+
+
+def _as_traced(value: Any, traced: TracedValue) -> Any:
+    """A tensor in the strides that were traced: an operator may say other ones than it gives."""
+    if not isinstance(value, torch.Tensor) or not isinstance(traced, TracedTensor) or not traced.strides:
+        return value
+    is_fixed = not any(isinstance(size, Expression) for size in (*traced.sizes, *traced.strides))
+    if is_fixed and value.stride() != traced.hint[1] and value.numel():
+        return in_strides(value.contiguous(), *traced.hint)
+    return value
 
 
 def _read(node: TracedNode) -> list[Reference]:

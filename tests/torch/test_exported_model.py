@@ -123,3 +123,61 @@ def test_what_cannot_be_exported() -> None:
 def test_unknown_dimension(classifier: Classifier) -> None:
     with pytest.raises(OptionError, match="no free dimension 'length'"):
         from_torch(classifier, (torch.zeros(2, 6),), dimensions={"length": 3})
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        lambda x, w: (x * 2, x * 2),
+        lambda x, w: (x, x + 1),
+        lambda x, w: x,
+        lambda x, w: (x * 2, 3, None),
+        lambda x, w: (x * 2, w),
+    ],
+)
+def test_results_of_any_kind(results: Any) -> None:
+    """One value as several outputs, inputs and parameters as outputs, numbers, and nothing."""
+
+    class Module(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nn.Parameter(torch.ones(3))
+
+        def forward(self, x: Any) -> Any:
+            return results(x, self.w)
+
+    x = torch.randn(3)
+    found = from_torch(Module(), (x,)).run(None, {"x": x.numpy()})
+    expected = results(x, torch.ones(3))
+    listed = expected if isinstance(expected, tuple) else (expected,)
+    for one, other in zip(found, [item for item in listed if item is not None], strict=True):
+        np.testing.assert_allclose(one, other.numpy() if isinstance(other, torch.Tensor) else other, atol=1e-6)
+
+
+def test_buffers_become_inputs_and_each_other() -> None:
+    class Swapping(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("a", torch.zeros(2))
+            self.register_buffer("b", torch.ones(2))
+
+        def forward(self, x: Any) -> Any:
+            before = self.a.clone()
+            self.a.copy_(self.b)
+            self.b.copy_(x)
+            return before + self.a
+
+    session = from_torch(Swapping(), (torch.zeros(2),))
+    x = np.full(2, 5, np.float32)
+    assert [session.run(None, {"x": x})[0][0] for _ in range(3)] == [1, 6, 10]
+
+
+def test_dimensions_go_by_the_names_of_arguments() -> None:
+    class Two(nn.Module):
+        def forward(self, x: Any, scale: float, y: Any) -> Any:
+            return x.sum() * scale + y.sum()
+
+    alpha, beta = torch.export.Dim("alpha", max=9), torch.export.Dim("beta", max=9)
+    shapes = {"y": {0: beta}, "scale": None, "x": {0: alpha}}
+    session = from_torch(Two(), (torch.zeros(3), 2.0, torch.zeros(4)), dynamic_shapes=shapes)
+    assert [item.shape for item in session.get_inputs()] == [["alpha"], ["beta"]]

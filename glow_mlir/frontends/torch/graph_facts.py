@@ -4,10 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from glow_mlir.frontends.torch.traced_graph import Argument, Expression, Reference, TracedGraph, TracedTensor
+from glow_mlir.frontends.torch.traced_graph import (
+    Argument,
+    Expression,
+    Reference,
+    TracedGraph,
+    TracedNode,
+    TracedTensor,
+)
 
 COPY_INTO = "aten.copy_.default"
 """The only operator of a functional graph that changes an input."""
+
+
+HARMLESS = ("operator.", "math.", "aten.sym_", "sym_", "torch.sym_", "attribute")
+"""How operators on numbers begin, and those that say what is known of sizes."""
+
+CHECKS = ("aten._assert_scalar.default", "aten._assert_tensor_metadata.default")
+"""Checks of what a graph was traced for, which guards make as well."""
+
+
+def has_effects(node: TracedNode) -> bool:
+    """Whether a node gives nothing, so that what it does is all that it is for."""
+    if any(result is not None for result in node.results) or node.target in (COPY_INTO, *CHECKS):
+        return False
+    return not node.target.startswith(HARMLESS)
 
 
 def changed_inputs(graph: TracedGraph) -> dict[str, Argument]:

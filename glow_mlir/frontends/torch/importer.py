@@ -24,6 +24,7 @@ from glow_mlir.frontends.torch.graph_facts import (
     COPY_INTO,
     changed_inputs,
     computed_outputs,
+    has_effects,
     input_symbols,
     output_name,
     used_names,
@@ -175,6 +176,10 @@ class GraphImport:
     def _add_node(self, builder: ModuleBuilder, traced: TracedNode) -> None:
         if all(not isinstance(result, TracedTensor) for result in traced.results):
             self._values[traced.name] = tuple(map(self._number, traced.results))
+            if has_effects(traced):
+                reason = f"the operator {traced.target} gives no tensor"
+                self.failed[traced.name] = reason
+                builder.problems.errors.append(UnsupportedError(reason, node=traced.name, file=str(traced.place)))
             return
         node = TorchNode(traced, builder, [], self._traced, self._sizes)
         with builder.node_errors(traced.target, node.name):
