@@ -71,6 +71,23 @@ def _layers(
     batch_first: bool,
 ) -> tuple[Tensor, ...]:
     """All layers and directions: the states of the last layer, and the last states of all."""
+    with torch.autocast(x.device.type, enabled=False):
+        return _in_order(steps, x, initial, weights, has_biases, layers, dropout, train, bidirectional, batch_first)
+
+
+def _in_order(
+    steps: Callable[..., list[Tensor]],
+    x: Tensor,
+    initial: Sequence[Tensor],
+    weights: Sequence[Tensor],
+    has_biases: bool,
+    layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[Tensor, ...]:
+    """`_layers`, in the type of what it is given."""
     directions, each = 2 if bidirectional else 1, 4 if has_biases else 2
     value = x.transpose(0, 1) if batch_first else x
     last: list[list[Tensor]] = []

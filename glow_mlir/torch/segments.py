@@ -161,9 +161,9 @@ class SegmentedCall:
             arguments = [resolved(given, item) for given, item in pairs]
             keywords = {name: resolved(node.kwargs[name], item) for name, item in traced.keywords.items()}
             result: Any = cast("Any", node.target)(*arguments, **keywords)
-            pairs = zip(listed(result), traced.results, strict=False)
-            results = [_as_traced(item, value) for item, value in pairs] if isinstance(result, tuple | list) else None
-            results = results or [_as_traced(result, traced.results[0])]
+            # Where PyTorch does not say that there are several, those who take one ask for it.
+            given = listed(result) if isinstance(node.meta.get("val"), tuple | list) else [result]
+            results = [_as_traced(item, value) for item, value in zip(given, traced.results, strict=True)]
             known.update({Reference(traced.name, index): item for index, item in enumerate(results)})
 
         return step

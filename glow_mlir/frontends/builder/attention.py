@@ -61,14 +61,19 @@ def added_to_scores(node: NodeBuilder, mask: SSAValue, query: SSAValue) -> SSAVa
     return node.emit(WhereOp, mask, seen, hidden)
 
 
-def unseen_is_zero(node: NodeBuilder, result: SSAValue, mask: SSAValue, keys: Size, past: Size | None) -> SSAValue:
-    """The results of attention to so many keys, causal with a `past`; 0 for queries to which the mask leaves none."""
+def sees_nothing(node: NodeBuilder, result: SSAValue, mask: SSAValue, keys: Size, past: Size | None) -> SSAValue:
+    """Whether a mask leaves a query of attention to so many keys none; causal with a `past`."""
     if not sizes_of(mask):
         mask = node.emit(ReshapeOp, mask, shape=(1,))
     if past is not None:
         mask = node.emit(AddOp, mask, added_causally(node, mask, sizes_of(result)[-2], keys, past))
     peak = node.emit(ReduceMaxOp, mask, axes=(-1,))
-    nothing = node.emit(EqualOp, peak, node.constant(-math.inf, like=mask))
+    return node.emit(EqualOp, peak, node.constant(-math.inf, like=mask))
+
+
+def unseen_is_zero(node: NodeBuilder, result: SSAValue, mask: SSAValue, keys: Size, past: Size | None) -> SSAValue:
+    """The results of attention to so many keys, causal with a `past`; 0 for queries to which the mask leaves none."""
+    nothing = sees_nothing(node, result, mask, keys, past)
     return node.emit(WhereOp, nothing, node.constant(0.0, like=result), result)
 
 

@@ -7,11 +7,11 @@ import math
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.attention import AttentionOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, WhereOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.reductions import ReduceLogSumExpOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
-from glow_mlir.frontends.builder.attention import Groups, added_causally, added_to_scores, unseen_is_zero
+from glow_mlir.frontends.builder.attention import Groups, added_causally, added_to_scores, sees_nothing
 from glow_mlir.frontends.torch.backward import gradients, variables
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, wide_type
@@ -60,12 +60,20 @@ class Heads:
         """How many keys there are."""
         return sizes_of(self.key)[-2]
 
-    def attended(self, node: TorchNode) -> SSAValue:
-        """The weighted means of values; 0 for queries that see no key."""
-        causal = {"causal": True} if self.causal else {}
-        result = node.emit(AttentionOp, self.query, self.key, self.value, self.mask, scale=self.scale, **causal)
-        if self.mask is not None:
-            result = unseen_is_zero(node, result, self.mask, self.keys, 0 if self.causal else None)
+    def attended(self, node: TorchNode, is_differentiated: bool = False) -> SSAValue:
+        """
+        The weighted means of values; 0 for queries that see no key.
+
+        Where gradients are asked of them, these queries see all keys: the weights of none are no numbers.
+        """
+        causal, mask, nothing = {"causal": True} if self.causal else {}, self.mask, None
+        if mask is not None:
+            nothing = sees_nothing(node, self.query, mask, self.keys, 0 if self.causal else None)
+            if is_differentiated:
+                mask = node.emit(WhereOp, nothing, node.scalar(0.0, element_of(mask)), mask)
+        result = node.emit(AttentionOp, self.query, self.key, self.value, mask, scale=self.scale, **causal)
+        if nothing is not None:
+            result = node.emit(WhereOp, nothing, node.scalar(0.0, element_of(result)), result)
         return self.groups.joined(node, result)
 
     def scores(self, node: TorchNode) -> SSAValue:
@@ -146,4 +154,4 @@ def attention_backward(
     """The gradients by queries, keys and values: those of our attention, which computes weights again."""
     query, key, value = variables(node, query, key, value)
     heads = Heads.of(node, query, key, value, mask, causal, scale)
-    return gradients(node, heads.attended(node), gradient, query, key, value)
+    return gradients(node, heads.attended(node, is_differentiated=True), gradient, query, key, value)
