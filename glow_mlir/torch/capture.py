@@ -143,10 +143,10 @@ class _Capture:
             self._bases[node] = self._bases[source]
 
     def _view(self, node: fx.Node, value: torch.Tensor) -> tuple[str, int | Expression] | None:
-        """The input that a tensor is a view of, and how many elements behind the beginning of that it begins."""
+        """The input that a tensor is, or is a view of, and how many elements behind its beginning it begins."""
         base = self._bases.get(node)
         whole = None if base is None else base.meta["val"]
-        if base is None or base is node or not isinstance(whole, torch.Tensor) or whole.dtype != value.dtype:
+        if base is None or not isinstance(whole, torch.Tensor) or whole.dtype != value.dtype:
             return None
         return base.name, self._size(value.storage_offset() - whole.storage_offset())
 

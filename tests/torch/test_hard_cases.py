@@ -245,3 +245,12 @@ def test_another_default_device() -> None:
     with warnings.catch_warnings(), torch.device("meta"):
         warnings.simplefilter("ignore")
         torch.testing.assert_close(run(x), x * 2)
+
+
+def test_places_that_count_from_the_beginning_of_memory() -> None:
+    def function(x: Any) -> Any:
+        return x.as_strided((2,), (1,), 4) + 0
+
+    run, whole = compiled(function), torch.randn(12)
+    for begin in (2, 3):
+        torch.testing.assert_close(run(whole[begin : begin + 6]), function(whole[begin : begin + 6]))

@@ -132,6 +132,8 @@ def strided_places(
     Raises `UnsupportedError` where the view is known at run time only, or has elements that the operand may lack.
     """
     traced = node.traced_operand(0)
+    if offset is not None and traced.view is not None:
+        raise node.unsupported("a place that counts from the beginning of the memory of an input")
     first = traced.offset if offset is None else offset
     if not all(isinstance(number, int) for number in (traced.offset, first, *sizes, *strides)):
         raise node.unsupported("strides that are known at run time only are not supported")

@@ -69,7 +69,7 @@ class TracedTensor:
     hint: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
     """Sizes and strides of the example."""
     view: tuple[str, TracedSize] | None = None
-    """The input that it is a view of, and how many elements behind the beginning of that it begins."""
+    """The input that it is, or is a view of, and how many elements behind the beginning of that it begins."""
     offset: TracedSize = 0
     """How many elements lie in memory in front of it."""
 
