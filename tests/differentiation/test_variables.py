@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from gradients import Emit, check_gradients, differentiated, run_machine_code
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
@@ -14,7 +15,6 @@ from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import tensor
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.interpreter.machine import run_function
-from tests.support.gradients import Emit, check_gradients, differentiated, run_machine_code
 
 X = np.array([1.0, 2.0, -3.0])
 
