@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from traced_operators import computed, size
 
 from glow_mlir.errors import GlowError
 from glow_mlir.frontends.torch.traced_graph import Expression
-from tests.frontends.torch.traced_operators import computed, size
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 M = np.arange(20, dtype=np.float32).reshape(4, 5)

@@ -6,8 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-
-from tests.frontends.torch.traced_operators import computed
+from traced_operators import computed
 
 BACKENDS = pytest.mark.parametrize("backend", ["interpreter", "cpu"])
 IMAGE = np.random.default_rng(0).permutation(2 * 3 * 5 * 7).reshape(2, 3, 5, 7).astype(np.float32)

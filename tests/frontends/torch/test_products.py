@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from tests.frontends.torch.traced_operators import computed
+from traced_operators import computed
 
 RANDOM = np.random.default_rng(0)
 A = RANDOM.standard_normal((3, 2, 4)).astype(np.float32)

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from tests.frontends.torch.traced_operators import computed
+from traced_operators import computed
 
 COUNT = 20000
 SIZES = (100, COUNT // 100)

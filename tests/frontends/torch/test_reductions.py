@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from tests.frontends.torch.traced_operators import computed, size
+from traced_operators import computed, size
 
 NAN = math.nan
 X = np.array([[3, NAN, 1, 2], [0, 5, 5, -4]], np.float32)

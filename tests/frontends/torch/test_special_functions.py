@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 import pytest
-
-from tests.frontends.torch.traced_operators import computed
+from traced_operators import computed
 
 EULER = 0.57721566490153286
 """The constant of Euler and Mascheroni."""
