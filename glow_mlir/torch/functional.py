@@ -6,7 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from glow_mlir.frontends.torch.graph_facts import COPY_INTO, changed_inputs, input_symbols, symbols_of, used_names
+from glow_mlir.frontends.torch.graph_facts import (
+    COPY_INTO,
+    changed_inputs,
+    input_symbols,
+    symbol_axes,
+    symbols_of,
+    used_names,
+)
 from glow_mlir.frontends.torch.traced_graph import (
     SIZE,
     Expression,
@@ -57,12 +64,8 @@ def with_size_inputs(graph: TracedGraph) -> tuple[TracedGraph, tuple[str, ...]]:
 
     These are inputs without content.
     """
-    read, told = used_names(graph), set[str]()
-    for item in graph.inputs:
-        if isinstance(item.value, TracedTensor) and item.name in read:
-            told |= {
-                str(size.value) for size in item.value.sizes if isinstance(size, Expression) and size.word == "symbol"
-            }
+    read = used_names(graph)
+    told = {symbol for symbol, place, _ in symbol_axes(graph) if graph.inputs[place].name in read}
     missing = tuple(symbol for symbol in input_symbols(graph) if symbol not in told)
     added = tuple(
         TracedInput(size_input(symbol), TracedTensor("bool", (Expression("symbol", value=symbol),), (1,), ((2,), (1,))))

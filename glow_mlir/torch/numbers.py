@@ -8,8 +8,9 @@ from functools import reduce
 from typing import Any
 
 from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.torch.graph_facts import symbol_axes
 from glow_mlir.frontends.torch.sizes import spelled
-from glow_mlir.frontends.torch.traced_graph import Expression, TracedGraph, TracedTensor
+from glow_mlir.frontends.torch.traced_graph import Expression, TracedGraph
 
 OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "add": lambda one, other: one + other,
@@ -65,11 +66,9 @@ class SymbolReader:
     def __init__(self, graph: TracedGraph) -> None:
         self._numbers: dict[str, int] = {}
         self._axes: dict[str, tuple[int, int]] = {}
+        for symbol, place, axis in symbol_axes(graph):
+            self._axes.setdefault(symbol, (place, axis))
         for place, item in enumerate(graph.inputs):
-            sizes = item.value.sizes if isinstance(item.value, TracedTensor) else ()
-            for axis, size in enumerate(sizes):
-                if isinstance(size, Expression) and size.word == "symbol":
-                    self._axes.setdefault(str(size.value), (place, axis))
             if isinstance(item.value, Expression) and item.value.word == "symbol":
                 self._numbers[str(item.value.value)] = place
 

@@ -11,7 +11,7 @@ import torch
 from glow_mlir.frontends.builder.module_builder import RANDOM_CALLS, RANDOM_SEED
 from glow_mlir.frontends.torch.graph_facts import computed_outputs, output_name
 from glow_mlir.frontends.torch.layouts import memory_order
-from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
+from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor, TracedValue
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.machine_code import MachineEntry
 from glow_mlir.runtime.state import State
@@ -44,13 +44,14 @@ class PointerCall:
         self._state = state
         self._outputs = Outputs(graph)
         places = {item.name: place for place, item in enumerate(graph.inputs)}
-        outputs = [output_name(item) for item in computed_outputs(graph)]
+        values, computed = graph.values, computed_outputs(graph)
+        outputs = {output_name(item): values[item.name][item.index] for item in computed}
         self._inputs: list[tuple[int, int]] = []
         self._own: list[tuple[int, Binding]] = []
         made: dict[str, _NewTensor] = {}
         for slot, binding in enumerate(entry.bindings):
             if binding.role == "output":
-                made[binding.name] = _NewTensor(slot, _maker(graph, outputs.index(binding.name)))
+                made[binding.name] = _NewTensor(slot, _maker(outputs[binding.name]))
             elif binding.name in places:
                 self._inputs.append((slot, places[binding.name]))
             else:
@@ -114,10 +115,8 @@ class PointerCall:
             self._entry.call_at(addresses)
 
 
-def _maker(graph: TracedGraph, number: int) -> Callable[[], torch.Tensor]:
+def _maker(value: TracedValue) -> Callable[[], torch.Tensor]:
     """Makes a tensor for a computed output, without its elements."""
-    item = computed_outputs(graph)[number]
-    value = graph.values[item.name][item.index]
     assert isinstance(value, TracedTensor)
     (sizes, strides), dtype = value.hint, dtype_named(value.dtype)
     plain = torch.empty(sizes, device="meta").stride()

@@ -58,6 +58,12 @@ def _rnn_steps(function: str) -> Callable[..., list[Tensor]]:
     return steps
 
 
+def _in_own_types(steps: Callable[..., list[Tensor]], x: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+    """`_layers`, which autocast does not concern."""
+    with torch.autocast(x.device.type, enabled=False):
+        return _layers(steps, x, *rest)
+
+
 def _layers(
     steps: Callable[..., list[Tensor]],
     x: Tensor,
@@ -71,23 +77,6 @@ def _layers(
     batch_first: bool,
 ) -> tuple[Tensor, ...]:
     """All layers and directions: the states of the last layer, and the last states of all."""
-    with torch.autocast(x.device.type, enabled=False):
-        return _in_order(steps, x, initial, weights, has_biases, layers, dropout, train, bidirectional, batch_first)
-
-
-def _in_order(
-    steps: Callable[..., list[Tensor]],
-    x: Tensor,
-    initial: Sequence[Tensor],
-    weights: Sequence[Tensor],
-    has_biases: bool,
-    layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[Tensor, ...]:
-    """`_layers`, in the type of what it is given."""
     directions, each = 2 if bidirectional else 1, 4 if has_biases else 2
     value = x.transpose(0, 1) if batch_first else x
     last: list[list[Tensor]] = []
@@ -108,22 +97,22 @@ def _in_order(
 
 def lstm(x: Tensor, initial: Sequence[Tensor], weights: Sequence[Tensor], *rest: Any) -> tuple[Tensor, ...]:
     """`torch.lstm` without packed sequences and projections."""
-    return _layers(_lstm_steps, x, initial, weights, *rest)
+    return _in_own_types(_lstm_steps, x, initial, weights, *rest)
 
 
 def gru(x: Tensor, initial: Tensor, weights: Sequence[Tensor], *rest: Any) -> tuple[Tensor, ...]:
     """`torch.gru` without packed sequences."""
-    return _layers(_gru_steps, x, [initial], weights, *rest)
+    return _in_own_types(_gru_steps, x, [initial], weights, *rest)
 
 
 def rnn_tanh(x: Tensor, initial: Tensor, weights: Sequence[Tensor], *rest: Any) -> tuple[Tensor, ...]:
     """`torch.rnn_tanh` without packed sequences."""
-    return _layers(_rnn_steps("tanh"), x, [initial], weights, *rest)
+    return _in_own_types(_rnn_steps("tanh"), x, [initial], weights, *rest)
 
 
 def rnn_relu(x: Tensor, initial: Tensor, weights: Sequence[Tensor], *rest: Any) -> tuple[Tensor, ...]:
     """`torch.rnn_relu` without packed sequences."""
-    return _layers(_rnn_steps("relu"), x, [initial], weights, *rest)
+    return _in_own_types(_rnn_steps("relu"), x, [initial], weights, *rest)
 
 
 LAYERS: dict[str, Callable[..., tuple[Tensor, ...]]] = {

@@ -11,7 +11,7 @@ from torch import fx
 
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.torch.functions import importer_of
-from glow_mlir.frontends.torch.graph_facts import COPY_INTO, has_effects, references
+from glow_mlir.frontends.torch.graph_facts import COPY_INTO, has_effects, references, symbol_axes, symbols_of
 from glow_mlir.frontends.torch.importer import GraphImport
 from glow_mlir.frontends.torch.node import element_named
 from glow_mlir.frontends.torch.traced_graph import (
@@ -67,11 +67,10 @@ def _with_strange_types(graph: TracedGraph) -> dict[str, str]:
 def _example_sizes(graph: TracedGraph) -> dict[str, int]:
     """Symbol → what it is in the example."""
     found = dict.fromkeys(graph.symbols, 2)
-    for item in graph.inputs:
-        if isinstance(item.value, TracedTensor):
-            for size, hint in zip(item.value.sizes, item.value.hint[0], strict=False):
-                if isinstance(size, Expression) and size.word == "symbol":
-                    found[str(size.value)] = hint
+    for symbol, place, axis in symbol_axes(graph):
+        value = graph.inputs[place].value
+        if isinstance(value, TracedTensor) and value.strides:  # What is not plain has no example.
+            found[symbol] = value.hint[0][axis]
     return found
 
 
@@ -226,19 +225,10 @@ class SegmentedCall:
 
 def _symbols_in(nodes: Sequence[TracedNode], inputs: Sequence[TracedInput]) -> set[str]:
     """The symbols that nodes and inputs speak of."""
-    found: set[str] = set()
-    waiting: list[Any] = [item.value for item in inputs]
-    for node in nodes:
-        waiting += [*node.arguments, *node.keywords.values(), *node.results]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, Expression):
-            found |= item.symbols
-        elif isinstance(item, TracedTensor):
-            waiting += [*item.sizes, *item.strides, item.offset]
-        elif isinstance(item, tuple):
-            waiting += cast("tuple[Any, ...]", item)
-    return found
+    values = [item.value for item in inputs] + [value for node in nodes for value in node.results]
+    arguments = [item for node in nodes for item in (*node.arguments, *node.keywords.values())]
+    offsets = [value.offset for value in values if isinstance(value, TracedTensor)]
+    return {symbol for item in (*values, *arguments, *offsets) for symbol in symbols_of(item)}
 
 
 def _as_traced(value: Any, traced: TracedValue) -> Any:

@@ -14,6 +14,7 @@ from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, wide_type
 
 
+@torch_operator("convolution.default")
 def convolved(
     node: TorchNode,
     x: SSAValue,
@@ -26,7 +27,11 @@ def convolved(
     output_padding: Sequence[int],
     groups: int,
 ) -> SSAValue:
-    """A convolution or a transposed one, by one number for all spatial axes or one for each."""
+    """
+    A channels-last convolution, or a transposed one, between transposes.
+
+    What is said of spatial axes is one number for all of them, or one for each.
+    """
     count = len(sizes_of(x)) - 2
     stride, padding, dilation, output_padding = (
         tuple(item) * count if len(item) == 1 else tuple(item) for item in (stride, padding, dilation, output_padding)
@@ -57,20 +62,3 @@ def convolved(
         group=groups,
     )
     return node.cast(to_channels_first(node, result), element_of(x))
-
-
-@torch_operator("convolution.default")
-def convolution(
-    node: TorchNode,
-    x: SSAValue,
-    weight: SSAValue,
-    bias: SSAValue | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-) -> SSAValue:
-    """A channels-last convolution between transposes."""
-    return convolved(node, x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)

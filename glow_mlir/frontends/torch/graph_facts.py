@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from glow_mlir.frontends.torch.traced_graph import (
     Argument,
@@ -41,7 +42,9 @@ def changed_inputs(graph: TracedGraph) -> dict[str, Argument]:
 
 
 def symbols_of(value: object) -> frozenset[str]:
-    """The symbols in a number, or in sizes and strides of a tensor."""
+    """The symbols in a number, in sizes and strides of a tensor, or in a list of these."""
+    if isinstance(value, tuple):
+        return frozenset(symbol for item in cast("tuple[object, ...]", value) for symbol in symbols_of(item))
     told = (*value.sizes, *value.strides) if isinstance(value, TracedTensor) else (value,)
     return frozenset(symbol for size in told if isinstance(size, Expression) for symbol in size.symbols)
 
@@ -49,6 +52,14 @@ def symbols_of(value: object) -> frozenset[str]:
 def input_symbols(graph: TracedGraph) -> list[str]:
     """The symbols that inputs tell, by their sizes or themselves; any other is one that data decides."""
     return list(dict.fromkeys(symbol for item in graph.inputs for symbol in sorted(symbols_of(item.value))))
+
+
+def symbol_axes(graph: TracedGraph) -> Iterable[tuple[str, int, int]]:
+    """Symbols that are the size of an axis of an input: their names, and the places of input and axis."""
+    for place, item in enumerate(graph.inputs):
+        for axis, size in enumerate(item.value.sizes if isinstance(item.value, TracedTensor) else ()):
+            if isinstance(size, Expression) and size.word == "symbol":
+                yield str(size.value), place, axis
 
 
 def references(argument: Argument) -> Iterable[Reference]:

@@ -88,7 +88,7 @@ class TracedModel:
         """The labels of sizes of inputs that are no numbers."""
         return [label for argument in self._inputs for label in argument.free]
 
-    @property
+    @cached_property
     def _inputs(self) -> tuple[Argument, ...]:
         read, changed = used_names(self.graph), self.state.union(changed_inputs(self.graph))
         return tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
@@ -10,14 +11,6 @@ from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.torch.traced_graph import TracedSize
 from glow_mlir.support.symbols import NUMBERS_INSTEAD, Size, SymbolicSize
-
-
-def _product(one: Size, other: Size) -> Size:
-    return one * other
-
-
-def _sum(one: Size, other: Size) -> Size:
-    return one + other
 
 
 def _quotient(one: Size, other: Size) -> Size:
@@ -43,8 +36,8 @@ def _smaller(one: Size, other: Size) -> Size:
 
 
 OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "add": _sum,
-    "mul": _product,
+    "add": operator.add,
+    "mul": operator.mul,
     "floordiv": _quotient,
     "mod": _rest,
     "max": _larger,
