@@ -25,7 +25,7 @@ from glow_mlir.torch.functional import with_size_inputs, with_size_outputs, with
 from glow_mlir.torch.graph_reports import GraphReport, new_graph
 from glow_mlir.torch.pointer_call import PointerCall
 from glow_mlir.torch.segments import SegmentedCall, unsupported_nodes
-from glow_mlir.torch.weights import Call, WeightedCall, Weights
+from glow_mlir.torch.weights import Call, InstancedCall, Weights
 
 
 def compiled_call(
@@ -108,7 +108,7 @@ class CompiledGraph:
     def _first(self, inputs: Sequence[Any]) -> Call:
         """Compile for the first call."""
         if weights := Weights(self._graph, self._static, inputs):
-            return WeightedCall(weights, inputs, self._compiled, self.report.reasons)
+            return InstancedCall(weights, inputs, self._compiled, self.report.reasons)
         return self._compiled({}, frozenset())
 
     def _compiled(self, constants: Mapping[str, Any], state: frozenset[str]) -> Call:

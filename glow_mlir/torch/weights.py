@@ -26,6 +26,9 @@ How many calls in a row have to find weights unchanged, after a change, for thes
 times as many after each further change.
 """
 
+INSTANCES = 128
+"""How many instances of a module share a graph before those that came first make room."""
+
 
 def _count_fused_step(optimizer: Optimizer, *_: object) -> None:
     """Count the changes of a fused step, which PyTorch itself does not."""
@@ -77,6 +80,10 @@ class Weights:
                 return False
         return True
 
+    def identity(self, inputs: Sequence[Any]) -> tuple[int, ...]:
+        """What tells the weights of one instance of a module from those of another."""
+        return tuple([id(inputs[place]) for place in self._places])
+
     def changed(self, before: Stamp, after: Stamp) -> list[str]:
         """Those whose stamps differ."""
         pairs = zip(self.names, before, after, strict=True)
@@ -101,20 +108,25 @@ class WeightedCall:
         inputs: Sequence[Any],
         compile_: Callable[[Mapping[str, np.ndarray], frozenset[str]], Call],
         reasons: list[str],
+        is_first: bool = True,
     ) -> None:
+        """Weights that are not the `is_first` ones of their graph begin as state, for which its code is there."""
         self._weights = weights
         self._compile = compile_
         self._reasons = reasons
         self._lock = threading.Lock()
         self._stamp = weights.stamp(inputs)
         """Of the weights as the state has them."""
-        call = compile_(weights.arrays(inputs), frozenset())
-        self._constant: tuple[Stamp, Call] | None = (self._stamp, call)
+        self._constant: tuple[Stamp, Call] | None = None
         """The call for weights that are constants, and what these were."""
         self._with_state: Call | None = None
         self._unchanged = 0
         """How many calls found the weights of before, since they are state."""
-        self._patience = PATIENCE
+        self._patience = PATIENCE if is_first else PATIENCE * 8
+        if is_first:
+            self._constant = self._stamp, compile_(weights.arrays(inputs), frozenset())
+        else:
+            self._use_state(inputs)
 
     def __call__(self, inputs: list[Any]) -> list[Any]:
         """The outputs of the graph."""
@@ -124,6 +136,11 @@ class WeightedCall:
         with self._lock:
             return self._behind_change(inputs)(inputs)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether all weights of the last call are still there."""
+        return all(weight() is not None for _, _, weight in self._stamp)
+
     def _behind_change(self, inputs: Sequence[Any]) -> Call:
         """The call for weights that have changed since they were constants."""
         weights, stamp, constant = self._weights, self._weights.stamp(inputs), self._constant
@@ -132,8 +149,7 @@ class WeightedCall:
                 return constant[1]
             self._reasons.append(f"{len(weights.changed(constant[0], stamp))} weights changed")
             self._constant = None
-            self._with_state = self._with_state or self._compile({}, frozenset(weights.names))
-            self._tell(list(weights.names), inputs)
+            self._use_state(inputs)
         elif changed := weights.changed(self._stamp, stamp):
             self._tell(changed, inputs)
         else:
@@ -143,6 +159,12 @@ class WeightedCall:
         self._stamp = stamp
         assert self._with_state is not None
         return self._with_state
+
+    def _use_state(self, inputs: Sequence[Any]) -> None:
+        """Let weights be state."""
+        names = list(self._weights.names)
+        self._with_state = self._with_state or self._compile({}, frozenset(names))
+        self._tell(names, inputs)
 
     def _rested(self, stamp: Stamp, inputs: Sequence[Any]) -> Call:
         """Let weights be constants again."""
@@ -157,3 +179,46 @@ class WeightedCall:
         self._unchanged = 0
         if isinstance(self._with_state, PointerCall):
             self._with_state.changed({name: inputs[self._weights.names[name]] for name in names})
+
+
+class InstancedCall:
+    """
+    Calls of a graph that several instances of a module share, as equal layers do that are compiled one by one.
+
+    Each has weights of its own, packed once. `compile_` and `reasons` are those of `WeightedCall`.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        inputs: Sequence[Any],
+        compile_: Callable[[Mapping[str, np.ndarray], frozenset[str]], Call],
+        reasons: list[str],
+    ) -> None:
+        self._weights = weights
+        self._compile = compile_
+        self._reasons = reasons
+        self._lock = threading.Lock()
+        self._calls = {weights.identity(inputs): WeightedCall(weights, inputs, compile_, reasons)}
+
+    def __call__(self, inputs: list[Any]) -> list[Any]:
+        """The outputs of the graph."""
+        identity = self._weights.identity(inputs)
+        call = self._calls.get(identity)
+        if call is None:
+            with self._lock:
+                call = self._calls.get(identity) or self._another(identity, inputs)
+        return call(inputs)
+
+    def _another(self, identity: tuple[int, ...], inputs: Sequence[Any]) -> WeightedCall:
+        """The call for weights that were not seen before, in the place of those that are gone, or too many."""
+        gone = next((known for known, call in self._calls.items() if not call.is_alive), None)
+        if gone is None and len(self._calls) == INSTANCES:
+            gone = next(iter(self._calls))
+        if gone is None:
+            self._reasons.append("another instance")
+            call = WeightedCall(self._weights, inputs, self._compile, self._reasons, is_first=False)
+        else:
+            call = self._calls.pop(gone)
+        self._calls[identity] = call
+        return call

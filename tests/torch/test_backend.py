@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -119,6 +120,36 @@ def test_changed_weights() -> None:
     (graph,) = report().graphs
     assert graph.compilations == 3
     assert graph.reasons == ["1 weights changed", "weights rested for 8 calls"]
+
+
+def test_instances_share_a_graph() -> None:
+    """Equal layers that are compiled one by one have weights of their own, packed once; a change is seen in its own."""
+    layers = [nn.Sequential(nn.Linear(6, 6), nn.ReLU()).eval() for _ in range(3)]
+    other, x = copy.deepcopy(layers), torch.randn(4, 6)
+    for layer in layers:
+        layer.compile(backend="glow", dynamic=False)
+    with torch.no_grad():
+        for number in range(6):
+            if number == 4:
+                layers[1][0].weight.mul_(1.5)
+                other[1][0].weight.mul_(1.5)
+            for layer, same in zip(layers, other, strict=True):
+                assert_equal(layer(x), same(x))
+    (graph,) = report().graphs
+    assert graph.reasons == ["another instance"] * 2
+
+
+def test_instances_that_are_gone_make_room() -> None:
+    """A layer that takes the place of another takes its code over."""
+    x = torch.randn(4, 6)
+    with torch.no_grad():
+        for _ in range(4):
+            layer = nn.Linear(6, 6)
+            function = compiled(layer)
+            assert_equal(function(x), layer(x))
+            del function, layer
+            gc.collect()
+    assert report().graphs[0].reasons.count("another instance") <= 1
 
 
 def test_loaded_state() -> None:
