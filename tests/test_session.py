@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 import onnx
 import pytest
+from garbage import collect_garbage
 from onnx import TensorProto, helper
 from small_models import counter, with_weight
 
@@ -193,9 +193,9 @@ def test_model_outlives_its_files(name: str, backend: str, tmp_path: Path) -> No
     if name == "m.weights":
         path = tmp_path / "m.mlir"
         write_module(import_model(model), path)
-        gc.collect()
+        collect_garbage()
     session = InferenceSession(path, backend=backend)
-    gc.collect()
+    collect_garbage()
     maps = Path("/proc/self/maps")
     # Where the system does not tell, the next lines do, in a worse way.
     assert not maps.exists() or str(tmp_path / name) not in maps.read_text()
@@ -231,7 +231,7 @@ def test_weights_of_a_module_in_a_file_belong_to_it(tmp_path: Path) -> None:
     paths[1].with_suffix(".weights").symlink_to(weights)
     weights.write_bytes(weights.read_bytes().replace(np.float32(1).tobytes(), np.float32(9).tobytes()))
     del module
-    gc.collect()
+    collect_garbage()
     with pytest.raises(ModelError, match=r"b\.weights: node '\w+': weights \S+ are damaged"):
         InferenceSession(paths[1])
 

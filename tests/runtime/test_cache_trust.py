@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextvars
 import errno
-import gc
 import io
 import os
 import re
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 from cache_users import CACHE_USERS, KEY, NEEDS_OWNERS, NEEDS_ROOT, SOMEBODY, CacheUser, artifact
 from checkout import ROOT
+from garbage import collect_garbage
 
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import GlowError
@@ -73,7 +73,7 @@ def is_a_link(path: Path) -> None:
 
 def open_descriptors() -> int:
     """How many descriptors the process has; none where the system does not tell."""
-    gc.collect()
+    collect_garbage()
     return len(os.listdir(DESCRIPTORS)) if DESCRIPTORS.exists() else 0
 
 

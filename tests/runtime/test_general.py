@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -10,6 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 from beside_calls import at_work, settle
+from garbage import collect_garbage
 
 from glow_mlir.errors import (
     CancelledError,
@@ -367,7 +367,7 @@ def test_nothing_is_compiled_for_a_session_that_is_gone() -> None:
     serves(model, 3)
     assert at_work()
     del model
-    gc.collect()
+    collect_garbage()
     settle()
     assert compiler.made == ["N=3"]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+from garbage import collect_garbage
 from onnx import TensorProto, helper, numpy_helper
 
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
@@ -53,7 +53,7 @@ def test_specializations_have_packed_weights_once(how: str, tmp_path: Path, monk
         for x in feeds:
             first.run(None, {"x": x})
         del first
-        gc.collect()
+        collect_garbage()
     session = InferenceSession(path, cache=how != "uncached")
     for x, y in zip(feeds, expected, strict=True):
         np.testing.assert_array_equal(session.run(None, {"x": x})[0], y)
@@ -76,7 +76,7 @@ def test_specializations_have_packed_weights_once(how: str, tmp_path: Path, monk
     for x, y in zip(feeds, expected, strict=True):
         np.testing.assert_array_equal(session.run(None, {"x": x})[0], y)
     del found, codes, shared, pages
-    gc.collect()
+    collect_garbage()
     np.testing.assert_array_equal(session.run(None, {"x": feeds[1]})[0], expected[1])
 
 

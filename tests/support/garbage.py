@@ -1,0 +1,11 @@
+"""The collection of garbage that tests wait for."""
+
+from __future__ import annotations
+
+import gc
+
+
+def collect_garbage() -> None:
+    """Collect all cyclic garbage, that which a compilation has set aside (`gc.freeze`) for a moment among it."""
+    gc.unfreeze()
+    gc.collect()
