@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
-from glow_mlir.dialects.shapes import rank_of, shape_of
+from glow_mlir.dialects.shapes import broadcast, rank_of, shape_of, sizes_of
 
 
 class MatrixForAllBatches(RewritePattern):
@@ -22,9 +23,33 @@ class MatrixForAllBatches(RewritePattern):
             return
         matrix = ReshapeOp.make(op.right, shape=(rows, columns), location=op.location)
         flags = {"transpose_left": op.transpose_left, "transpose_right": op.transpose_right}
-        product = MatMulOp.make(op.left, matrix, op.bias, location=op.location, **flags)
+        product = MatMulOp.make(op.left, matrix, op.bias, to=op.to, location=op.location, **flags)
         rewriter.replace(op, [matrix, product])
 
 
-PATTERNS: tuple[RewritePattern, ...] = (MatrixForAllBatches(),)
+class ExpandedFactor(RewritePattern):
+    """A factor that is repeated for each batch of the other one need not be: products broadcast."""
+
+    @op_type_rewrite_pattern
+    def match_and_rewrite(self, op: MatMulOp, rewriter: PatternRewriter, /) -> None:
+        left, right = unexpanded(op.left), unexpanded(op.right)
+        batches = sizes_of(op.result)[:-2]
+        flags = {"transpose_left": op.transpose_left, "transpose_right": op.transpose_right}
+        for factors in ((left, right), (op.left, right), (left, op.right)):
+            is_same = factors == (op.left, op.right)
+            if not is_same and broadcast(*(sizes_of(factor)[:-2] for factor in factors)) == batches:
+                product = MatMulOp.make(*factors, op.bias, to=op.to, location=op.location, **flags)
+                rewriter.replace(op, product)
+                return
+
+
+def unexpanded(factor: SSAValue) -> SSAValue:
+    """What a factor repeats for each batch; itself where it is not a matrix as a whole that is repeated."""
+    expand = factor.owner
+    if not isinstance(expand, ExpandOp) or rank_of(expand.input) < 2:
+        return factor
+    return expand.input if sizes_of(expand.input)[-2:] == sizes_of(factor)[-2:] else factor
+
+
+PATTERNS: tuple[RewritePattern, ...] = (MatrixForAllBatches(), ExpandedFactor())
 """The patterns of `matmul`."""
