@@ -9,6 +9,7 @@ from typing import Any
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.model_identity import files_of
 from glow_mlir.api.models import import_any
+from glow_mlir.errors import UnsupportedError
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension
 
@@ -23,10 +24,24 @@ class ExternalForm:
 
 
 def onnx_form(model: Any, dimensions: Mapping[str, Dimension] | None) -> Any:
-    """The ONNX model of one that imports itself, of these sizes; raises `GlowError` for what ONNX has no words for."""
-    from glow_mlir.frontends.onnx.export.exporter import exported_model
+    """
+    The ONNX model of one that imports itself, of these sizes; parameters are initializers of their names.
 
-    return exported_model(import_any(model, dimensions or {}), keeps_weights=True)
+    Raises `GlowError` for what ONNX has no words for.
+    """
+    from glow_mlir.frontends.onnx.export.exporter import exported_model
+    from glow_mlir.ir.context import new_context
+    from glow_mlir.transforms.canonicalize import CanonicalizePass
+
+    if model.changes:
+        hint = "export the module behind its eval(): steps train batch normalizations all the same"
+        raise UnsupportedError(f"a call of the model changes '{min(model.changes)}'", hint=hint)
+    # As inputs, constants that are equal stay apart.
+    opened, initializers = model.opened()
+    module = import_any(opened, dimensions or {})
+    # Results that gradients of PyTorch's own read, as the indices of pools, need no words.
+    CanonicalizePass().apply(new_context(), module)
+    return exported_model(module, initializers)
 
 
 def write_optimized(model: Any, options: CompileOptions, form: ExternalForm, source: str | None) -> None:

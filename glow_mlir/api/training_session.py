@@ -98,8 +98,8 @@ class TrainingSession:
         if not isinstance(cast("object", quantization), Quantization | None):
             raise OptionError(f"quantization={quantization!r} is no quantization", hint="Quantization(profile=…)")
         if is_importable(model):
-            model = onnx_form(model, dimensions)
-            dimensions = None
+            trainable = model.parameters if trainable is None else trainable
+            model, dimensions = onnx_form(model, dimensions), None
         self._parts = Parts(accumulate * processes, self.losses)
         self._model = trainable_model(model)
         self._recipe = Recipe(

@@ -92,12 +92,16 @@ def _model(program: ExportedProgram, dimension_names: Mapping[str, str]) -> Trac
     signature = program.graph_signature
     constants: dict[str, Any] = {}
     renamed: dict[str, str] = {}
+    parameters: list[str] = []
     for item in signature.input_specs:
         name = str(getattr(item.arg, "name", ""))
         if item.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
             target = str(item.target)
             renamed[name] = target
-            constants[target] = array_of(_tensor(program, item.kind, target, bool(item.persistent)))
+            tensor = _tensor(program, item.kind, target, bool(item.persistent))
+            constants[target] = array_of(tensor)
+            if item.kind == InputKind.PARAMETER and tensor.requires_grad:
+                parameters.append(target)
         elif item.kind != InputKind.USER_INPUT:
             raise UnsupportedError(f"an input of the kind {item.kind.name} is not supported", node=name)
     plain = Renaming(renamed, dimension_names).graph(_in_order(graph))
@@ -117,7 +121,7 @@ def _model(program: ExportedProgram, dimension_names: Mapping[str, str]) -> Trac
                 results.add(value)
     if graph.symbols:  # Sizes of later calls are compiled for when parameters may have changed.
         constants = {name: np.array(array) for name, array in constants.items()}
-    return TracedModel(results.graph(), constants, tuple(names), changes=changes)
+    return TracedModel(results.graph(), constants, tuple(names), changes=changes, parameters=tuple(parameters))
 
 
 class _Results:

@@ -36,9 +36,15 @@ class CanonicalizePass(PatternPass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not functions(op):
             Canonicalize().apply(ctx, op)
+        # What nothing uses must not count as a use either.
+        _erase_dead(op)
         super().apply(ctx, op)
-        for function in functions(op):
-            erase_dead(function)
+        _erase_dead(op)
+
+
+def _erase_dead(module: ModuleOp) -> None:
+    for function in functions(module):
+        erase_dead(function)
 
 
 class FoldToOperand(Pattern):

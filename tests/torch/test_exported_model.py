@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 import glow_mlir  # noqa: E402
 from glow_mlir.api.bundles import bundle_of  # noqa: E402
 from glow_mlir.api.compile_options import CompileOptions  # noqa: E402
-from glow_mlir.errors import ModelError, OptionError  # noqa: E402
+from glow_mlir.errors import ModelError, OptionError, UnsupportedError  # noqa: E402
 from glow_mlir.torch import exported, from_torch  # noqa: E402
 
 pytestmark = pytest.mark.extra
@@ -94,6 +94,48 @@ def test_training(classifier: Classifier) -> None:
         expected.backward()
         optimizer.step()
         assert abs(loss - expected.item()) < 1e-5
+
+
+class Pooled(nn.Module):
+    """Parameters that begin equal, one of a single element, a buffer, and operators of several results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(3, 3, 3, padding=1), nn.BatchNorm2d(3), nn.ReLU(), nn.MaxPool2d(2), nn.BatchNorm2d(3), nn.Flatten()
+        )
+        self.norms = nn.ModuleList(nn.LayerNorm(48) for _ in range(2))
+        self.scale = nn.Parameter(torch.ones(1))
+        self.head = nn.Linear(48, 3)
+        self.register_buffer("shift", torch.full((48,), 0.5))
+
+    def forward(self, x: Any) -> Any:
+        x = self.norms[0](self.layers(x)) + self.shift
+        return self.head(torch.tanh(self.norms[1](x)) * self.scale)
+
+
+def test_training_of_equal_parameters() -> None:
+    """Parameters that begin equal are apart, buffers stay what they are, and a step is PyTorch's."""
+    module, images = Pooled(), torch.randn(4, 3, 8, 8)
+    session = glow_mlir.TrainingSession(exported(module.eval(), (images,)), loss="cross_entropy", optimizer="sgd")
+    assert set(session.parameters) == {name for name, _ in module.named_parameters()}
+    optimizer = torch.optim.SGD(module.train().parameters(), lr=session.learning_rate)
+    targets = torch.tensor([0, 2, 1, 1])
+    for _ in range(4):
+        loss = session.step({"x": images.numpy(), "targets": targets.numpy()})
+        optimizer.zero_grad()
+        expected = nn.functional.cross_entropy(module(images), targets)
+        expected.backward()
+        optimizer.step()
+        assert abs(loss - expected.item()) < 1e-5
+    state = session.get_state()
+    for name, parameter in module.named_parameters():
+        np.testing.assert_allclose(state[name], parameter.detach().numpy(), atol=1e-5)
+
+
+def test_a_module_in_training_is_no_model_of_a_session() -> None:
+    with pytest.raises(UnsupportedError, match="changes 'layers.1.num_batches_tracked'.*eval"):
+        glow_mlir.TrainingSession(exported(Pooled(), (torch.randn(4, 3, 8, 8),)), loss="cross_entropy")
 
 
 def test_bundle(classifier: Classifier) -> None:

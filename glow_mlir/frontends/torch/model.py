@@ -35,21 +35,25 @@ class TracedModel:
         output_names: tuple[str, ...] = (),
         state: frozenset[str] = frozenset(),
         changes: Mapping[str, Reference] | None = None,
+        parameters: tuple[str, ...] = (),
     ) -> None:
         """
         `output_names` are those of the tensors that the graph computes, by default those of their nodes. The inputs of
         `state`, and those that the graph changes, are state that whoever calls it keeps. Constants with `changes` are
-        state that begins with what they are, and becomes these results.
+        state that begins with what they are, and becomes these results. `parameters` are the constants that training
+        changes.
         """
         self.graph = graph
         self.constants = dict(constants or {})
         self.state = state
         self.changes = dict(changes or {})
+        self.parameters = parameters
         self.output_names = output_names or tuple(map(output_name, computed_outputs(graph)))
 
     def __reduce__(self) -> tuple[object, ...]:
         """For another process: graph and arrays."""
-        return type(self), (self.graph, self.constants, self.output_names, self.state, self.changes)
+        given = self.graph, self.constants, self.output_names, self.state, self.changes, self.parameters
+        return type(self), given
 
     def __str__(self) -> str:
         """How large it is."""
@@ -83,6 +87,16 @@ class TracedModel:
             state.update(f"{name} {array.dtype} {array.shape}".encode())
             state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         return f"traced graph {state.hexdigest()}"
+
+    def opened(self) -> tuple[TracedModel, dict[str, np.ndarray]]:
+        """The model with parameters, and all that begins as floats, as inputs; and these."""
+        opened = {
+            name: array
+            for name, array in self.constants.items()
+            if name in self.parameters or array.dtype.kind not in "biu"
+        }
+        kept = {name: array for name, array in self.constants.items() if name not in opened}
+        return TracedModel(self.graph, kept, self.output_names, self.state, self.changes), opened
 
     def free_dimensions(self) -> list[str]:
         """The labels of sizes of inputs that are no numbers."""

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 
+import numpy as np
 import onnx
 from onnx import helper
 from xdsl.dialects.builtin import ModuleOp
@@ -41,14 +42,13 @@ LARGEST = 3 << 29
 PRODUCER = "glow-mlir"
 
 
-def exported_model(module: ModuleOp, keeps_weights: bool = False) -> onnx.ModelProto:
+def exported_model(module: ModuleOp, initializers: Mapping[str, np.ndarray] | None = None) -> onnx.ModelProto:
     """
     The only function of a module of `glow_high` as an ONNX model.
 
     Inputs and outputs keep their names and types, nodes the names of those that their operators came from. Raises
     `UnsupportedError` for state, and one that lists all operators for which ONNX has no words. Symbols in sizes are
-    named dimensions, whose bounds are lost. With `keeps_weights`, initializers are the constants of the module, by
-    their names, and transposes of them are nodes.
+    named dimensions, whose bounds are lost. Inputs that `initializers` names are initializers, which these arrays are.
     """
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
     if len(functions) != 1:
@@ -61,14 +61,15 @@ def exported_model(module: ModuleOp, keeps_weights: bool = False) -> onnx.ModelP
     outputs = [op for op in placeholders if op.role == "output"]
     inputs = [op for op in placeholders if op.role == "input"]
     names = [op.public_name for op in outputs]
-    writer = Writer([op.public_name for op in placeholders], keeps_weights=keeps_weights)
+    writer = Writer([op.public_name for op in placeholders])
     _find_symbols(inputs, writer)
     _write(functions[0], storage, writer)
+    writer.weights.update(initializers or {})
     nodes = writer.live_nodes(names)
     graph = helper.make_graph(
         nodes,
         functions[0].sym_name.data,
-        [value_info(op.public_name, op.tensor_type) for op in inputs],
+        [value_info(op.public_name, op.tensor_type) for op in inputs if op.public_name not in writer.weights],
         [value_info(op.public_name, op.tensor_type) for op in outputs],
         writer.initializers(nodes),
     )

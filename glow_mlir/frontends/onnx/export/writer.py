@@ -83,8 +83,6 @@ class Writer:
     """Slices that take just what an operator of ONNX gives → the names of that."""
     symbols: dict[str, str] = field(default_factory=dict[str, str])
     """Constants of the module → the names of their weights."""
-    keeps_weights: bool = False
-    """Whether weights stay as the module has them, though a node transposes them."""
     _taken: Counter[str] = field(default_factory=Counter[str])
     _constants: dict[tuple[str, Shape, bytes], str] = field(default_factory=dict[tuple[str, Shape, bytes], str])
     _sizes: dict[Sizes, str] = field(default_factory=dict["Sizes", str])
@@ -178,7 +176,7 @@ class Writer:
         both = tuple(first[axis] for axis in permutation)
         if both == tuple(range(len(both))):
             return source
-        if source in self.weights and not self.keeps_weights:
+        if source in self.weights:
             return self.weight(np.transpose(self.weights[source], both), f"{source}_transposed")
         result = self._write("Transpose", f"{self.label()}/Transpose", 1, source, perm=both)[0]
         self._transposed[result] = (source, both)
