@@ -6,27 +6,26 @@ from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import i1, i64
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, SSAValue
 
 from glow_mlir.dialects.control_flow import verify_scalar
 from glow_mlir.dialects.element_types import numpy_dtype
-from glow_mlir.dialects.glow_high.control_flow import INDEX, YieldOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, AndOp, LessOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AndOp, LessOp, SubOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
-from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
+from glow_mlir.dialects.glow_high.loop import Rows, Trips
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
-from glow_mlir.dialects.shapes import element_of, largest_shape, normalize_axis, rank_of, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import element_of, largest_shape, normalize_axis, rank_of, shape_of, sizes_of
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.symbol_binding import SymbolBinding, mentioned
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.axis_order import moved_axis
+from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut, iota
 from glow_mlir.frontends.onnx.control_flow import check_number
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.ir.traversal import own_operations
-from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, SymbolicSize
 
 Results = list[SSAValue | None]
@@ -37,61 +36,6 @@ MOST_UNROLLED = 4096
 
 ENDLESS = 1 << 62
 """From here on, a number of trips is no bound: writers of `while` loops give the largest there is."""
-
-
-@dataclass
-class Body:
-    """
-    The body of a loop as a region: what a trip takes is there, what it yields is found by `run`.
-
-    `block` takes the number of the trip, then what is carried, then rows.
-    """
-
-    node: Node
-    initial: Sequence[SSAValue]
-    scanned: Sequence[Rows]
-
-    def __post_init__(self) -> None:
-        rows = [tensor(sizes_of(rows.value)[1:], element_of(rows.value)) for rows in self.scanned]
-        self.block = Block(arg_types=[INDEX, *(value.type for value in self.initial), *rows])
-
-    @property
-    def carried(self) -> list[SSAValue]:
-        """What a trip takes from the one before."""
-        return list(self.block.args[1 : 1 + len(self.initial)])
-
-    @property
-    def rows(self) -> list[SSAValue]:
-        """What a trip takes of the tensors that the loop goes over."""
-        return list(self.block.args[1 + len(self.initial) :])
-
-    def carry_number(self, node: Node) -> SSAValue:
-        """Carry how many trips there have been, behind all else; gives what is to be carried on."""
-        self.initial = [*self.initial, node.constant(np.array(0, np.int64))]
-        self.block.insert_arg(INDEX, len(self.initial))
-        with node.builder.inside(self.block):
-            return self.next_number(node)
-
-    def next_number(self, node: Node) -> SSAValue:
-        """How many trips there have been behind this one, in the body."""
-        return node.emit(AddOp, self.block.args[0], node.constant(np.array(1, np.int64)))
-
-    def emit(
-        self,
-        trips: Trips,
-        following: Sequence[SSAValue],
-        stacked: Sequence[Rows],
-        condition: SSAValue | None = None,
-    ) -> list[SSAValue]:
-        """
-        The results of the loop whose trips carry `following` on, and give rows to `stacked`.
-        """
-        yielded = [*([] if condition is None else [condition]), *following, *(rows.value for rows in stacked)]
-        self.block.add_op(YieldOp.of(yielded, self.node.location))
-        backwards = [rows.reversed for rows in stacked]
-        location = self.node.location
-        loop = LoopOp.of(trips, self.initial, self.scanned, Region(self.block), backwards, location)
-        return list(self.node.insert(loop).results)
 
 
 def _check_carried(node: Node, position: int, initial: SSAValue, following: SSAValue) -> None:
