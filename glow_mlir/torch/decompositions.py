@@ -32,6 +32,7 @@ WHOLE: tuple[str, ...] = (
     "hardsigmoid",
     "hardswish",
     "im2col",
+    "linspace",
     "max_unpool2d",
     "max_unpool3d",
     "mish",

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import is_float, numpy_dtype
+from glow_mlir.dialects.expressions import converted, where
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.torch.functions import torch_operator
@@ -78,6 +80,19 @@ def arange(node: TorchNode, *bounds: Scalar, **_: Any) -> SSAValue:
 def prims_iota(node: TorchNode, _: Size, *, start: Size, step: Size, **__: Any) -> SSAValue:
     """Whole numbers from `start` on, by `step`."""
     return arange(node, start, 0, step)
+
+
+@torch_operator("linspace.default", "linspace.Tensor_Tensor", "linspace.Tensor_Scalar", "linspace.Scalar_Tensor")
+def linspace(node: TorchNode, start: Operand, end: Operand, _: Size, **__: Any) -> SSAValue:
+    """So many numbers at equal distances, from `start` to `end`, which become numbers of the result's type first."""
+    (count,) = node.sizes
+    first, last = (converted(node.of(bound), f64) for bound in (start, end))
+    if count == 1:
+        return node.expanded(node.tensor(start))
+    place, steps = node.of(iota(node, count), f64), node.of(count, f64) - 1.0
+    step = (last - first) / steps
+    found = where(place * 2.0 < steps, first + step * place, last - step * (steps - place))
+    return node.expanded(node.cast(node.value(found), node.element))
 
 
 def _triangle(places: Callable[..., Any]) -> Callable[..., SSAValue]:
