@@ -1,14 +1,15 @@
 """
-Modified Bessel functions of the first kind, as Chebyshev series.
+Bessel functions: modified ones of the first kind, as Chebyshev series, and the spherical one of order 0.
 
 The intervals are those of Cephes (Moshier, 1989): up to 8 a series in x / 2 - 2, beyond it one in 32 / x - 2.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from glow_mlir.dialects.expressions import Tensor, exp, maximum, minimum, sqrt, where
+from glow_mlir.dialects.expressions import Tensor, equal, exp, maximum, minimum, sin, sqrt, where
 from glow_mlir.frontends.torch.formulas import formula_operator
 
 BESSEL_0_NEAR = (
@@ -155,7 +156,7 @@ def scaled_bessel_i0(x: Tensor) -> Tensor:
     return where(abs(x) <= BORDER, below, above)
 
 
-@formula_operator("i0.default", is_exact=True)
+@formula_operator("i0.default", "special_modified_bessel_i0.default", is_exact=True)
 def bessel_i0(x: Tensor) -> Tensor:
     """I₀(x), the modified Bessel function of order 0."""
     return exp(abs(x)) * scaled_bessel_i0(x)
@@ -168,7 +169,13 @@ def scaled_bessel_i1(x: Tensor) -> Tensor:
     return where(abs(x) <= BORDER, below * x, where(x < 0.0, -above, above))
 
 
-@formula_operator("special_i1.default", is_exact=True)
+@formula_operator("special_i1.default", "special_modified_bessel_i1.default", is_exact=True)
 def bessel_i1(x: Tensor) -> Tensor:
     """I₁(x), the modified Bessel function of order 1."""
     return exp(abs(x)) * scaled_bessel_i1(x)
+
+
+@formula_operator("special_spherical_bessel_j0.default", is_exact=True)
+def spherical_bessel_j0(x: Tensor) -> Tensor:
+    """sin(x) / x."""
+    return where(equal(x, 0.0), 1.0, where(equal(abs(x), math.inf), 0.0, sin(x) / x))

@@ -139,6 +139,30 @@ def erfinv(x: Tensor) -> Tensor:
     return where(equal(magnitude, 1.0), end, where(magnitude <= 1.0, found, math.nan))
 
 
+QUANTILE = ((0.010328, 0.802853, 2.515517), (0.001308, 0.189269, 1.432788, 1.0))
+"""
+The polynomials in t = √(-2 log p) whose quotient is, less t, about the number that a normal one is below with the
+probability p up to 1/2 (Abramowitz and Stegun, 1964, 26.2.23).
+"""
+
+
+@formula_operator("special_ndtri.default", is_exact=True)
+def normal_quantile(probability: Tensor) -> Tensor:
+    """The number that a normal one is below with a probability."""
+    is_high = probability > 0.5
+    tail = where(is_high, 1.0 - probability, probability)
+    depth = sqrt(-2.0 * log(tail))
+    found = polynomial(depth, QUANTILE[0]) / polynomial(depth, QUANTILE[1]) - depth
+    for _ in range(STEPS + 1):
+        # Of logarithms, Newton's steps reach far into the tail.
+        below = erfc(found * -math.sqrt(0.5)) * 0.5
+        slope = exp(found * found * -0.5) / math.sqrt(2 * math.pi)
+        found = found - (log(below) - log(tail)) * below / slope
+    end = where(equal(tail, 0.0), tail * 0.0 - math.inf, math.nan)
+    found = where(tail > 0.0, found, end)
+    return where(is_high, -found, found)
+
+
 # The Gamma function
 
 LANCZOS = (

@@ -64,3 +64,17 @@ def test_bessel_functions(x: float) -> None:
     odd = [(x / 2) ** (2 * k + 1) / math.factorial(k) / math.factorial(k + 1) for k in range(90)]
     assert value_of("special_i1", x)[0] == pytest.approx(math.fsum(odd), rel=1e-13)
     assert value_of("special_i0e", x)[0] == pytest.approx(math.fsum(series) * math.exp(-abs(x)), rel=1e-13)
+
+
+def test_quantiles_of_normal_numbers() -> None:
+    """They undo the probability, in the far tail as well."""
+    numbers = np.array([-37.0, -9.0, -2.5, -0.1, 0.0, 0.4, 3.0, 6.0])
+    below = [0.5 * math.erfc(-number / math.sqrt(2)) for number in numbers]
+    np.testing.assert_allclose(value_of("special_ndtri", *below), numbers, rtol=1e-7, atol=1e-15)
+    np.testing.assert_allclose(value_of("special_ndtri", *below[:6]), numbers[:6], rtol=1e-13, atol=1e-15)
+    np.testing.assert_array_equal(value_of("special_ndtri", 0, 1, -0.1, 1.1), [-math.inf, math.inf, *[math.nan] * 2])
+
+
+def test_spherical_bessel_function() -> None:
+    found = value_of("special_spherical_bessel_j0", 0, 1e-9, -2, math.inf)
+    np.testing.assert_allclose(found, [1, 1, math.sin(2) / 2, 0], rtol=1e-15)
