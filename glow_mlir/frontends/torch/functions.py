@@ -36,6 +36,7 @@ FAMILIES = (
     "embeddings",
     "gradients",
     "histograms",
+    "incomplete_gamma",
     "indexing",
     "linear",
     "logic",
