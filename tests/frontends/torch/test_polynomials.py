@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def test_degrees_that_are_numbers(name: str) -> None:
     np.testing.assert_array_equal(value_of(name, 0.5, np.array([0, 0])), [1, 1])
 
 
-KINDS = {
+KINDS: dict[str, Callable[[float, np.ndarray], np.ndarray]] = {
     "t": lambda n, angle: np.cos(n * angle),
     "u": lambda n, angle: np.sin((n + 1) * angle) / np.sin(angle),
     "v": lambda n, angle: np.cos((n + 0.5) * angle) / np.cos(angle / 2),
