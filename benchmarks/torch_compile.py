@@ -14,7 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -36,7 +36,9 @@ def _vision(name: str, **keywords: Any) -> Callable[[], Network]:
 def _vit_small() -> Network:
     from torchvision.models import VisionTransformer
 
-    return VisionTransformer(224, 16, 12, 6, 384, 1536), (torch.randn(IMAGE),)
+    network: Any = VisionTransformer(224, 16, 12, 6, 384, 1536)
+    nn.init.normal_(network.heads.head.weight, std=0.02)  # It begins as zeros, which would hide errors.
+    return network, (torch.randn(IMAGE),)
 
 
 def _bert() -> Network:
@@ -56,7 +58,7 @@ def _gpt2() -> Network:
 class Recurrent(nn.Module):
     """Words, a recurrent network, and a class for each word."""
 
-    def __init__(self, kind: type[nn.RNNBase], **keywords: Any) -> None:
+    def __init__(self, kind: Callable[..., nn.Module], **keywords: Any) -> None:
         super().__init__()
         self.table = nn.Embedding(1000, 256)
         self.layers = kind(256, 256, batch_first=True, **keywords)
@@ -106,7 +108,9 @@ def tensor_of(outputs: Any) -> torch.Tensor:
     """The first tensor that a network gives."""
     if isinstance(outputs, torch.Tensor):
         return outputs
-    return tensor_of(next(iter(outputs.values())) if isinstance(outputs, Mapping) else outputs[0])
+    if isinstance(outputs, Mapping):
+        outputs = list(cast("Mapping[str, Any]", outputs).values())
+    return tensor_of(outputs[0])
 
 
 def step(call: Callable[..., Any], arguments: tuple[Any, ...], training: bool) -> torch.Tensor:
@@ -129,7 +133,9 @@ def measure(name: str, threads: int, rounds: int, training: bool) -> float:
         if isinstance(inner, nn.Dropout):
             inner.p = 0.0
     clock = time.process_time if threads == 1 else time.perf_counter
-    first, results, calls = {}, {}, contenders(module, training)
+    first: dict[str, float] = {}
+    results: dict[str, torch.Tensor] = {}
+    calls = contenders(module, training)
     for contender, call in calls.items():
         begin = time.perf_counter()
         results[contender] = step(call, arguments, training)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import Lock
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
 import numpy as np
@@ -38,6 +38,9 @@ from glow_mlir.training.parts import Parts
 from glow_mlir.training.step import LOSS, NUMBER, RATE, gradient_states, share_name
 from glow_mlir.training.training_module import EVALUATE, GRADIENTS, PREDICT, TRAIN, trainable_model
 
+if TYPE_CHECKING:
+    from glow_mlir.frontends.torch.model import TracedModel
+
 
 class TrainingSession:
     """
@@ -58,7 +61,7 @@ class TrainingSession:
 
     def __init__(
         self,
-        model: ModelSource,
+        model: ModelSource | TracedModel,
         *,
         loss: str | Loss | Mapping[str, str | Loss] = "cross_entropy",
         optimizer: str | Optimizer = "adamw",
@@ -75,8 +78,8 @@ class TrainingSession:
 
         `loss` is that of the first output, or has one for each of several outputs: a `Loss` or a name of `LOSSES`.
         `optimizer` is an `Optimizer` or a name of `OPTIMIZERS`. `trainable` names the initializers that are parameters,
-        also by patterns such as `layer4.*`; by default they are all floats but scalars and running statistics. Inputs
-        are those of the model, and `targets`, or `OUTPUT.targets` where several outputs have losses. `dimensions` gives
+        also by patterns such as `layer4.*`; by default they are all floats but scalars and running statistics, or the
+        parameters of a module of PyTorch. Inputs are those of the model, and `targets`, or `OUTPUT.targets` where several outputs have losses. `dimensions` gives
         free dimensions their sizes, such as that of the batch. `seed`, an integer of 64 bits, decides which elements
         Dropout drops in `step`. With `quantization`, weights and values are rounded as `InferenceSession(quantize=…)`
         rounds them by the same options, in all that the session computes. A step takes a batch of `accumulate` times
@@ -98,12 +101,14 @@ class TrainingSession:
         if not isinstance(cast("object", quantization), Quantization | None):
             raise OptionError(f"quantization={quantization!r} is no quantization", hint="Quantization(profile=…)")
         if is_importable(model):
-            trainable = model.parameters if trainable is None else trainable
-            model, dimensions = onnx_form(model, dimensions), None
+            traced = cast("TracedModel", model)
+            trainable = traced.parameters if trainable is None else trainable
+            model, dimensions = onnx_form(traced, dimensions), None
+        source = cast("ModelSource", model)
         self._parts = Parts(accumulate * processes, self.losses)
-        self._model = trainable_model(model)
+        self._model = trainable_model(source)
         self._recipe = Recipe(
-            model,
+            source,
             self.losses,
             self.optimizer,
             trainable,
