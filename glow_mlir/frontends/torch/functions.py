@@ -35,6 +35,7 @@ FAMILIES = (
     "elementwise",
     "embeddings",
     "gradients",
+    "grouped_products",
     "histograms",
     "incomplete_gamma",
     "indexing",

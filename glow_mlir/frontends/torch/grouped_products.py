@@ -1,0 +1,220 @@
+"""
+Products of groups of rows, each with a matrix of its own: the experts of a network.
+
+Groups follow one another, and data decides where each ends. Rows are taken in blocks of one group, so that a loop over
+as many blocks as there are computes what is asked for and little more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Block, Region, SSAValue
+
+from glow_mlir.dialects.expressions import minimum
+from glow_mlir.dialects.glow_high.control_flow import INDEX, YieldOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, LessOp, WhereOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
+from glow_mlir.dialects.glow_high.reductions import CumSumOp
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of, tensor
+from glow_mlir.dialects.sizes import largest
+from glow_mlir.frontends.builder.products import numpy_product
+from glow_mlir.frontends.builder.slices import cut, iota, part_of, scalar
+from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.node import TorchNode
+from glow_mlir.frontends.torch.places import scatter_slices
+from glow_mlir.frontends.torch.searching import places_among
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Size
+
+MOST_ROWS = 32
+"""Rows of a block at most: enough that a matrix is read rarely, and few that are computed for nothing."""
+
+
+@dataclass
+class Groups:
+    """
+    Groups of so many rows, in blocks of `height` rows, of which there are `most` at most.
+
+    `ends` is [groups], i64. The last block of a group may have room for more rows than it has.
+    """
+
+    node: TorchNode
+    ends: SSAValue
+    rows: Size
+
+    @cached_property
+    def count(self) -> int:
+        """How many groups there are."""
+        return largest(sizes_of(self.ends)[0])
+
+    @cached_property
+    def height(self) -> int:
+        """About as many rows as a group has, if all have equally many."""
+        average = largest(self.rows) // self.count
+        return min(1 << max(average - 1, 0).bit_length(), MOST_ROWS)
+
+    @cached_property
+    def most(self) -> Size:
+        """As many blocks as there are where each group has one with a single row."""
+        blocks = (self.rows + self.count * (self.height - 1)) // self.height
+        return min(self.rows, blocks) if isinstance(self.rows, int) and isinstance(blocks, int) else blocks
+
+    @cached_property
+    def starts(self) -> SSAValue:
+        """Where each group begins."""
+        node = self.node
+        return node.emit(ConcatOp, [node.splat(0, i64, (1,)), cut(node, self.ends, {0: (0, self.count - 1)})], axis=0)
+
+    @cached_property
+    def block_ends(self) -> SSAValue:
+        """How many blocks there are up to each group, with it."""
+        of = self.node.formulas.of
+        blocks = (of(self.ends) - of(self.starts) + (self.height - 1)) / self.height
+        return self.node.emit(CumSumOp, self.node.value(blocks), axis=0)
+
+    @cached_property
+    def block_starts(self) -> SSAValue:
+        """How many blocks there are in front of each group."""
+        node = self.node
+        ends = cut(node, self.block_ends, {0: (0, self.count - 1)})
+        return node.emit(ConcatOp, [node.splat(0, i64, (1,)), ends], axis=0)
+
+    def of(self, ends: SSAValue, places: SSAValue) -> SSAValue:
+        """The groups that places lie in, of which each ends there; the last one for what lies behind all."""
+        found = self.node.formulas.of(places_among(self.node, ends, places, right=True))
+        return self.node.value(minimum(found, self.count - 1))
+
+    def at(self, table: SSAValue, groups: SSAValue) -> SSAValue:
+        """The numbers of groups in a table."""
+        return self.node.emit(GatherOp, table, groups, axis=0)
+
+    @cached_property
+    def of_blocks(self) -> SSAValue:
+        """The group of each block."""
+        return self.of(self.block_ends, iota(self.node, self.most))
+
+    @cached_property
+    def places(self) -> SSAValue:
+        """The rows of each block, [blocks, height], those among them that it does not have."""
+        node, of = self.node, self.node.formulas.of
+        before = of(iota(node, self.most)) - of(self.at(self.block_starts, self.of_blocks))
+        first = node.value(of(self.at(self.starts, self.of_blocks)) + before * self.height)
+        own = node.reshaped(iota(node, self.height), (1, self.height))
+        return node.emit(AddOp, node.reshaped(first, (self.most, 1)), own)
+
+    @cached_property
+    def has_row(self) -> SSAValue:
+        """Which rows each block has, [blocks, height, 1]."""
+        node = self.node
+        ends = node.reshaped(self.at(self.ends, self.of_blocks), (self.most, 1))
+        return node.reshaped(node.emit(LessOp, self.places, ends), (self.most, self.height, 1))
+
+    def blocks(self, value: SSAValue) -> SSAValue:
+        """Rows in blocks, [blocks, height, …]; any rows stand where a block has none."""
+        last = self.node.formulas.of(scalar(self.node, self.rows)) - 1
+        places = self.node.value(minimum(self.node.formulas.of(self.places), last))
+        return self.node.emit(GatherOp, value, places, axis=0)
+
+    def each(self, function: Callable[..., SSAValue], *rows: SSAValue) -> SSAValue:
+        """What a function gives for each block there is, stacked; it takes its rows of tensors."""
+        node = self.node
+        types = [tensor(sizes_of(value)[1:], element_of(value)) for value in rows]
+        body = Block(arg_types=[INDEX, *types])
+        total = part_of(node, self.block_ends, self.count - 1)
+        first = node.emit(LessOp, node.splat(0, i64), total)
+        with node.builder.inside(body):
+            found = function(*body.args[1:])
+            following = node.emit(AddOp, body.args[0], node.splat(1, i64))
+            goes_on = node.emit(LessOp, following, total)
+        body.add_op(YieldOp.of([goes_on, found], node.location))
+        scanned = [Rows(value) for value in rows]
+        loop = LoopOp.of(Trips(self.most, first), [], scanned, Region(body), (False,), node.location)
+        return node.insert(loop).results[0]
+
+    def rows_of(self, blocks: SSAValue) -> SSAValue:
+        """Blocks as the rows they have; a row that is in no group is 0."""
+        node, of = self.node, self.node.formulas.of
+        rows, columns = iota(node, self.rows), sizes_of(blocks)[2]
+        own = self.of(self.ends, rows)
+        slots = of(self.at(self.block_starts, own)) * self.height + of(rows) - of(self.at(self.starts, own))
+        last = of(scalar(node, self.most * self.height)) - 1
+        merged = node.reshaped(blocks, (self.most * self.height, columns))
+        found = node.emit(GatherOp, merged, node.value(minimum(slots, last)), axis=0)
+        is_there = node.emit(LessOp, rows, part_of(node, self.ends, self.count - 1))
+        zero = node.splat(0, element_of(found))
+        return node.emit(WhereOp, node.reshaped(is_there, (self.rows, 1)), found, zero)
+
+
+def groups_of(node: TorchNode, rows: SSAValue, ends: SSAValue) -> Groups:
+    """The groups of rows that end there."""
+    return Groups(node, node.cast(ends, i64), sizes_of(rows)[0])
+
+
+def products_of_rows(node: TorchNode, rows: SSAValue, matrices: SSAValue, ends: SSAValue) -> SSAValue:
+    """The product of each row [rows, K] and the matrix of its group, of [groups, K, N]."""
+    if 0 in (*sizes_of(rows), *sizes_of(matrices)):
+        return node.splat(0, element_of(rows), (sizes_of(rows)[0], sizes_of(matrices)[2]))
+    groups = groups_of(node, rows, ends)
+
+    def product(block: SSAValue, group: SSAValue) -> SSAValue:
+        matrix = node.emit(GatherOp, matrices, group, axis=0)
+        return node.cast(numpy_product(node, block, matrix), element_of(rows))
+
+    return groups.rows_of(groups.each(product, groups.blocks(rows), groups.of_blocks))
+
+
+def products_of_groups(node: TorchNode, left: SSAValue, right: SSAValue, ends: SSAValue) -> SSAValue:
+    """For each group, the sum of the outer products of its rows [rows, K] and [rows, N]: [groups, K, N]."""
+    sizes = sizes_of(ends)[0], sizes_of(left)[1], sizes_of(right)[1]
+    none = node.splat(0, element_of(left), sizes)
+    if 0 in (*sizes_of(left), *sizes_of(right), sizes[0]):
+        return none
+    groups = groups_of(node, left, ends)
+
+    def product(block: SSAValue, other: SSAValue) -> SSAValue:
+        turned = node.emit(TransposeOp, block, permutation=(1, 0))
+        return node.cast(numpy_product(node, turned, other), element_of(left))
+
+    zero = node.splat(0, element_of(left))
+    own = node.emit(WhereOp, groups.has_row, groups.blocks(left), zero)
+    others = node.emit(WhereOp, groups.has_row, groups.blocks(right), zero)
+    return scatter_slices(node, none, 0, groups.of_blocks, groups.each(product, own, others), "add")
+
+
+@torch_operator("transformers.grouped_mm_fallback.default")
+def grouped_product(node: TorchNode, rows: SSAValue, matrices: SSAValue, ends: SSAValue) -> SSAValue:
+    """Experts of the library transformers, in all element types."""
+    return products_of_rows(node, rows, matrices, ends)
+
+
+@torch_operator("transformers.grouped_mm_fallback_backward.default")
+def grouped_product_backward(
+    node: TorchNode, rows: SSAValue, matrices: SSAValue, ends: SSAValue, cotangent: SSAValue
+) -> list[SSAValue]:
+    """The gradients of rows and matrices."""
+    turned = node.emit(TransposeOp, matrices, permutation=(0, 2, 1))
+    return [products_of_rows(node, cotangent, turned, ends), products_of_groups(node, rows, cotangent, ends)]
+
+
+@torch_operator("_grouped_mm.default")
+def grouped_mm(
+    node: TorchNode,
+    left: SSAValue,
+    right: SSAValue,
+    ends: SSAValue | None = None,
+    bias: SSAValue | None = None,
+    out_dtype: str | None = None,
+) -> SSAValue:
+    """Products of groups: of rows and matrices, or of the columns of a matrix and the rows of another one."""
+    ranks = rank_of(left), rank_of(right)
+    if bias is not None or ends is None or ranks not in ((2, 3), (2, 2)):
+        raise node.unsupported(f"products of groups of values with {ranks[0]} and {ranks[1]} axes")
+    if ranks == (2, 3):
+        return node.cast(products_of_rows(node, left, right, ends), node.element)
+    turned = node.emit(TransposeOp, left, permutation=(1, 0))
+    return node.cast(products_of_groups(node, turned, right, ends), node.element)
