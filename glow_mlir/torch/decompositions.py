@@ -90,6 +90,17 @@ def attention_backward(
     return attention_operator.attention_backward(gradient, query, key, value, causal, attn_mask, scale)
 
 
+def weight_norm_backward(
+    gradient: torch.Tensor, directions: torch.Tensor, magnitudes: torch.Tensor, norms: torch.Tensor, axis: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The gradients of directions and magnitudes, whose product over the norms of directions is a weight."""
+    others = [other for other in range(directions.dim()) if other != axis % directions.dim()]
+    wide = directions.to(norms.dtype)
+    along = (gradient * wide).sum(others, keepdim=True) / norms
+    across = (gradient - wide * (along / norms)) * (magnitudes / norms)
+    return across.to(directions.dtype), along.to(magnitudes.dtype)
+
+
 RESAMPLINGS = tuple(name for name in WHOLE if "upsample" in name)
 """Operators that PyTorch takes apart in front of all tables, into elements at indices."""
 
@@ -122,6 +133,7 @@ OWN: dict[OperatorBase, Callable[..., Any]] = {
     aten._native_multi_head_attention.default: fast_paths.multi_head_attention,
     aten._transformer_encoder_layer_fwd.default: fast_paths.transformer_encoder_layer,
     aten._scaled_dot_product_flash_attention_for_cpu_backward.default: attention_backward,
+    aten._weight_norm_interface_backward.default: weight_norm_backward,
 }
 """Operators that we take apart in a way of our own."""
 

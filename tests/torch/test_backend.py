@@ -430,6 +430,18 @@ def test_gradient_where_a_mask_holds() -> None:
     assert_equal(x.grad, other.grad)
 
 
+@pytest.mark.parametrize("axis", [0, 2])
+def test_normalized_weights(axis: int) -> None:
+    """Weights that are directions and magnitudes: gradients of both, and nothing is left to PyTorch."""
+    layer = nn.utils.parametrizations.weight_norm(nn.Conv1d(3, 4, 3), dim=axis)
+    x = torch.randn(2, 3, 8)
+    found = torch.autograd.grad(compiled(layer)(x).sin().sum(), list(layer.parameters()))
+    expected = torch.autograd.grad(layer(x).sin().sum(), list(layer.parameters()))
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+    assert not report().eager
+
+
 def test_random_numbers_follow_the_seed() -> None:
     """Dropout is drawn anew in each call, and again after the same seed; its gradient has the same mask."""
 
