@@ -61,6 +61,7 @@ FAMILIES = (
     "special_functions",
     "statistics",
     "strides",
+    "triangular",
 )
 """The modules that have importers."""
 

@@ -1,0 +1,75 @@
+"""PyTorch's systems of equations with triangular matrices."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Region, SSAValue
+
+from glow_mlir.dialects.expressions import equal, where
+from glow_mlir.dialects.glow_high.control_flow import INDEX, YieldOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of, tensor
+from glow_mlir.frontends.builder.axis_order import moved_axis
+from glow_mlir.frontends.builder.products import numpy_product
+from glow_mlir.frontends.builder.slices import iota
+from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.node import TorchNode
+from glow_mlir.frontends.torch.places import transposed
+
+
+@torch_operator("linalg_solve_triangular.default")
+def solve_triangular(
+    node: TorchNode,
+    matrix: SSAValue,
+    right: SSAValue,
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+) -> SSAValue:
+    """
+    X where `matrix` · X is `right`, or X · `matrix` if not `left`, row by row from the one that has one unknown.
+
+    Nothing is read of the other triangle, nor of the diagonal if that is all 1.
+    """
+    batch = node.sizes[:-2]
+    if 0 in node.sizes:
+        return node.splat(0, node.element, node.sizes)
+    matrix = node.expanded(matrix, (*batch, *sizes_of(matrix)[-2:]))
+    right = node.expanded(right)
+    if left:
+        return _solved(node, matrix, right, upper, unitriangular)
+    found = _solved(node, _turned(node, matrix), _turned(node, right), not upper, unitriangular)
+    return _turned(node, found)
+
+
+def _turned(node: TorchNode, value: SSAValue) -> SSAValue:
+    """Matrices with rows as columns."""
+    count = rank_of(value)
+    return transposed(node, value, (*range(count - 2), count - 1, count - 2))
+
+
+def _solved(node: TorchNode, matrix: SSAValue, right: SSAValue, upper: bool, is_unit: bool) -> SSAValue:
+    """One row of the result a trip; those that are not known yet are 0."""
+    count, axis = sizes_of(matrix)[-1], rank_of(matrix) - 2
+    none = node.splat(0, element_of(right), sizes_of(right))
+    scanned = [Rows(moved_axis(node, value, axis, 0), upper) for value in (matrix, right)]
+    scanned.append(Rows(iota(node, count), upper))
+    types = [tensor(sizes_of(rows.value)[1:], element_of(rows.value)) for rows in scanned]
+    body = Block(arg_types=[INDEX, none.type, *types])
+    _, known, coefficients, own, place = body.args
+    with node.builder.inside(body):
+        of = node.formulas.of
+        batch = sizes_of(right)[:-2]
+        places = of(iota(node, count))
+        is_read = places > of(place) if upper else places < of(place)
+        others = node.reshaped(node.value(where(is_read, of(coefficients), 0.0)), (*batch, 1, count))
+        rest = of(node.reshaped(own, (*batch, 1, sizes_of(right)[-1]))) - of(numpy_product(node, others, known))
+        if not is_unit:
+            pivot = node.emit(GatherOp, coefficients, place, axis=axis)
+            rest = rest / of(node.reshaped(pivot, (*batch, 1, 1)))
+        row = equal(of(node.reshaped(iota(node, count), (count, 1))), of(place))
+        found = node.value(where(row, rest, of(known)))
+        body.add_op(YieldOp.of([found], node.location))
+    loop = LoopOp.of(Trips(count), [none], scanned, Region(body), (), node.location)
+    return node.insert(loop).results[0]
