@@ -51,6 +51,7 @@ FAMILIES = (
     "random_numbers",
     "recurrent",
     "reductions",
+    "regions",
     "resize",
     "sampling",
     "scattering",
