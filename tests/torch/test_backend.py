@@ -442,6 +442,22 @@ def test_normalized_weights(axis: int) -> None:
     assert not report().eager
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_products_of_groups(dynamic: bool) -> None:
+    """Rows and matrices of groups, and the gradients of both, in the type that PyTorch traces."""
+    function = compiled(lambda x, matrices, ends: F.grouped_mm(x.sin(), matrices, offs=ends), dynamic=dynamic)
+    matrices = torch.randn(4, 16, 8, dtype=torch.bfloat16, requires_grad=True)
+    for ends in ([3, 3, 7, 12], [0, 16, 20, 20]):
+        offsets = torch.tensor(ends, dtype=torch.int32)
+        x = torch.randn(ends[-1], 16, dtype=torch.bfloat16, requires_grad=True)
+        found, expected = function(x, matrices, offsets), F.grouped_mm(x.sin(), matrices, offs=offsets)
+        assert_equal(found, expected, 0.05)
+        one, two = (torch.autograd.grad(value, [x, matrices], torch.ones_like(value)) for value in (found, expected))
+        for own, other in zip(one, two, strict=True):
+            torch.testing.assert_close(own, other, atol=0.05, rtol=0.05)
+    assert not report().eager
+
+
 def test_random_numbers_follow_the_seed() -> None:
     """Dropout is drawn anew in each call, and again after the same seed; its gradient has the same mask."""
 
