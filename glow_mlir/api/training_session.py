@@ -79,13 +79,13 @@ class TrainingSession:
         `loss` is that of the first output, or has one for each of several outputs: a `Loss` or a name of `LOSSES`.
         `optimizer` is an `Optimizer` or a name of `OPTIMIZERS`. `trainable` names the initializers that are parameters,
         also by patterns such as `layer4.*`; by default they are all floats but scalars and running statistics, or the
-        parameters of a module of PyTorch. Inputs are those of the model, and `targets`, or `OUTPUT.targets` where several outputs have losses. `dimensions` gives
-        free dimensions their sizes, such as that of the batch. `seed`, an integer of 64 bits, decides which elements
-        Dropout drops in `step`. With `quantization`, weights and values are rounded as `InferenceSession(quantize=…)`
-        rounds them by the same options, in all that the session computes. A step takes a batch of `accumulate` times
-        `processes` parts of the size that the model has, along the first axis of each input: so many one after the
-        other, in so many processes at once, and their gradients add up. Further keywords are those of
-        `InferenceSession`.
+        parameters of a module of PyTorch. Inputs are those of the model, and `targets`, or `OUTPUT.targets` where
+        several outputs have losses. `dimensions` gives free dimensions their sizes, such as that of the batch. `seed`,
+        an integer of 64 bits, decides which elements Dropout drops in `step`. With `quantization`, weights and values
+        are rounded as `InferenceSession(quantize=…)` rounds them by the same options, in all that the session computes.
+        A step takes a batch of `accumulate` times `processes` parts of the size that the model has, along the first
+        axis of each input: so many one after the other, in so many processes at once, and their gradients add up.
+        Further keywords are those of `InferenceSession`.
         Raises `OptionError` for unknown names, and `GlowError` for whatever is wrong with the model.
         """
         named = cast("Mapping[str, str | Loss]", loss if isinstance(loss, Mapping) else {"": loss})
@@ -100,11 +100,9 @@ class TrainingSession:
                 raise OptionError(f"{name}={count!r} is no number of them", hint="1 or more")
         if not isinstance(cast("object", quantization), Quantization | None):
             raise OptionError(f"quantization={quantization!r} is no quantization", hint="Quantization(profile=…)")
-        if is_importable(model):
-            traced = cast("TracedModel", model)
-            trainable = traced.parameters if trainable is None else trainable
-            model, dimensions = onnx_form(traced, dimensions), None
-        source = cast("ModelSource", model)
+        if is_importable(model) and trainable is None:
+            trainable = cast("TracedModel", model).parameters
+        source = onnx_form(model, dimensions) if is_importable(model) else cast("ModelSource", model)
         self._parts = Parts(accumulate * processes, self.losses)
         self._model = trainable_model(source)
         self._recipe = Recipe(
@@ -112,7 +110,7 @@ class TrainingSession:
             self.losses,
             self.optimizer,
             trainable,
-            dimensions,
+            None if is_importable(model) else dimensions,
             seed,
             quantization,
             options,
