@@ -14,6 +14,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.torch.graph_facts import used_names
 from glow_mlir.frontends.torch.model import TracedModel
 from glow_mlir.frontends.torch.renaming import Renaming
 from glow_mlir.frontends.torch.traced_graph import (
@@ -92,19 +93,21 @@ def _model(program: ExportedProgram, dimension_names: Mapping[str, str]) -> Trac
     signature = program.graph_signature
     constants: dict[str, Any] = {}
     renamed: dict[str, str] = {}
-    parameters: list[str] = []
+    parameters: dict[str, None] = {}
+    first: dict[int, str] = {}
     for item in signature.input_specs:
         name = str(getattr(item.arg, "name", ""))
         if item.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
-            target = str(item.target)
+            tensor = _tensor(program, item.kind, str(item.target), bool(item.persistent))
+            # What is tied is one parameter, under its first name.
+            target = first.setdefault(id(tensor), str(item.target))
             renamed[name] = target
-            tensor = _tensor(program, item.kind, target, bool(item.persistent))
             constants[target] = array_of(tensor)
             if item.kind == InputKind.PARAMETER and tensor.requires_grad:
-                parameters.append(target)
+                parameters[target] = None
         elif item.kind != InputKind.USER_INPUT:
             raise UnsupportedError(f"an input of the kind {item.kind.name} is not supported", node=name)
-    plain = Renaming(renamed, dimension_names).graph(_in_order(graph))
+    plain = _without_twins(Renaming(renamed, dimension_names).graph(_in_order(graph)))
     results = _Results(plain)
     names: list[str] = []
     changes: dict[str, Reference] = {}
@@ -121,7 +124,13 @@ def _model(program: ExportedProgram, dimension_names: Mapping[str, str]) -> Trac
                 results.add(value)
     if graph.symbols:  # Sizes of later calls are compiled for when parameters may have changed.
         constants = {name: np.array(array) for name, array in constants.items()}
-    return TracedModel(results.graph(), constants, tuple(names), changes=changes, parameters=tuple(parameters))
+    trained = tuple(name for name in parameters if name in used_names(plain))
+    return TracedModel(results.graph(), constants, tuple(names), changes=changes, parameters=trained)
+
+
+def _without_twins(graph: TracedGraph) -> TracedGraph:
+    """A graph each of whose inputs is there once."""
+    return replace(graph, inputs=tuple({item.name: item for item in graph.inputs}.values()))
 
 
 class _Results:

@@ -132,6 +132,37 @@ def test_training_of_equal_parameters() -> None:
         np.testing.assert_allclose(state[name], parameter.detach().numpy(), atol=1e-5)
 
 
+class Tied(nn.Module):
+    """A table that is the weight of the last layer too, and a bias that is not trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(20, 8)
+        self.layer = nn.Linear(8, 8)
+        self.layer.bias.requires_grad_(False)
+        self.head = nn.Linear(8, 20, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, words: Any) -> Any:
+        return self.head(torch.tanh(self.layer(self.table(words))).mean(1))
+
+
+def test_training_of_tied_and_frozen_parameters() -> None:
+    """What is tied is one parameter under its first name; what requires no gradient stays what it is."""
+    module, words, targets = Tied(), torch.randint(0, 20, (4, 5)), torch.randint(0, 20, (4,))
+    session = glow_mlir.TrainingSession(exported(module, (words,)), loss="cross_entropy", optimizer="sgd")
+    assert session.parameters == ("table.weight", "layer.weight")
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.SGD(trained, lr=session.learning_rate)
+    for _ in range(3):
+        loss = session.step({"words": words.numpy(), "targets": targets.numpy()})
+        optimizer.zero_grad()
+        expected = nn.functional.cross_entropy(module(words), targets)
+        expected.backward()
+        optimizer.step()
+        assert abs(loss - expected.item()) < 1e-5
+
+
 def test_a_module_in_training_is_no_model_of_a_session() -> None:
     with pytest.raises(UnsupportedError, match=r"changes 'layers\.1\.num_batches_tracked'.*eval"):
         glow_mlir.TrainingSession(exported(Pooled(), (torch.randn(4, 3, 8, 8),)), loss="cross_entropy")
