@@ -10,6 +10,7 @@ from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.model_identity import files_of
 from glow_mlir.api.models import import_any
 from glow_mlir.errors import UnsupportedError
+from glow_mlir.support.activity import caution
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension
 
@@ -36,6 +37,12 @@ def onnx_form(model: Any, dimensions: Mapping[str, Dimension] | None) -> Any:
     if model.changes:
         hint = "export the module behind its eval(): steps train batch normalizations all the same"
         raise UnsupportedError(f"a call of the model changes '{min(model.changes)}'", hint=hint)
+    if model.gradient_stops:
+        hint = "train the module through torch.compile(model, backend='glow')"
+        reason = f"gradients end at '{model.gradient_stops[0]}', which a session knows nothing of"
+        raise UnsupportedError(reason, hint=hint)
+    for name in model.padded():
+        caution(UnsupportedError(f"all rows of '{name}' are trained", hint="a session knows no padding_idx"))
     # As inputs, constants that are equal stay apart.
     opened, initializers = model.opened()
     module = import_any(opened, dimensions or {})

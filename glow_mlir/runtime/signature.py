@@ -14,6 +14,7 @@ from glow_mlir.errors import InputError, OptionError, UnsupportedError
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
+from glow_mlir.support.symbols import told_by
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ def sizes_in(arguments: Iterable[Argument], inputs: Mapping[str, np.ndarray]) ->
     """
     What free dimensions are in a call with those inputs, whose shapes the arguments accept.
 
-    Raises `InputError` where inputs do not agree on one.
+    Raises `InputError` where inputs do not agree on one, or one is not what its label says of others (`2 * n`).
     """
     sizes: dict[str, int] = {}
     owners: dict[str, str] = {}
@@ -185,4 +186,9 @@ def sizes_in(arguments: Iterable[Argument], inputs: Mapping[str, np.ndarray]) ->
                 reason = f"dimension '{label}' is {actual} in input '{argument.name}', and {sizes[label]} in input"
                 raise InputError(f"{reason} '{owners[label]}'", hint="one dimension has one size in a call")
             owners.setdefault(label, argument.name)
+    for label, actual in sizes.items():
+        told = actual if label.isidentifier() else told_by(label, sizes)
+        if isinstance(told, int) and told != actual:
+            reason = f"dimension '{label}' is {actual} in input '{owners[label]}', and {told} by the other sizes"
+            raise InputError(reason, hint="one dimension has one size in a call")
     return sizes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -28,6 +29,7 @@ from glow_mlir.frontends.torch.traced_graph import (
 )
 from glow_mlir.torch.capture import captured
 from glow_mlir.torch.decompositions import decompositions
+from glow_mlir.torch.gradient_stops import gradient_stops
 from glow_mlir.torch.recurrent_layers import put_recurrences
 from glow_mlir.torch.tensors import array_of, listed
 
@@ -70,8 +72,11 @@ def model_of(
         program = copy(module)
         program._graph_module = deepcopy(module.graph_module)  # pyright: ignore[reportPrivateUsage]
     put_recurrences(program.graph_module)
+    stops = gradient_stops(program)
     functional = program.run_decompositions(cast("Any", decompositions()))
-    return _model(functional, _dimension_names(functional, dynamic_shapes))
+    model = _model(functional, _dimension_names(functional, dynamic_shapes))
+    model.gradient_stops = stops
+    return model
 
 
 def _program(
@@ -102,12 +107,13 @@ def _model(program: ExportedProgram, dimension_names: Mapping[str, str]) -> Trac
             # What is tied is one parameter, under its first name.
             target = first.setdefault(id(tensor), str(item.target))
             renamed[name] = target
-            constants[target] = array_of(tensor)
+            # A copy, since what is compiled may be kept under what the module was.
+            constants[target] = np.array(array_of(tensor))
             if item.kind == InputKind.PARAMETER and tensor.requires_grad:
                 parameters[target] = None
         elif item.kind != InputKind.USER_INPUT:
             raise UnsupportedError(f"an input of the kind {item.kind.name} is not supported", node=name)
-    plain = _without_twins(Renaming(renamed, dimension_names).graph(_in_order(graph)))
+    plain = _without_twins(Renaming(_apart(graph, renamed), dimension_names).graph(_in_order(graph)))
     results = _Results(plain)
     names: list[str] = []
     changes: dict[str, Reference] = {}
@@ -122,10 +128,24 @@ def _model(program: ExportedProgram, dimension_names: Mapping[str, str]) -> Trac
             if value is not None:
                 names.append(name)
                 results.add(value)
-    if graph.symbols:  # Sizes of later calls are compiled for when parameters may have changed.
-        constants = {name: np.array(array) for name, array in constants.items()}
     trained = tuple(name for name in parameters if name in used_names(plain))
     return TracedModel(results.graph(), constants, tuple(names), changes=changes, parameters=trained)
+
+
+def _apart(graph: TracedGraph, renamed: Mapping[str, str]) -> dict[str, str]:
+    """New names of inputs, and of the nodes that have one of these; raises `ModelError` where an argument has one."""
+    new = set(renamed.values())
+    for item in graph.inputs:
+        if item.name in new and item.name not in renamed:
+            reason = f"an argument and a parameter or buffer are both called '{item.name}'"
+            raise ModelError(reason, hint="give the argument of forward() another name")
+    taken = new.union(item.name for item in (*graph.inputs, *graph.nodes))
+    found = dict(renamed)
+    for node in graph.nodes:
+        if node.name in new:
+            found[node.name] = next(name for number in count(1) if (name := f"{node.name}_{number}") not in taken)
+            taken.add(found[node.name])
+    return found
 
 
 def _without_twins(graph: TracedGraph) -> TracedGraph:
@@ -145,16 +165,17 @@ class _Results:
 
     def own(self, value: Argument) -> Reference:
         """What computes a value and nothing else: itself, a copy of what has another name, or a number as a tensor."""
-        if isinstance(value, Reference) and value not in self._taken:
-            self._taken.add(value)
-            return value
+        traced = self._values[value.name][value.index] if isinstance(value, Reference) else value
         name, place = f"output_{len(self._nodes)}", Place()
-        if isinstance(value, Reference):
-            (traced,) = self._values[value.name][value.index : value.index + 1]
+        if isinstance(value, Reference) and isinstance(traced, TracedTensor):
+            if value not in self._taken:
+                self._taken.add(value)
+                return value
             node = TracedNode(name, "aten.clone.default", (value,), {}, (traced,), place)
         else:
-            dtype = "bool" if isinstance(value, bool) else "float32" if isinstance(value, float) else "int64"
-            node = TracedNode(name, "aten.scalar_tensor.default", (value,), {}, (TracedTensor(dtype, ()),), place)
+            number = cast("Argument", traced)
+            dtype = "bool" if isinstance(number, bool) else "float32" if isinstance(number, float) else "int64"
+            node = TracedNode(name, "aten.scalar_tensor.default", (number,), {}, (TracedTensor(dtype, ()),), place)
         self._nodes.append(node)
         return Reference(name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -26,8 +27,8 @@ How many calls in a row have to find weights unchanged, after a change, for thes
 times as many after each further change.
 """
 
-INSTANCES = 128
-"""How many instances of a module share a graph before those that came first make room."""
+FEW_INSTANCES = 8
+"""Of how many instances of a module that share a graph the weights may become constants: each is compiled for that."""
 
 
 def _count_fused_step(optimizer: Optimizer, *_: object) -> None:
@@ -108,9 +109,10 @@ class WeightedCall:
         inputs: Sequence[Any],
         compile_: Callable[[Mapping[str, np.ndarray], frozenset[str]], Call],
         reasons: list[str],
-        is_first: bool = True,
+        patience: float = PATIENCE,
+        begins_as_state: bool = False,
     ) -> None:
-        """Weights that are not the `is_first` ones of their graph begin as state, for which its code is there."""
+        """State needs the code of the graph alone, whatever the weights are."""
         self._weights = weights
         self._compile = compile_
         self._reasons = reasons
@@ -122,11 +124,11 @@ class WeightedCall:
         self._with_state: Call | None = None
         self._unchanged = 0
         """How many calls found the weights of before, since they are state."""
-        self._patience = PATIENCE if is_first else PATIENCE * 8
-        if is_first:
-            self._constant = self._stamp, compile_(weights.arrays(inputs), frozenset())
-        else:
+        self._patience = patience
+        if begins_as_state:
             self._use_state(inputs)
+        else:
+            self._constant = self._stamp, compile_(weights.arrays(inputs), frozenset())
 
     def __call__(self, inputs: list[Any]) -> list[Any]:
         """The outputs of the graph."""
@@ -148,8 +150,8 @@ class WeightedCall:
             if weights.are(constant[0], inputs):  # Another thread was here before.
                 return constant[1]
             self._reasons.append(f"{len(weights.changed(constant[0], stamp))} weights changed")
-            self._constant = None
             self._use_state(inputs)
+            self._constant = None
         elif changed := weights.changed(self._stamp, stamp):
             self._tell(changed, inputs)
         else:
@@ -172,6 +174,7 @@ class WeightedCall:
         self._patience *= 8
         call = self._compile(self._weights.arrays(inputs), frozenset())
         self._constant = stamp, call
+        self._with_state = None
         return call
 
     def _tell(self, names: Sequence[str], inputs: Sequence[Any]) -> None:
@@ -211,14 +214,16 @@ class InstancedCall:
         return call(inputs)
 
     def _another(self, identity: tuple[int, ...], inputs: Sequence[Any]) -> WeightedCall:
-        """The call for weights that were not seen before, in the place of those that are gone, or too many."""
-        gone = next((known for known, call in self._calls.items() if not call.is_alive), None)
-        if gone is None and len(self._calls) == INSTANCES:
-            gone = next(iter(self._calls))
-        if gone is None:
-            self._reasons.append("another instance")
-            call = WeightedCall(self._weights, inputs, self._compile, self._reasons, is_first=False)
+        """The call for weights that were not seen before, in the place of some that are gone."""
+        gone = [known for known, call in self._calls.items() if not call.is_alive]
+        calls = [self._calls.pop(known) for known in gone]
+        if calls:
+            call = calls[0]
         else:
-            call = self._calls.pop(gone)
+            self._reasons.append("another instance")
+            patience = PATIENCE * 8 if len(self._calls) < FEW_INSTANCES else math.inf
+            call = WeightedCall(
+                self._weights, inputs, self._compile, self._reasons, patience=patience, begins_as_state=True
+            )
         self._calls[identity] = call
         return call

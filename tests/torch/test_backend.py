@@ -6,6 +6,7 @@ import copy
 import threading
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from garbage import collect_garbage
@@ -19,6 +20,7 @@ from glow_mlir.errors import GlowWarning, OptionError  # noqa: E402
 from glow_mlir.torch import report  # noqa: E402
 from glow_mlir.torch.backend import glow  # noqa: E402
 from glow_mlir.torch.graph_reports import forget_graphs  # noqa: E402
+from glow_mlir.torch.weights import WeightedCall  # noqa: E402
 
 pytestmark = pytest.mark.extra
 
@@ -137,6 +139,20 @@ def test_instances_share_a_graph() -> None:
                 assert_equal(layer(x), same(x))
     (graph,) = report().graphs
     assert graph.reasons == ["another instance"] * 2
+
+
+def test_a_compilation_that_fails_leaves_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What interrupts the compilation behind a change is raised, and the next call compiles."""
+    model, x = nn.Linear(3, 2), torch.randn(4, 3)
+    function = compiled(model)
+    with torch.no_grad():
+        function(x)
+        model.weight.mul_(2.0)
+        with monkeypatch.context() as patch:
+            patch.setattr(WeightedCall, "_use_state", Mock(side_effect=KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                function(x)
+        assert_equal(function(x), model(x))
 
 
 def test_instances_that_are_gone_make_room() -> None:

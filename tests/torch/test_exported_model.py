@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 import glow_mlir  # noqa: E402
 from glow_mlir.api.bundles import bundle_of  # noqa: E402
 from glow_mlir.api.compile_options import CompileOptions  # noqa: E402
-from glow_mlir.errors import ModelError, OptionError, UnsupportedError  # noqa: E402
+from glow_mlir.errors import GlowWarning, InputError, ModelError, OptionError, UnsupportedError  # noqa: E402
 from glow_mlir.torch import exported, from_torch  # noqa: E402
 
 pytestmark = pytest.mark.extra
@@ -161,6 +161,117 @@ def test_training_of_tied_and_frozen_parameters() -> None:
         expected.backward()
         optimizer.step()
         assert abs(loss - expected.item()) < 1e-5
+
+
+class Stopped(nn.Module):
+    """A layer to which no gradient comes."""
+
+    def __init__(self, by_mode: bool) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(6, 6), nn.Linear(6, 4)
+        self.by_mode = by_mode
+
+    def forward(self, x: Any) -> Any:
+        if not self.by_mode:
+            return self.second(self.first(x).detach())
+        with torch.no_grad():
+            hidden = self.first(x)
+        return self.second(hidden)
+
+
+@pytest.mark.parametrize("by_mode", [False, True])
+def test_gradients_that_end_are_refused(by_mode: bool) -> None:
+    """A session would train what stands in front of them; it infers all the same."""
+    module, x = Stopped(by_mode), torch.randn(2, 6)
+    model = exported(module, (x,))
+    with pytest.raises(UnsupportedError, match=r"gradients end at .*torch\.compile"):
+        glow_mlir.TrainingSession(model, loss="cross_entropy")
+    (found,) = glow_mlir.InferenceSession(model).run(None, {"x": x.numpy()})
+    np.testing.assert_allclose(found, module(x).detach().numpy(), atol=1e-5)
+
+
+def test_rows_without_gradients_are_told() -> None:
+    module = nn.Sequential(nn.Embedding(5, 4, padding_idx=0), nn.Flatten(), nn.Linear(12, 3))
+    with pytest.warns(GlowWarning, match="all rows of '0.weight' are trained"):
+        glow_mlir.TrainingSession(exported(module, (torch.tensor([[1, 0, 2]]),)), loss="cross_entropy")
+
+
+class Named(nn.Module):
+    """Buffers that are called as nodes of the graph are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name in ("mean", "add", "mul", "relu", "cat"):
+            self.register_buffer(name, torch.arange(1.0, 5.0))
+
+    def forward(self, x: Any) -> Any:
+        y = torch.relu(x - x.mean(0) + self.mean * self.mul) + self.relu
+        return torch.cat([y + self.add, y * self.cat])
+
+
+def test_names_of_buffers_and_nodes() -> None:
+    module, x = Named(), torch.randn(3, 4)
+    (found,) = from_torch(module, (x,)).run(None, {"x": x.numpy()})
+    np.testing.assert_allclose(found, module(x).numpy(), atol=1e-5)
+
+
+class Shadowing(nn.Module):
+    """An argument that is called as a parameter is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+
+    def forward(self, weight: Any) -> Any:
+        return weight + self.weight
+
+
+def test_an_argument_called_as_a_parameter() -> None:
+    with pytest.raises(ModelError, match="both called 'weight'"):
+        exported(Shadowing(), (torch.ones(3),))
+
+
+def test_a_model_is_what_the_module_was() -> None:
+    """What changes in the module later is no part of it."""
+    module, x = nn.Linear(3, 2), torch.randn(4, 3)
+    model, expected = exported(module, (x,)), module(x).detach().numpy()
+    with torch.no_grad():
+        module.weight.add_(1.0)
+    for _ in range(2):
+        (found,) = glow_mlir.InferenceSession(model).run(None, {"input": x.numpy()})
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+class Sized(nn.Module):
+    """A result that is a size."""
+
+    def forward(self, x: Any) -> Any:
+        return x + 1, x.shape[1]
+
+
+def test_a_size_as_a_result() -> None:
+    session = from_torch(Sized(), (torch.zeros(2, 3),), dynamic_shapes={"x": {1: torch.export.Dim("n", max=50)}})
+    for count in (3, 7):
+        found, size = session.run(None, {"x": np.zeros((2, count), np.float32)})
+        assert found.shape == (2, count)
+        assert size == count
+
+
+class Doubled(nn.Module):
+    """Two arguments, of which one has twice as many columns."""
+
+    def forward(self, x: Any, y: Any) -> Any:
+        return x.repeat(1, 2) + y
+
+
+def test_sizes_that_follow_from_others_are_checked() -> None:
+    n = torch.export.Dim("n", min=2, max=50)
+    example, sizes = (torch.zeros(2, 6), torch.zeros(2, 12)), {"x": {1: n}, "y": {1: 2 * n}}
+    session = from_torch(Doubled(), example, dynamic_shapes=sizes)
+    x = np.ones((2, 7), np.float32)
+    assert session.run(None, {"x": x, "y": np.ones((2, 14), np.float32)})[0].shape == (2, 14)
+    with pytest.raises(InputError, match=r"is 1 in input 'y', and 14 by the other sizes"):
+        session.run(None, {"x": x, "y": np.ones((2, 1), np.float32)})
 
 
 def test_a_module_in_training_is_no_model_of_a_session() -> None:

@@ -37,7 +37,6 @@ FAMILIES = (
     "gradients",
     "grouped_products",
     "histograms",
-    "incomplete_gamma",
     "indexing",
     "linear",
     "logic",

@@ -51,7 +51,7 @@ def _edges(node: TorchNode, column: SSAValue, bins: int, bounds: Sequence[float]
     if bounds:
         low, high = (node.of(node.splat(bound, element)) for bound in bounds)
     elif 0 in sizes_of(column):
-        low = high = node.of(node.splat(0, element))
+        low, high = (node.of(node.splat(bound, element)) for bound in (0, 1))
     else:
         extremes = (node.emit(op, column, axes=(0,), keepdims=False) for op in (ReduceMinOp, ReduceMaxOp))
         low, high = (node.of(value, element) for value in extremes)

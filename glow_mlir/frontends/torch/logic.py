@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from xdsl.dialects.builtin import i1, i32
+from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import is_bool, is_float, ui8
-from glow_mlir.dialects.expressions import Tensor, converted, not_equal
 from glow_mlir.dialects.glow_high import elementwise_binary as binary
 from glow_mlir.dialects.glow_high import elementwise_math as math
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
-from glow_mlir.dialects.shapes import element_of, rank_of
+from glow_mlir.dialects.shapes import element_of
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import Operand, TorchNode
 
@@ -115,11 +113,3 @@ def _of_float(operator: type[HighOp]) -> Callable[..., SSAValue]:
 
 torch_operator("isnan.default")(_of_float(math.IsNanOp))
 torch_operator("isinf.default")(_of_float(math.IsInfOp))
-
-
-def is_any(node: TorchNode, condition: Tensor) -> SSAValue:
-    """Whether a condition holds for any element, as a scalar."""
-    numbers = node.value(converted(condition, i32))
-    every = tuple(range(rank_of(numbers)))
-    found = node.emit(ReduceMaxOp, numbers, axes=every, keepdims=False) if every else numbers
-    return node.value(not_equal(node.formulas.of(found), 0))

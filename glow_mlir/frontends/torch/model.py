@@ -48,6 +48,8 @@ class TracedModel:
         self.state = state
         self.changes = dict(changes or {})
         self.parameters = parameters
+        self.gradient_stops: tuple[str, ...] = ()
+        """The nodes of the module in front of which gradients of parameters end."""
         self.output_names = output_names or tuple(map(output_name, computed_outputs(graph)))
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -97,6 +99,12 @@ class TracedModel:
         }
         kept = {name: array for name, array in self.constants.items() if name not in opened}
         return TracedModel(self.graph, kept, self.output_names, self.state, self.changes), opened
+
+    def padded(self) -> list[str]:
+        """The parameters that are tables with a row of which there is no gradient (`padding_idx`)."""
+        tables = [node.arguments for node in self.graph.nodes if node.target == "aten.embedding.default"]
+        names = {str(getattr(table[0], "name", "")) for table in tables if len(table) > 2 and table[2] != -1}
+        return sorted(names.intersection(self.parameters))
 
     def free_dimensions(self) -> list[str]:
         """The labels of sizes of inputs that are no numbers."""

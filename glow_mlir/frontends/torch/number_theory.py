@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.expressions import Tensor, equal, not_equal, where
+from glow_mlir.dialects.expressions import Tensor, converted, equal, not_equal, where
 from glow_mlir.dialects.glow_high.loop import Trips
+from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.torch.functions import torch_operator
-from glow_mlir.frontends.torch.logic import is_any
 from glow_mlir.frontends.torch.node import Operand, TorchNode
+from glow_mlir.frontends.torch.places import flat
 
 MOST_STEPS = 93
 """Divisions at most of Euclid's algorithm on integers of 64 bits (Lamé, 1844)."""
+
+
+def _is_any(node: TorchNode, value: SSAValue) -> SSAValue:
+    """Whether any integer is not 0."""
+    others = flat(node, node.value(converted(not_equal(node.formulas.of(value), 0), i32)))
+    largest = node.emit(ReduceMaxOp, others, axes=(0,), keepdims=False)
+    return node.value(not_equal(node.formulas.of(largest), 0))
 
 
 def divisor(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
@@ -25,8 +33,8 @@ def divisor(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
         is_done = equal(low, 0)
         rest = high % where(is_done, 1, low)
         following = [node.value(where(is_done, high, low)), node.value(where(is_done, 0, rest))]
-        condition = is_any(node, not_equal(node.formulas.of(following[1]), 0))
-    return body.emit(Trips(MOST_STEPS, node.splat(True, i1)), following, [], condition)[0]
+        condition = _is_any(node, following[1])
+    return body.emit(Trips(MOST_STEPS, _is_any(node, initial[1])), following, [], condition)[0]
 
 
 @torch_operator("gcd.default")

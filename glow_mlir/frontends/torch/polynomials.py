@@ -87,7 +87,7 @@ FAMILIES: Mapping[str, Family] = {
 
 def by_recurrence(node: TorchNode, family: Family, x: Tensor, degree: Tensor) -> Tensor:
     """The polynomials of degrees from 1 on; those of other degrees are the second."""
-    first, second = (node.expanded(node.value(item)) for item in (x * 0.0 + 1.0, family.second(x)))
+    first, second = node.splat(1, x.element, node.sizes), node.expanded(node.value(family.second(x)))
     highest = node.emit(ReduceMaxOp, flat(node, node.value(degree)), axes=(0,), keepdims=False)
     trips = node.value(node.formulas.of(highest) - 1)
     body = Body(node, [first, second], [])

@@ -12,18 +12,20 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Renaming:
-    """Gives `inputs` and `symbols` of a graph other names."""
+    """Gives inputs, nodes and symbols of a graph other names."""
 
-    inputs: Mapping[str, str]
+    names: Mapping[str, str]
+    """Names of inputs and nodes → those that they get."""
     symbols: Mapping[str, str]
 
     def graph(self, graph: TracedGraph) -> TracedGraph:
         """The graph with those names."""
         return TracedGraph(
-            tuple(replace(item, name=self._input(item.name), value=self._value(item.value)) for item in graph.inputs),
+            tuple(replace(item, name=self._name(item.name), value=self._value(item.value)) for item in graph.inputs),
             tuple(
                 replace(
                     node,
+                    name=self._name(node.name),
                     arguments=self._argument(node.arguments),
                     keywords={name: self._argument(item) for name, item in node.keywords.items()},
                     results=tuple(map(self._value, node.results)),
@@ -35,12 +37,12 @@ class Renaming:
             graph.size_inputs,
         )
 
-    def _input(self, name: str) -> str:
-        return self.inputs.get(name, name)
+    def _name(self, name: str) -> str:
+        return self.names.get(name, name)
 
     def _argument(self, item: Any) -> Any:
         if isinstance(item, Reference):
-            return replace(item, name=self._input(item.name))
+            return replace(item, name=self._name(item.name))
         if isinstance(item, tuple):
             return tuple(map(self._argument, cast("tuple[Any, ...]", item)))
         return self._value(item)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from traced_operators import MOST, computed, size
@@ -27,7 +25,7 @@ def test_multiples() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32])
-def test_divisors_of_other_integers(dtype: Any) -> None:
+def test_divisors_of_other_integers(dtype: type) -> None:
     one, other = np.array([200, 9, 0], dtype), np.array([75, 0, 0], dtype)
     (found,) = computed("aten.gcd.default", (one, other), [one])
     np.testing.assert_array_equal(found, [25, 9, 0])

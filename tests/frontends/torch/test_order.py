@@ -67,6 +67,7 @@ CASES: Mapping[str, Case] = {
         {"weight": single([1, 2, 3, 4, 5, 6])},
         [single([1, 5, 9]), single([0, 1, 4, 6])],
     ),
+    "histogram of nothing": ("histogram.bin_ct", (single([]), 2), {}, [single([0, 0]), single([0, 0.5, 1])]),
     "repeat_interleave": ("repeat_interleave.Tensor", (long([2, 0, 3]),), {"output_size": 5}, [long([0, 0, 2, 2, 2])]),
 }
 
