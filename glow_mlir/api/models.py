@@ -29,10 +29,10 @@ def accepted_model(model: Any) -> Any:
     is_module = hasattr(model, "walk") and getattr(model, "name", "") == "builtin.module"
     if is_module or is_importable(model) or (hasattr(model, "SerializeToString") and hasattr(model, "ir_version")):
         return model
-    raise OptionError(
-        f"a model cannot be of the type '{type(model).__name__}'",
-        hint="give a path, the bytes of an ONNX model, a ModelProto or a ModuleOp",
-    )
+    hint = "give a path, the bytes of an ONNX model, a ModelProto or a ModuleOp"
+    if hasattr(model, "state_dict"):
+        hint = "glow_mlir.from_torch and glow_mlir.torch.exported take modules of PyTorch"
+    raise OptionError(f"a model cannot be of the type '{type(model).__name__}'", hint=hint)
 
 
 def import_any(

@@ -12,6 +12,7 @@ from zlib import crc32
 import numpy as np
 
 from glow_mlir.api.model_identity import is_importable
+from glow_mlir.api.models import accepted_model
 from glow_mlir.api.optimized_model import onnx_form
 from glow_mlir.api.profiling import retold
 from glow_mlir.api.session_entry import as_typed, check_named
@@ -100,9 +101,7 @@ class TrainingSession:
                 raise OptionError(f"{name}={count!r} is no number of them", hint="1 or more")
         if not isinstance(cast("object", quantization), Quantization | None):
             raise OptionError(f"quantization={quantization!r} is no quantization", hint="Quantization(profile=…)")
-        if is_importable(model) and trainable is None:
-            trainable = cast("TracedModel", model).parameters
-        source = onnx_form(model, dimensions) if is_importable(model) else cast("ModelSource", model)
+        source, dimensions, trainable = _opened(model, dimensions, trainable)
         self._parts = Parts(accumulate * processes, self.losses)
         self._model = trainable_model(source)
         self._recipe = Recipe(
@@ -110,7 +109,7 @@ class TrainingSession:
             self.losses,
             self.optimizer,
             trainable,
-            None if is_importable(model) else dimensions,
+            dimensions,
             seed,
             quantization,
             options,
@@ -307,6 +306,16 @@ class TrainingSession:
         """The initializers of the model that are state: parameters and running statistics, as they are now."""
         state = self._session.get_state()
         return {name: state[name] for name in initializers_of(self._model.proto.graph) if name in state}
+
+
+def _opened(
+    model: Any, dimensions: Mapping[str, Dimension] | None, trainable: Collection[str] | None
+) -> tuple[ModelSource, Mapping[str, Dimension] | None, Collection[str] | None]:
+    """A model as one of ONNX, the dimensions that it still has, and what is trained of it."""
+    given = accepted_model(model)
+    if not is_importable(given):
+        return given, dimensions, trainable
+    return onnx_form(given, dimensions), None, given.parameters if trainable is None else trainable
 
 
 def _chosen(what: str, given: Any, known: Mapping[str, Any], kind: type) -> Any:

@@ -274,6 +274,12 @@ def test_sizes_that_follow_from_others_are_checked() -> None:
         session.run(None, {"x": x, "y": np.ones((2, 1), np.float32)})
 
 
+def test_a_module_is_no_model() -> None:
+    for session in (glow_mlir.InferenceSession, glow_mlir.TrainingSession):
+        with pytest.raises(OptionError, match=r"type 'Linear' .*torch\.exported"):
+            session(nn.Linear(2, 2))
+
+
 def test_a_module_in_training_is_no_model_of_a_session() -> None:
     with pytest.raises(UnsupportedError, match=r"changes 'layers\.1\.num_batches_tracked'.*eval"):
         glow_mlir.TrainingSession(exported(Pooled(), (torch.randn(4, 3, 8, 8),)), loss="cross_entropy")
