@@ -131,7 +131,6 @@ class T5(nn.Module):
             num_heads=4,
             dropout_rate=0.0,
             use_cache=False,
-            decoder_start_token_id=0,
         )
         self.model = T5ForConditionalGeneration(config)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
 
@@ -14,7 +14,7 @@ from garbage import collect_garbage
 torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
-from torch import nn  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
 
 from glow_mlir.errors import GlowWarning, OptionError  # noqa: E402
 from glow_mlir.torch import report  # noqa: E402
@@ -26,12 +26,11 @@ pytestmark = pytest.mark.extra
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
+def fresh() -> None:
     """Forget what was compiled, and begin with known random numbers."""
     torch._dynamo.reset()
     forget_graphs()
     torch.manual_seed(0)
-    return
 
 
 def compiled(function: Any, **keywords: Any) -> Any:
@@ -39,7 +38,7 @@ def compiled(function: Any, **keywords: Any) -> Any:
     return torch.compile(function, backend=glow, fullgraph=True, **keywords)
 
 
-def network() -> nn.Sequential:
+def network() -> Any:
     """Convolution, normalization, and a classifier."""
     layers = (nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 36, 5))
     return nn.Sequential(*layers)
@@ -126,7 +125,7 @@ def test_changed_weights() -> None:
 
 def test_instances_share_a_graph() -> None:
     """Equal layers that are compiled one by one have weights of their own, packed once; a change is seen in its own."""
-    layers = [nn.Sequential(nn.Linear(6, 6), nn.ReLU()).eval() for _ in range(3)]
+    layers: list[Any] = [nn.Sequential(nn.Linear(6, 6), nn.ReLU()).eval() for _ in range(3)]
     other, x = copy.deepcopy(layers), torch.randn(4, 6)
     for layer in layers:
         layer.compile(backend="glow", dynamic=False)
@@ -226,15 +225,24 @@ def test_hooks() -> None:
     """Hooks of modules, of tensors and of saved tensors run."""
     model = network()
     seen: list[str] = []
-    model[2].register_forward_hook(lambda *_: seen.append("forward"))
-    model[4].weight.register_hook(lambda _: seen.append("gradient"))
     packed: list[Any] = []
+
+    def forward(*_: Any) -> None:
+        seen.append("forward")
+
+    def gradient(_: Any) -> None:
+        seen.append("gradient")
 
     def pack(tensor: Any) -> Any:
         packed.append(tensor)
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+    def unpack(tensor: Any) -> Any:
+        return tensor
+
+    model[2].register_forward_hook(forward)
+    model[4].weight.register_hook(gradient)
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
         torch.compile(model, backend=glow)(torch.randn(IMAGES)).sum().backward()
     assert seen[0] == "forward"
     assert "gradient" in seen
@@ -270,6 +278,9 @@ def test_changing_buffers() -> None:
     """Buffers that a call changes, in place and by parts."""
 
     class Counter(nn.Module):
+        count: Tensor
+        cache: Tensor
+
         def __init__(self) -> None:
             super().__init__()
             self.register_buffer("count", torch.zeros(()))
@@ -319,7 +330,7 @@ def test_changed_view() -> None:
     assert_equal(whole, other)
 
 
-VIEWS = {
+VIEWS: dict[str, Callable[[Any], Any]] = {
     "slice": lambda x: x[:, 1:5],
     "step": lambda x: x[::2],
     "transposed": lambda x: x.t(),
@@ -410,7 +421,7 @@ def test_dynamic_training() -> None:
         assert_equal(one.grad, two.grad, 1e-4)
 
 
-DECIDED: dict[str, Any] = {
+DECIDED: dict[str, Callable[[Any], Any]] = {
     "nonzero": lambda x: torch.nonzero(x > 0),
     "mask": lambda x: x[x > 0] * 2,
     "masked_select": lambda x: x.masked_select(x > 0).sum(),
@@ -438,7 +449,7 @@ def test_gradient_where_a_mask_holds() -> None:
     """The gradients of elements that a mask takes are where it holds."""
     x, other = (torch.linspace(-1, 1, 12).reshape(3, 4).requires_grad_() for _ in range(2))
 
-    def total(value: torch.Tensor) -> torch.Tensor:
+    def total(value: Tensor) -> Tensor:
         return value[value > 0].square().sum()
 
     compiled(total)(x).backward()
@@ -461,12 +472,16 @@ def test_normalized_weights(axis: int) -> None:
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_products_of_groups(dynamic: bool) -> None:
     """Rows and matrices of groups, and the gradients of both, in the type that PyTorch traces."""
-    function = compiled(lambda x, matrices, ends: F.grouped_mm(x.sin(), matrices, offs=ends), dynamic=dynamic)
+
+    def products(x: Any, matrices: Any, ends: Any) -> Any:
+        return F.grouped_mm(x.sin(), matrices, offs=ends)
+
+    function = compiled(products, dynamic=dynamic)
     matrices = torch.randn(4, 16, 8, dtype=torch.bfloat16, requires_grad=True)
     for ends in ([3, 3, 7, 12], [0, 16, 20, 20]):
         offsets = torch.tensor(ends, dtype=torch.int32)
         x = torch.randn(ends[-1], 16, dtype=torch.bfloat16, requires_grad=True)
-        found, expected = function(x, matrices, offsets), F.grouped_mm(x.sin(), matrices, offs=offsets)
+        found, expected = function(x, matrices, offsets), products(x, matrices, offsets)
         assert_equal(found, expected, 0.05)
         one, two = (torch.autograd.grad(value, [x, matrices], torch.ones_like(value)) for value in (found, expected))
         for own, other in zip(one, two, strict=True):

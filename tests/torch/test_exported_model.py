@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch import nn  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
 
 import glow_mlir  # noqa: E402
 from glow_mlir.api.bundles import bundle_of  # noqa: E402
@@ -314,17 +315,17 @@ def test_unknown_dimension(classifier: Classifier) -> None:
         from_torch(classifier, (torch.zeros(2, 6),), dimensions={"length": 3})
 
 
-@pytest.mark.parametrize(
-    "results",
-    [
-        lambda x, w: (x * 2, x * 2),
-        lambda x, w: (x, x + 1),
-        lambda x, w: x,
-        lambda x, w: (x * 2, 3, None),
-        lambda x, w: (x * 2, w),
-    ],
-)
-def test_results_of_any_kind(results: Any) -> None:
+RESULTS: list[Callable[[Any, Any], Any]] = [
+    lambda x, w: (x * 2, x * 2),
+    lambda x, w: (x, x + 1),
+    lambda x, w: x,
+    lambda x, w: (x * 2, 3, None),
+    lambda x, w: (x * 2, w),
+]
+
+
+@pytest.mark.parametrize("results", RESULTS)
+def test_results_of_any_kind(results: Callable[[Any, Any], Any]) -> None:
     """One value as several outputs, inputs and parameters as outputs, numbers, and nothing."""
 
     class Module(nn.Module):
@@ -338,13 +339,16 @@ def test_results_of_any_kind(results: Any) -> None:
     x = torch.randn(3)
     found = from_torch(Module(), (x,)).run(None, {"x": x.numpy()})
     expected = results(x, torch.ones(3))
-    listed = expected if isinstance(expected, tuple) else (expected,)
+    listed = cast("tuple[Any, ...]", expected if isinstance(expected, tuple) else (expected,))
     for one, other in zip(found, [item for item in listed if item is not None], strict=True):
         np.testing.assert_allclose(one, other.numpy() if isinstance(other, torch.Tensor) else other, atol=1e-6)
 
 
 def test_buffers_become_inputs_and_each_other() -> None:
     class Swapping(nn.Module):
+        a: Tensor
+        b: Tensor
+
         def __init__(self) -> None:
             super().__init__()
             self.register_buffer("a", torch.zeros(2))

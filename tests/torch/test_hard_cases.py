@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
-from torch import nn  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
 
 from glow_mlir.torch.backend import glow  # noqa: E402
 
@@ -57,7 +57,7 @@ def test_a_new_weight_at_an_old_address() -> None:
     with torch.no_grad():
         for _ in range(4):
             torch.testing.assert_close(function(x), model(x), atol=1e-4, rtol=1e-4)
-            model.weight = None
+            del model.weight
             model.weight = nn.Linear(512, 512, bias=False).weight
 
 
@@ -122,8 +122,11 @@ def test_inputs_that_share_memory_when_traced() -> None:
 
 
 def test_negative_views() -> None:
+    def function(x: Any) -> Any:
+        return x * 2 + 1
+
     x = torch._neg_view(torch.tensor([1.0, 2.0, 3.0]))
-    torch.testing.assert_close(compiled(lambda x: x * 2 + 1)(x), x * 2 + 1)
+    torch.testing.assert_close(compiled(function)(x), function(x))
 
 
 @pytest.mark.parametrize("dynamic", [None, True])
@@ -138,12 +141,15 @@ def test_unsupported_operators_of_any_size(dynamic: bool | None) -> None:
 
 
 def test_checkpointed_dropout() -> None:
-    from torch.utils.checkpoint import checkpoint
+    from torch.utils import checkpoint
 
     layer = nn.Linear(8, 8)
 
+    def dropped(x: Any) -> Any:
+        return F.dropout(layer(x).relu(), 0.5)
+
     def function(x: Any) -> Any:
-        return checkpoint(lambda x: F.dropout(layer(x).relu(), 0.5), x, use_reentrant=False).sum()
+        return checkpoint.checkpoint(dropped, x, use_reentrant=False).sum()
 
     for count in (4, 6):
         x = torch.randn(count, 8, requires_grad=True)
@@ -166,19 +172,22 @@ def test_complex_numbers_are_left_to_pytorch(name: str) -> None:
 
 
 def test_a_complex_argument() -> None:
+    def function(x: Any) -> Any:
+        return x.abs() + 1
+
     x = torch.tensor([3 + 4j])
-    torch.testing.assert_close(compiled(lambda x: x.abs() + 1)(x), x.abs() + 1)
+    torch.testing.assert_close(compiled(function)(x), function(x))
 
 
 def test_side_effects_happen() -> None:
     log: list[float] = []
 
     @torch.library.custom_op("glow_tests::note", mutates_args=())
-    def note(x: torch.Tensor) -> None:
+    def note(x: Tensor) -> None:
         log.append(float(x.sum()))
 
     @note.register_fake
-    def _(x: torch.Tensor) -> None:
+    def _(x: Tensor) -> None:
         return None
 
     def function(x: Any) -> Any:
@@ -192,15 +201,18 @@ def test_side_effects_happen() -> None:
 
 def test_strides_that_an_operator_does_not_keep() -> None:
     @torch.library.custom_op("glow_tests::turned", mutates_args=())
-    def turned(x: torch.Tensor) -> torch.Tensor:
+    def turned(x: Tensor) -> Tensor:
         return x.t().contiguous().t()
 
     @turned.register_fake
-    def _(x: torch.Tensor) -> torch.Tensor:
+    def _(x: Tensor) -> Tensor:
         return torch.empty_like(x)
 
+    def function(x: Any) -> Any:
+        return turned(x * 2) + 1
+
     x = torch.randn(3, 4)
-    torch.testing.assert_close(compiled(lambda x: turned(x * 2) + 1)(x), x * 2 + 1)
+    torch.testing.assert_close(compiled(function)(x), x * 2 + 1)
 
 
 def test_truth_values_of_sizes() -> None:
@@ -240,7 +252,10 @@ def test_queries_that_see_no_key() -> None:
 
 
 def test_another_default_device() -> None:
-    run, x = compiled(lambda x: x * 2), torch.ones(3)
+    def function(x: Any) -> Any:
+        return x * 2
+
+    run, x = compiled(function), torch.ones(3)
     run(x)
     with warnings.catch_warnings(), torch.device("meta"):
         warnings.simplefilter("ignore")

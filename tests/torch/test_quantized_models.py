@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 decomposed = pytest.importorskip("torch.ao.quantization.fx._decomposed")
 
-from torch import nn  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
 
 from glow_mlir.torch import exported, from_torch  # noqa: E402
 
@@ -19,6 +19,8 @@ pytestmark = pytest.mark.extra
 
 class Quantized(nn.Module):
     """A fully connected layer on codes of 8 bits, with a scale for each row of the weight."""
+
+    scales: Tensor
 
     def __init__(self) -> None:
         super().__init__()
