@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 import torch.nn.functional as F  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 
+from glow_mlir.errors import GlowWarning  # noqa: E402
 from glow_mlir.torch.backend import glow  # noqa: E402
 
 pytestmark = [pytest.mark.extra, pytest.mark.filterwarnings("ignore::glow_mlir.errors.GlowWarning")]
@@ -269,3 +270,15 @@ def test_places_that_count_from_the_beginning_of_memory() -> None:
     run, whole = compiled(function), torch.randn(12)
     for begin in (2, 3):
         torch.testing.assert_close(run(whole[begin : begin + 6]), function(whole[begin : begin + 6]))
+
+
+def test_cubes_at_borders() -> None:
+    """PyTorch moves each of the elements around a place into the image, ONNX the place: PyTorch computes it."""
+
+    def sampled(x: Any, grid: Any) -> Any:
+        return F.grid_sample(torch.relu(x), grid, mode="bicubic", padding_mode="border", align_corners=False)
+
+    x, grid = torch.randn(1, 2, 5, 5), torch.rand(1, 4, 4, 2) * 4 - 2
+    with pytest.warns(GlowWarning, match="grid_sampler_2d"):
+        found = torch.compile(sampled, backend="glow")(x, grid)
+    torch.testing.assert_close(found, sampled(x, grid))

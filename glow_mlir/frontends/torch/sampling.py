@@ -24,7 +24,13 @@ PADDINGS = ("zeros", "border", "reflection")
 
 
 def _sampled(node: TorchNode, x: SSAValue, grid: SSAValue, mode: int, padding: int, align_corners: bool) -> SSAValue:
-    """An image at the places of a grid, computed in floats of 32 bits or more."""
+    """
+    An image at the places of a grid, computed in floats of 32 bits or more.
+
+    Cubes at borders are refused: ONNX moves their places into the image, PyTorch each of the elements around them.
+    """
+    if (MODES[mode], PADDINGS[padding]) == ("cubic", "border"):
+        raise node.unsupported("cubic interpolation with the border as padding")
     element = wide_type(element_of(x))
     result = node.emit(
         GridSampleOp,
