@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, field
 from functools import cached_property
 from typing import Any
 
@@ -123,6 +123,18 @@ class Signature:
 
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
+    bounds: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
+    """Free dimension → the least and the largest size for which the model is what it is."""
+
+    def sizes(self, inputs: Mapping[str, np.ndarray]) -> dict[str, int]:
+        """What free dimensions are in a call; see `sizes_in`. Raises `InputError` for sizes out of bounds as well."""
+        found = sizes_in(self.inputs, inputs)
+        for label, (least, most) in self.bounds.items():
+            size = found.get(label, least)
+            if size < least or (most is not None and size > most):
+                hint = f"the model holds from {least}" + ("" if most is None else f" to {most}")
+                raise InputError(f"dimension '{label}' is {size} in input '{self.free[label]}'", hint=hint)
+        return found
 
     @property
     def free(self) -> dict[str, str]:
@@ -140,7 +152,8 @@ class Signature:
     @staticmethod
     def from_data(data: Mapping[str, Any]) -> Signature:
         """The signature that `data` gave; raises `KeyError` or `TypeError` for anything else."""
-        return Signature(_arguments(data["inputs"]), _arguments(data["outputs"]))
+        bounds = {label: (least, most) for label, (least, most) in data.get("bounds", {}).items()}
+        return Signature(_arguments(data["inputs"]), _arguments(data["outputs"]), bounds)
 
 
 def _arguments(items: Iterable[Mapping[str, Any]]) -> tuple[Argument, ...]:

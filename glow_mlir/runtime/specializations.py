@@ -19,7 +19,7 @@ from glow_mlir.runtime.assumptions import Assumptions, InputValue, following
 from glow_mlir.runtime.beside import start
 from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
 from glow_mlir.runtime.general import GeneralCode, holds, is_end, power_of_two, widest
-from glow_mlir.runtime.signature import Argument, Signature, rank_label, sizes_in
+from glow_mlir.runtime.signature import Argument, Signature, rank_label
 from glow_mlir.runtime.specialization import Compile, Loaded, Making, Specialization
 from glow_mlir.runtime.state import State
 from glow_mlir.support.activity import say, warn
@@ -160,7 +160,7 @@ class Specializations(Executable):
 
     def _serving(self, inputs: Mapping[str, np.ndarray]) -> tuple[Assumptions, Specialization]:
         """What a call wants, and what serves it."""
-        sizes = tuple(self._open_sizes(sizes_in(self.signature.inputs, inputs)).items())
+        sizes = tuple(self._open_sizes(self.signature.sizes(inputs)).items())
         while True:
             names = self._names
             wanted = Assumptions(sizes, tuple(InputValue.of(name, inputs[name]) for name in names))

@@ -258,6 +258,25 @@ def test_a_size_as_a_result() -> None:
         assert size == count
 
 
+class Branching(nn.Module):
+    """Another computation for few rows."""
+
+    def forward(self, x: Any) -> Any:
+        return x * 2 if x.shape[0] > 3 else x * 100
+
+
+def test_bounds_of_sizes_are_checked() -> None:
+    """A model that was exported for some sizes is another one for others."""
+    rows = torch.export.Dim("rows", min=4, max=20)
+    session = from_torch(Branching(), (torch.zeros(5, 2),), dynamic_shapes={"x": {0: rows}})
+    for count in (4, 20):
+        x = np.ones((count, 2), np.float32)
+        np.testing.assert_array_equal(session.run(None, {"x": x})[0], 2 * x)
+    for count in (3, 21):
+        with pytest.raises(InputError, match=f"'rows' is {count} in input 'x' .*from 4 to 20"):
+            session.run(None, {"x": np.ones((count, 2), np.float32)})
+
+
 class Doubled(nn.Module):
     """Two arguments, of which one has twice as many columns."""
 

@@ -130,6 +130,7 @@ class TracedModel:
         return Signature(
             tuple(_sized(argument, dimensions) for argument in self._inputs),
             tuple(_sized(argument, dimensions) for argument in outputs),
+            {name: _told_bounds(*bounds) for name, bounds in self.graph.symbols.items()},
         )
 
     def module(
@@ -153,6 +154,11 @@ class TracedModel:
         return GraphImport(
             self.graph, self.constants, dimensions, self.output_names, pool, kept=self.state, changes=self.changes
         ).run()
+
+
+def _told_bounds(least: int, most: int | None) -> tuple[int, int | None]:
+    """The bounds of a size, of which PyTorch takes 0 and 1 away wherever it does not compute with them."""
+    return least if least > 2 else 0, most
 
 
 def _argument(name: str, value: object) -> Argument:
