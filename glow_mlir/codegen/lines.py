@@ -28,6 +28,12 @@ from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.support.dataclass import dataclass
 
+BLOCK = 128
+"""How many steps are accumulated one by one where sums are to be exact."""
+
+FEW = 16
+"""Of how many steps at least a block is made."""
+
 Initial = Sequence[tuple[float, Attribute]]
 """What a fold starts from: numbers and their element types."""
 Step = Callable[[Index, list[Index], int, list[Value]], list[Value]]
@@ -182,11 +188,13 @@ class Line:
             return [(0, extent, 1, self.lanes)]
         return [(start, stop, lanes, lanes) for start, stop, lanes in chunks(extent, self.width)]
 
-    def fold(self, initial: Initial, step: Step, combine: Combine) -> list[Value]:
+    def fold(self, initial: Initial, step: Step, combine: Combine, in_blocks: bool = False) -> list[Value]:
         """
         Values that `step` accumulates over the whole line: where vectors run along it, one lane for each line.
 
-        The position that `step` gets is that along the innermost axis.
+        The position that `step` gets is that along the innermost axis. With `in_blocks`, values of `BLOCK` steps are
+        accumulated apart and then combined: sums of floats lose less the fewer are added one by one (blocked
+        summation, Higham 1993).
         """
         pieces = self._pieces()
         start = [
@@ -195,7 +203,10 @@ class Line:
         ]
         if not start:
             return [self.b.constant(number, vector(element, self.count)) for number, element in initial]
-        parts = self._walk(0, self.starts, pieces, start, step)
+        counts = [size for size in self.lines.along if isinstance(size, int)]
+        is_long = len(counts) == len(self.lines.along) and math.prod(counts) > BLOCK
+        blocks = _Blocks(start, combine) if in_blocks and is_long else None
+        parts = self._walk(0, self.starts, pieces, start, step, blocks)
         return parts[0] if self.lines.across else self._joined(parts, combine)
 
     def each(self, body: Callable[[Index, list[Index], int], None]) -> None:
@@ -215,22 +226,32 @@ class Line:
         pieces: list[tuple[Index, Index, int, int]],
         values: list[list[Value]],
         step: Step,
+        blocks: _Blocks | None = None,
     ) -> list[list[Value]]:
         """The loops from the axis `level` of the line inwards; `values` are carried, those of each piece apart."""
         steps = [operand[level] for operand in self.lines.along_steps]
         if level == len(self.lines.along) - 1:
             results: list[list[Value]] = []
-            for (start, stop, stride, lanes), carried in zip(pieces, values, strict=True):
-                with self.b.loop(start, stop, stride, carried=carried) as loop:
-                    moved = [moved_by(offset, loop.index, s) for offset, s in zip(offsets, steps, strict=True)]
-                    loop.set(*step(loop.index, moved, lanes, loop.values))
-                results.append(loop.results)
+            for number, ((start, stop, stride, lanes), carried) in enumerate(zip(pieces, values, strict=True)):
+
+                def run(
+                    first: Index, last: Index, begin: list[Value], stride: int = stride, lanes: int = lanes
+                ) -> list[Value]:
+                    with self.b.loop(first, last, stride, carried=begin) as loop:
+                        moved = [moved_by(offset, loop.index, s) for offset, s in zip(offsets, steps, strict=True)]
+                        loop.set(*step(loop.index, moved, lanes, loop.values))
+                    return loop.results
+
+                if blocks is None:
+                    results.append(run(start, stop, carried))
+                else:
+                    results.append(blocks.run(self.b, number, (start, stop, stride), carried, run))
             return results
         flat = [value for part in values for value in part]
         count = len(values[0])
         with self.b.loop(0, self.lines.along[level], 1, carried=flat) as loop:
             moved = [moved_by(offset, loop.index, s) for offset, s in zip(offsets, steps, strict=True)]
-            inner = self._walk(level + 1, moved, pieces, _grouped(loop.values, count, len(values)), step)
+            inner = self._walk(level + 1, moved, pieces, _grouped(loop.values, count, len(values)), step, blocks)
             loop.set(*(value for part in inner for value in part))
         return _grouped(loop.results, count, len(values))
 
@@ -253,6 +274,36 @@ class Line:
             return lane_range(self.b, value, first, lanes)
         starts = range(first, self.count * 2 * lanes, 2 * lanes)
         return self.b.shuffle(value, value, [start + lane for start in starts for lane in range(lanes)])
+
+
+class _Blocks:
+    """Combines what blocks of steps accumulate, each from the beginning."""
+
+    def __init__(self, start: list[list[Value]], combine: Combine) -> None:
+        self._start = start
+        self._combine = combine
+
+    def run(
+        self,
+        b: Builder,
+        number: int,
+        steps: tuple[Index, Index, int],
+        carried: list[Value],
+        run: Callable[[Index, Index, list[Value]], list[Value]],
+    ) -> list[Value]:
+        """The carried values of a piece behind its steps, which `run` does from one to another."""
+        (first, last, stride), begin = steps, self._start[number]
+        trips = (last - first) // stride if isinstance(first, int) and isinstance(last, int) else 0
+        if trips <= BLOCK:
+            # What an outer loop carries is combined with where that is little beside the steps.
+            is_apart = carried is not begin and trips >= FEW
+            return self._combine(carried, run(first, last, begin)) if is_apart else run(first, last, carried)
+        assert isinstance(first, int)
+        assert isinstance(last, int)
+        whole = first + (last - first) // (BLOCK * stride) * BLOCK * stride
+        with b.loop(first, whole, BLOCK * stride, carried=carried) as loop:
+            loop.set(*self._combine(loop.values, run(loop.index, loop.index + BLOCK * stride, begin)))
+        return self._combine(loop.results, run(whole, last, begin)) if whole < last else loop.results
 
 
 def moved_by(offset: Index, index: Index, stride: int) -> Index:

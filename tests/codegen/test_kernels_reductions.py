@@ -50,6 +50,18 @@ def test_mean_of_more_bytes_than_a_byte_counts():
     check(ops.ReduceMeanOp, np.full((2, 300), 1, np.int8), axes=(1,))
 
 
+@pytest.mark.parametrize("target", runnable_targets())
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [((16384, 5), (0,)), ((16385, 32), (0,)), ((3, 100003), (1,)), ((700, 3, 24), (0, 2))],
+)
+def test_long_sums_of_floats(shape: tuple[int, ...], axes: tuple[int, ...], target: str):
+    """They are added up in blocks, and lose about one rounding in all, of numbers of one sign."""
+    positive = np.abs(sample(shape))
+    for operator in (ops.ReduceSumOp, ops.ReduceMeanOp):
+        check(operator, positive, axes=axes, target=target, tolerance=1e-6)
+
+
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("operator", [ops.ArgMaxOp, ops.ArgMinOp])
 def test_positions(operator: type[HighOp], last: bool):

@@ -149,6 +149,7 @@ class ReduceKernel(Kernel[ops.Reduction]):
         reducer = REDUCERS[kind_of(call.op)]
         type_ = computed(operand.element)
         combine = reducer.combine(operand.element)
+        adds = is_float(operand.element) and kind_of(op) in (ops.ReduceSumOp, ops.ReduceMeanOp)
         count = product(operand.extents[axis] for axis in axes)
         # As many vectors hide the latency of an addition, and read whole lines where rows are far apart.
         width = lanes_for(call.target, type_, (0,), kernel_costs(call.target).independent_sums)
@@ -163,9 +164,8 @@ class ReduceKernel(Kernel[ops.Reduction]):
             def step(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
                 return [combine(b, values[0], source.load(b, offsets[:first], steps[:first], lanes))]
 
-            (total,) = line.fold(
-                [(reducer.initial(operand.element), type_)], step, lambda x, y: [combine(b, x[0], y[0])]
-            )
+            start = [(reducer.initial(operand.element), type_)]
+            (total,) = line.fold(start, step, lambda x, y: [combine(b, x[0], y[0])], in_blocks=adds)
             value = reducer.finish(b, total, count, operand.element)
             sink.store(b, line.starts[first:], steps[first:], value)
 
