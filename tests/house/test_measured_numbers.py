@@ -102,12 +102,13 @@ KERNELS = {
     "selection/kernel": {"UNBOUNDED"},
     "instrumentation": {"_CYCLE_REGISTER"},
     "interpolation": {"MOST_UNROLLED", "_BEYOND"},
+    "lines": {"BLOCK", "LEAST_BLOCK"},
     "parallel_pool": {"_FUTEX_WAIT", "_FUTEX_WAKE", "_JOB_BITS", "_PART_BITS"},
     "rounded_codes": {"_BYTE", "_FAR", "_WIDEST_CODE"},
 }
 """
 Module of `codegen` → its numbers: of formats and interfaces, how much code is unrolled, what generated code takes, how
-much is kept of what was found out, and how processes wait for each other.
+much is kept of what was found out, how exact long sums are, and how processes wait for each other.
 
 Those of `codegen/math` are mathematics.
 """
