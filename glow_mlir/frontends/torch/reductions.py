@@ -31,11 +31,21 @@ def reduced(
     return node.emit(operator, value, axes=tuple(axes), keepdims=keepdims) if axes else value
 
 
+OF_TRUTH: Mapping[type[ops.Reduction], type[ops.Reduction]] = {
+    ops.ReduceProdOp: ops.ReduceMinOp,
+    ops.ReduceSumOp: ops.ReduceMaxOp,
+}
+"""What a reduction of numbers is of truth values, which PyTorch adds and multiplies to truth values."""
+
+
 def _reduction(operator: type[ops.Reduction]) -> Callable[..., SSAValue]:
     def run(
         node: TorchNode, value: SSAValue, axes: int | Sequence[int] | None = None, keepdims: bool = False, **_: Any
     ) -> SSAValue:
-        return reduced(node, operator, node.tensor(value), axes_of(axes, rank_of(value)), keepdims)
+        given, along = node.tensor(value), axes_of(axes, rank_of(value))
+        if operator not in OF_TRUTH or not is_bool(element_of(given)):
+            return reduced(node, operator, given, along, keepdims)
+        return node.tensor(reduced(node, OF_TRUTH[operator], _numbers(node, given), along, keepdims))
 
     return run
 

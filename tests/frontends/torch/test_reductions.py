@@ -30,6 +30,8 @@ Case = tuple[str, Sequence[Any], Mapping[str, Any], Sequence[np.ndarray]]
 
 CASES: Mapping[str, Case] = {
     "sum of truth values": ("sum.dim_IntList", (T, (1,)), {}, [long([2, 1])]),
+    "product as a truth value": ("prod.dim_int", (T, 0), {"dtype": "bool"}, [T.all(0)]),
+    "sum as a truth value": ("sum.dim_IntList", (T, (0,)), {"dtype": "bool"}, [T.any(0)]),
     "sum of a scalar": ("sum.dim_IntList", (single(3), (0,)), {}, [single(3)]),
     "mean of nothing": ("mean.dim", (X[:0], (0,)), {}, [single([NAN] * 4)]),
     "any": ("any.dim", (N - 1, 1, True), {}, [np.array([[True], [True]])]),
