@@ -74,9 +74,7 @@ def model_of(
     put_recurrences(program.graph_module)
     stops = gradient_stops(program)
     functional = program.run_decompositions(cast("Any", decompositions()))
-    model = _model(functional, _dimension_names(functional, dynamic_shapes))
-    model.gradient_stops = stops
-    return model
+    return _model(functional, _dimension_names(functional, dynamic_shapes), stops)
 
 
 def _program(
@@ -93,7 +91,7 @@ def _program(
         raise ModelError(f"PyTorch cannot export the module: {first}", hint=hint) from error
 
 
-def _model(program: ExportedProgram, dimension_names: Mapping[str, str]) -> TracedModel:
+def _model(program: ExportedProgram, dimension_names: Mapping[str, str], stops: tuple[str, ...]) -> TracedModel:
     graph = captured(program.graph)
     signature = program.graph_signature
     constants: dict[str, Any] = {}
@@ -129,7 +127,9 @@ def _model(program: ExportedProgram, dimension_names: Mapping[str, str]) -> Trac
                 names.append(name)
                 results.add(value)
     trained = tuple(name for name in parameters if name in used_names(plain))
-    return TracedModel(results.graph(), constants, tuple(names), changes=changes, parameters=trained)
+    return TracedModel(
+        results.graph(), constants, tuple(names), changes=changes, parameters=trained, gradient_stops=stops
+    )
 
 
 def _apart(graph: TracedGraph, renamed: Mapping[str, str]) -> dict[str, str]:

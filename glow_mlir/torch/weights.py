@@ -21,6 +21,9 @@ from glow_mlir.torch.tensors import array_of
 Call = Callable[[list[Any]], list[Any]]
 """Computes the outputs of a graph of its inputs."""
 
+Compile = Callable[[Mapping[str, np.ndarray], frozenset[str]], Call]
+"""Compiles a graph with arrays by name that are constants, and names of weights that are state instead."""
+
 PATIENCE = 8
 """
 How many calls in a row have to find weights unchanged, after a change, for these to become constants again; eight
@@ -99,20 +102,24 @@ class WeightedCall:
     """
     Calls of a graph whose weights are constants of the compilation until one of them changes.
 
-    Then they are state, packed anew behind each change, by one call after the other, until they rest again. `compile_`
-    takes the constants by name, and the names of those that are state instead; `reasons` gets why it is asked again.
+    Then they are state, packed anew behind each change, by one call after the other, until they rest again.
+    `reasons` gets why the graph is compiled again.
     """
 
     def __init__(
         self,
         weights: Weights,
         inputs: Sequence[Any],
-        compile_: Callable[[Mapping[str, np.ndarray], frozenset[str]], Call],
+        compile_: Compile,
         reasons: list[str],
         patience: float = PATIENCE,
         begins_as_state: bool = False,
     ) -> None:
-        """State needs the code of the graph alone, whatever the weights are."""
+        """
+        `patience` is how many calls find weights that are state unchanged before these become constants.
+
+        Weights that `begins_as_state` share the code of all others that do, and are only packed.
+        """
         self._weights = weights
         self._compile = compile_
         self._reasons = reasons
@@ -195,7 +202,7 @@ class InstancedCall:
         self,
         weights: Weights,
         inputs: Sequence[Any],
-        compile_: Callable[[Mapping[str, np.ndarray], frozenset[str]], Call],
+        compile_: Compile,
         reasons: list[str],
     ) -> None:
         self._weights = weights

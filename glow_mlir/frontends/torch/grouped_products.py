@@ -11,17 +11,17 @@ from collections.abc import Callable
 from functools import cached_property
 
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.expressions import minimum
-from glow_mlir.dialects.glow_high.control_flow import INDEX, YieldOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, LessOp, WhereOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
-from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
+from glow_mlir.dialects.glow_high.loop import Rows, Trips
 from glow_mlir.dialects.glow_high.reductions import CumSumOp
-from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest
+from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.products import numpy_product
 from glow_mlir.frontends.builder.slices import cut, iota, part_of, scalar
 from glow_mlir.frontends.torch.functions import torch_operator
@@ -67,8 +67,7 @@ class Groups:
     @cached_property
     def starts(self) -> SSAValue:
         """Where each group begins."""
-        node = self.node
-        return node.emit(ConcatOp, [node.splat(0, i64, (1,)), cut(node, self.ends, {0: (0, self.count - 1)})], axis=0)
+        return self._begins(self.ends)
 
     @cached_property
     def block_ends(self) -> SSAValue:
@@ -80,9 +79,12 @@ class Groups:
     @cached_property
     def block_starts(self) -> SSAValue:
         """How many blocks there are in front of each group."""
+        return self._begins(self.block_ends)
+
+    def _begins(self, ends: SSAValue) -> SSAValue:
+        """Where what follows one another begins, by where it ends."""
         node = self.node
-        ends = cut(node, self.block_ends, {0: (0, self.count - 1)})
-        return node.emit(ConcatOp, [node.splat(0, i64, (1,)), ends], axis=0)
+        return node.emit(ConcatOp, [node.splat(0, i64, (1,)), cut(node, ends, {0: (0, self.count - 1)})], axis=0)
 
     def of(self, ends: SSAValue, places: SSAValue) -> SSAValue:
         """The groups that places lie in, of which each ends there; the last one for what lies behind all."""
@@ -123,18 +125,13 @@ class Groups:
     def each(self, function: Callable[..., SSAValue], *rows: SSAValue) -> SSAValue:
         """What a function gives for each block there is, stacked; it takes its rows of tensors."""
         node = self.node
-        types = [tensor(sizes_of(value)[1:], element_of(value)) for value in rows]
-        body = Block(arg_types=[INDEX, *types])
+        body = Body(node, [], [Rows(value) for value in rows])
         total = part_of(node, self.block_ends, self.count - 1)
         first = node.emit(LessOp, node.splat(0, i64), total)
-        with node.builder.inside(body):
-            found = function(*body.args[1:])
-            following = node.emit(AddOp, body.args[0], node.splat(1, i64))
-            goes_on = node.emit(LessOp, following, total)
-        body.add_op(YieldOp.of([goes_on, found], node.location))
-        scanned = [Rows(value) for value in rows]
-        loop = LoopOp.of(Trips(self.most, first), [], scanned, Region(body), (False,), node.location)
-        return node.insert(loop).results[0]
+        with node.builder.inside(body.block):
+            found = function(*body.rows)
+            goes_on = node.emit(LessOp, body.next_number(node), total)
+        return body.emit(Trips(self.most, first), [], [Rows(found)], goes_on)[0]
 
     def rows_of(self, blocks: SSAValue) -> SSAValue:
         """Blocks as the rows they have; a row that is in no group is 0."""

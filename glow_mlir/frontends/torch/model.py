@@ -36,26 +36,26 @@ class TracedModel:
         state: frozenset[str] = frozenset(),
         changes: Mapping[str, Reference] | None = None,
         parameters: tuple[str, ...] = (),
+        gradient_stops: tuple[str, ...] = (),
     ) -> None:
         """
         `output_names` are those of the tensors that the graph computes, by default those of their nodes. The inputs of
         `state`, and those that the graph changes, are state that whoever calls it keeps. Constants with `changes` are
         state that begins with what they are, and becomes these results. `parameters` are the constants that training
-        changes.
+        changes, `gradient_stops` the nodes of the module in front of which their gradients end.
         """
         self.graph = graph
         self.constants = dict(constants or {})
         self.state = state
         self.changes = dict(changes or {})
         self.parameters = parameters
-        self.gradient_stops: tuple[str, ...] = ()
-        """The nodes of the module in front of which gradients of parameters end."""
+        self.gradient_stops = gradient_stops
         self.output_names = output_names or tuple(map(output_name, computed_outputs(graph)))
 
     def __reduce__(self) -> tuple[object, ...]:
         """For another process: graph and arrays."""
-        given = self.graph, self.constants, self.output_names, self.state, self.changes, self.parameters
-        return type(self), given
+        given = self.graph, self.constants, self.output_names, self.state, self.changes
+        return type(self), (*given, self.parameters, self.gradient_stops)
 
     def __str__(self) -> str:
         """How large it is."""

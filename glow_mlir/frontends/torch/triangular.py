@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.expressions import equal, where
-from glow_mlir.dialects.glow_high.control_flow import INDEX, YieldOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
-from glow_mlir.dialects.glow_high.loop import LoopOp, Rows, Trips
-from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of, tensor
+from glow_mlir.dialects.glow_high.loop import Rows, Trips
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.frontends.builder.axis_order import moved_axis
+from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.products import numpy_product
 from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.torch.functions import torch_operator
@@ -55,10 +55,9 @@ def _solved(node: TorchNode, matrix: SSAValue, right: SSAValue, upper: bool, is_
     none = node.splat(0, element_of(right), sizes_of(right))
     scanned = [Rows(moved_axis(node, value, axis, 0), upper) for value in (matrix, right)]
     scanned.append(Rows(iota(node, count), upper))
-    types = [tensor(sizes_of(rows.value)[1:], element_of(rows.value)) for rows in scanned]
-    body = Block(arg_types=[INDEX, none.type, *types])
-    _, known, coefficients, own, place = body.args
-    with node.builder.inside(body):
+    body = Body(node, [none], scanned)
+    (known,), (coefficients, own, place) = body.carried, body.rows
+    with node.builder.inside(body.block):
         of = node.formulas.of
         batch = sizes_of(right)[:-2]
         places = of(iota(node, count))
@@ -70,6 +69,4 @@ def _solved(node: TorchNode, matrix: SSAValue, right: SSAValue, upper: bool, is_
             rest = rest / of(node.reshaped(pivot, (*batch, 1, 1)))
         row = equal(of(node.reshaped(iota(node, count), (count, 1))), of(place))
         found = node.value(where(row, rest, of(known)))
-        body.add_op(YieldOp.of([found], node.location))
-    loop = LoopOp.of(Trips(count), [none], scanned, Region(body), (), node.location)
-    return node.insert(loop).results[0]
+    return body.emit(Trips(count), [found], [])[0]
