@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
+from glow_mlir.dialects.device import DeviceAttr
 from glow_mlir.dialects.sizes import SizesAttr
 from glow_mlir.dialects.stages import RowType, StageOp, YieldOp
 from glow_mlir.dialects.target import TargetAttr
 
-GLOW = Dialect("glow", [StageOp, YieldOp], [RowType, SizesAttr, TargetAttr])
-"""The target of a function, sizes that are known at run time only, and the stages of `generic`."""
+GLOW = Dialect("glow", [StageOp, YieldOp], [DeviceAttr, RowType, SizesAttr, TargetAttr])
+"""The target of a function, the devices of a module, sizes that are known at run time only, and the stages of `generic`."""

@@ -74,7 +74,7 @@ def _modules(prefix: str, names: str) -> tuple[str, ...]:
 BUILTIN = OperatorPackage(
     operators=_modules(
         "glow_mlir.dialects.glow_high",
-        "storage returns control_flow loop elementwise_math activations elementwise_binary convolution linear "
+        "storage returns call control_flow loop elementwise_math activations elementwise_binary convolution linear "
         "attention linear_attention einsum pooling normalization data_movement indexing resize sampling "
         "fourier ngrams embedding selection reductions recurrence recurrent quantization blockwise sizes "
         "generic gradient predicate random_numbers saved",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Self, cast
 
@@ -163,8 +163,11 @@ def inline_elements(type_: TensorType[Attribute], elements: Sequence[float]) -> 
     return DenseIntOrFPElementsAttr.from_list(cast("TensorType[Any]", type_), elements)
 
 
-_ROLES = {"input": "input", "output": "output", "state": "state", "packed_by": "packed"}
+_ROLES = {"input": "input", "output": "output", "state": "state", "packed_by": "packed", "between": "between"}
 """Property of a placeholder → what it is by that."""
+
+_SIDES = {"input": ("given",), "output": ("got",), "state": ("given", "got")}
+"""Role of a placeholder that callers of the model know → whether they give or get it."""
 
 
 @op_definition
@@ -173,12 +176,14 @@ class PlaceholderOp(ContentOp):
     A tensor bound at run time (Glow's Placeholder): an input, an output, or state that lives from call to call.
 
     State may have an initial value, in the form that a constant has its content; without one it begins with zeros.
-    Packed state is other state in the form that kernels read, as the function `packed_by` makes it.
+    Packed state is other state in the form that kernels read, as the function `packed_by` makes it. What is `between`
+    functions is written by one and read by others, in one call of a function that calls them.
 
     ```mlir
     glow_high.placeholder @image : tensor<1x3x224x224xf32> {input}
     glow_high.placeholder @momentum : tensor<64xf32> {state, trainable, value = dense<0.5> : tensor<64xf32>}
     glow_high.placeholder @w.panels : tensor<4x64x16xf32> {packed_by = @pack_w}
+    glow_high.placeholder @features : tensor<1x64xf32> {between}
     ```
     """
 
@@ -189,6 +194,7 @@ class PlaceholderOp(ContentOp):
     state = opt_prop_def(UnitAttr)
     trainable = opt_prop_def(UnitAttr)
     packed_by = opt_prop_def(FlatSymbolRefAttrConstr)
+    between = opt_prop_def(UnitAttr)
     label = opt_prop_def(StringAttr)
     """The name that callers use, where it is not the symbol: an input and an output may have the same."""
 
@@ -201,7 +207,7 @@ class PlaceholderOp(ContentOp):
     def bound(
         cls, name: str, type_: TensorType[Attribute], role: str, location: LocationAttr | None = None
     ) -> PlaceholderOp:
-        """The placeholder `name`; `role` is `input`, `output` or `state`."""
+        """The placeholder `name`; `role` is `input`, `output`, `state` or `between`."""
         properties = {"sym_name": StringAttr(name), "type": type_, role: UnitAttr()}
         return cls.create(properties=properties, location=location)
 
@@ -213,13 +219,13 @@ class PlaceholderOp(ContentOp):
 
     @property
     def role(self) -> str:
-        """`input`, `output`, `state` or `packed`."""
+        """`input`, `output`, `state`, `packed` or `between`."""
         return next(role for name, role in _ROLES.items() if name in self.properties)
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """Whether callers give it, get it, both, as state, or neither, as packed state."""
-        return {"input": ("given",), "output": ("got",), "state": ("given", "got"), "packed": ()}[self.role]
+        """Whether callers of the model give it, get it, both, as state, or neither."""
+        return _SIDES.get(self.role, ())
 
     @property
     def is_mutable(self) -> bool:
@@ -234,17 +240,22 @@ class PlaceholderOp(ContentOp):
     def verify_(self) -> None:
         super().verify_()
         roles = [name for name in _ROLES if name in self.properties]
-        require(len(roles) == 1, "a placeholder is exactly one of 'input', 'output', 'state' and 'packed_by'")
+        require(len(roles) == 1, f"a placeholder is exactly one of {', '.join(map(repr, _ROLES))}")
         require(not self.has_content or self.state is not None, "only state has an initial value")
         require(self.trainable is None or self.state is not None, "only state is trainable")
-        require(self.packed_by is None or self.label is None, "nobody calls packed state by a label")
+        require(self.label is None or bool(self.sides), "nobody calls it by a label")
+
+
+class FunctionCall(LeanOperation, ABC):
+    """A call of a function of the module, which stands in another function itself."""
 
 
 class FunctionOp(LeanOperation):
     """
     A function over module-level storage; `bindings` names the placeholders of its entry, in order.
 
-    `assigned` is the machine that it is compiled for, once the pass `assign-target` has decided that.
+    `assigned` is the machine that it is compiled for, once the pass `assign-target` has decided that; `device` is the
+    name of the device of the module on which it runs, where there are several.
     """
 
     IS_QUALIFIED: ClassVar[bool] = False
@@ -255,6 +266,7 @@ class FunctionOp(LeanOperation):
     sym_name = prop_def(SymbolNameConstraint())
     bindings = prop_def(base(ArrayAttr))
     assigned = opt_prop_def(TargetAttr, prop_name="target")
+    device = opt_prop_def(StringAttr)
     argument_roles = opt_prop_def(base(ArrayAttr))
     """As long as the function has arguments: what each is, a role of placeholders."""
     body = region_def("single_block")
@@ -336,7 +348,14 @@ class FunctionOp(LeanOperation):
     def _verify_symbols(self, storage: Mapping[str, StorageOp]) -> None:
         """Check that symbols are those of inputs and state, or bound by an op in front of all that uses them."""
         bound = (storage[name] for name in self.binding_names)
-        types = [op.tensor_type for op in bound if isinstance(op, PlaceholderOp) and op.role != "output"]
+        written = self.written_names()
+        types = [
+            op.tensor_type
+            for op in bound
+            if isinstance(op, PlaceholderOp)
+            and op.role != "output"
+            and not (op.role == "between" and op.sym_name.data in written)
+        ]
         given = {symbol.name: symbol for type_ in types for symbol in symbols_of(sizes_of(type_))}
         verify_bound(self.block, given, self.SIZED)
 
@@ -355,6 +374,10 @@ class FunctionOp(LeanOperation):
     @abstractmethod
     def holds(self, op: Operation) -> bool:
         """Whether an op may be in the body of the function itself."""
+
+    @abstractmethod
+    def written_names(self) -> set[str]:
+        """The names of the storage that the function writes."""
 
     def verify_storage(self, storage: Mapping[str, StorageOp]) -> None:
         """Check how the body uses storage; a dialect's function says how."""
@@ -405,24 +428,25 @@ class FuncOp(FunctionOp):
     name = "glow_high.func"
 
     def holds(self, op: Operation) -> bool:
-        return isinstance(op, GetOp | SaveOp | HighOp | ControlFlowOp | BindSymbolOp)
+        return isinstance(op, GetOp | SaveOp | HighOp | ControlFlowOp | BindSymbolOp | FunctionCall)
+
+    def written_names(self) -> set[str]:
+        return {op.storage_name for op in self.block.ops if isinstance(op, SaveOp)}
 
     def verify_storage(self, storage: Mapping[str, StorageOp]) -> None:
-        saved: set[str] = set()
+        saved = self.written_names()
         names = self.binding_names
         bound = frozenset(names)
         for op in self.walk():
             if isinstance(op, GetOp | SaveOp):
-                _verify_use(op, storage.get(op.storage_name), bound)
-            if isinstance(op, SaveOp):
-                saved.add(op.storage_name)
+                _verify_use(op, storage.get(op.storage_name), bound, saved)
         for name in names:
             placeholder = storage[name]
             written = not isinstance(placeholder, PlaceholderOp) or placeholder.role != "output" or name in saved
             require(written, f"output @{name} is never saved")
 
 
-def _verify_use(op: GetOp | SaveOp, used: StorageOp | None, bound: Collection[str]) -> None:
+def _verify_use(op: GetOp | SaveOp, used: StorageOp | None, bound: Collection[str], saved: Collection[str]) -> None:
     """Check that an operation reads or writes storage as that is, and as the bindings of its function allow."""
     name = op.storage_name
     if used is None:
@@ -431,11 +455,13 @@ def _verify_use(op: GetOp | SaveOp, used: StorageOp | None, bound: Collection[st
     require(type_ == used.type, f"@{name} is {used.type}, not {type_}")
     placeholder = isinstance(used, PlaceholderOp)
     require(not placeholder or name in bound, f"@{name} is not among the bindings of the function")
-    writable = isinstance(used, PlaceholderOp) and used.is_mutable
+    mutable = isinstance(used, PlaceholderOp) and used.is_mutable
+    between = isinstance(used, PlaceholderOp) and used.role == "between"
     if isinstance(op, SaveOp):
-        require(writable, f"@{name} cannot be written")
+        require(mutable or between, f"@{name} cannot be written")
     else:
-        require((op.mutable is not None) == writable, f"'mutable' contradicts what @{name} is")
+        require((op.mutable is not None) == mutable, f"'mutable' contradicts what @{name} is")
+        require(not between or name not in saved, f"@{name} is read by another function than the one that writes it")
 
 
 class _StorageEffect(MemoryEffect):

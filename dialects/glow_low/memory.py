@@ -260,6 +260,10 @@ class FuncOp(FunctionOp):
     def holds(self, op: Operation) -> bool:
         return isinstance(op, WeightOp | AllocOp | AddressOp | QualifiedOp)
 
+    def written_names(self) -> set[str]:
+        weights = (op for op in self.block.ops if isinstance(op, WeightOp))
+        return {op.storage_name for op in weights if op.mutable is not None}
+
 
 class _Declaration(LeanOperation):
     """An op without operands whose result is a buffer: `name @symbol? {properties} : type`."""

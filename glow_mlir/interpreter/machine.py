@@ -26,6 +26,7 @@ from glow_mlir.dialects.attribute_syntax import properties_at
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high import storage as high
 from glow_mlir.dialects.glow_high.base import HighOp, group_like, is_variadic
+from glow_mlir.dialects.glow_high.call import CallOp, read_by, written_by
 from glow_mlir.dialects.glow_high.dialect import operators
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp as HighBindSymbolOp
 from glow_mlir.dialects.glow_low import memory as low
@@ -137,6 +138,18 @@ class GlowFunctions(InterpreterFunctions):
     def run_save(self, interpreter: Interpreter, op: high.SaveOp, args: PythonValues) -> PythonValues:
         _state(interpreter).bindings[op.storage_name] = np.array(args[0])
         return ()
+
+    @impl(CallOp)
+    def run_call(self, interpreter: Interpreter, op: CallOp, args: PythonValues) -> PythonValues:
+        state = _state(interpreter)
+        callee = op.function(state.module)
+        assert callee is not None
+        given = dict(zip(read_by(callee), args, strict=True))
+        kept = {name: state.bindings[name] for name in callee.binding_names if name in state.bindings}
+        found = run_function(state.module, {**kept, **given}, op.callee_name)
+        values = tuple(found.pop(name) for name in written_by(callee))
+        state.bindings.update(found)
+        return values
 
     @impl(low.WeightOp)
     def run_weight(self, interpreter: Interpreter, op: low.WeightOp, args: PythonValues) -> PythonValues:
@@ -345,6 +358,7 @@ def run_function(
     own_name = function.sym_name.data
     bindings: dict[str, np.ndarray] = {}
     written: list[str] = []
+    mutable = function.written_names()
     sizes = symbol_values(_sized(module, function, inputs), inputs)
     for binding in function.binding_names:
         placeholder = SymbolTable.lookup_symbol(module, binding)
@@ -353,9 +367,10 @@ def run_function(
         if packing not in (None, own_name):
             bindings[binding] = run_function(module, inputs, packing)[binding]
             continue
-        if placeholder.role != "output" or has_static_shape(placeholder.tensor_type):
-            bindings[binding] = _bind(placeholder, inputs, sizes)
-        if placeholder.is_mutable or packing is not None:
+        is_given_on = placeholder.role == "between" and binding in mutable
+        if not (placeholder.role == "output" or is_given_on) or has_static_shape(placeholder.tensor_type):
+            bindings[binding] = _bind(placeholder, {} if is_given_on else inputs, sizes)
+        if placeholder.is_mutable or packing is not None or is_given_on:
             written.append(binding)
     interpreter = new_interpreter(module, bindings, listeners)
     state = _state(interpreter)
@@ -381,7 +396,7 @@ def _bind(placeholder: high.PlaceholderOp, inputs: Arrays, symbols: Mapping[str,
     name = placeholder.sym_name.data
     shape = shape_at(sizes_of(placeholder.tensor_type), symbols)
     dtype = numpy_dtype(placeholder.tensor_type.element_type)
-    if placeholder.role in ("output", "packed") or (placeholder.role == "state" and name not in inputs):
+    if placeholder.role in ("output", "packed") or (placeholder.role in ("state", "between") and name not in inputs):
         array = np.empty(shape, dtype)
         array.fill(np.nan if is_float_dtype(dtype) else 1)
         return array

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.constants.storage import constant_array
 from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.call import CallOp
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp
 from glow_mlir.dialects.shapes import has_static_shape, largest_shape, shape_of, sizes_of
 from glow_mlir.errors import ModelError
@@ -20,9 +21,14 @@ from glow_mlir.support.symbols import Symbol, symbols_of
 
 
 def entries_of(module: ModuleOp) -> list[FunctionOp]:
-    """The functions of a module that callers name: all but those that pack state."""
-    packing = packing_functions(module)
-    return [function for function in functions(module) if function.sym_name.data not in packing]
+    """The functions of a module that callers name: all but those that pack state, and those that others call."""
+    hidden = packing_functions(module) | called_functions(module)
+    return [function for function in functions(module) if function.sym_name.data not in hidden]
+
+
+def called_functions(module: ModuleOp) -> set[str]:
+    """The names of the functions that functions of a module call."""
+    return {op.callee_name for function in functions(module) for op in function.block.ops if isinstance(op, CallOp)}
 
 
 def packing_functions(module: ModuleOp) -> set[str]:

@@ -12,12 +12,12 @@ glow_high.constant @misfit : tensor<3xi64> {value = dense<[1, 2]> : tensor<2xi64
 
 // -----
 
-// expected-error@+1 {{a placeholder is exactly one of 'input', 'output', 'state' and 'packed_by'}}
+// expected-error@+1 {{a placeholder is exactly one of 'input', 'output', 'state', 'packed_by', 'between'}}
 glow_high.placeholder @nothing : tensor<2xf32>
 
 // -----
 
-// expected-error@+1 {{a placeholder is exactly one of 'input', 'output', 'state' and 'packed_by'}}
+// expected-error@+1 {{a placeholder is exactly one of 'input', 'output', 'state', 'packed_by', 'between'}}
 glow_high.placeholder @both : tensor<2xf32> {input, output}
 
 // -----
@@ -71,5 +71,5 @@ glow_high.placeholder @wide : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1
 
 // -----
 
-// expected-error@+1 {{nobody calls packed state by a label}}
+// expected-error@+1 {{nobody calls it by a label}}
 glow_high.placeholder @p : tensor<4xf32> {packed_by = @pack, label = "p"}

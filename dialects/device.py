@@ -1,0 +1,74 @@
+"""The devices that functions of a module are compiled for, side by side: a value, and the attribute that holds it."""
+
+from __future__ import annotations
+
+import json
+
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.ir import Data
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+from glow_mlir.dialects.target import Target, TargetAttr
+from glow_mlir.support.dataclass import dataclass
+
+DEVICES = "glow.devices"
+"""The attribute of a module that lists the devices its functions are placed on."""
+
+DEVICE = "glow.device"
+"""The attribute of an operator that names the device it is placed on, before functions are."""
+
+
+@dataclass(frozen=True)
+class DeviceSpec:
+    """
+    A device that functions are placed on: what it is called, such as `opencl:0`, and the machine that it is.
+
+    `memory_bytes` is what constants and buffers on it may take together; 0 for as much as there is.
+    """
+
+    name: str
+    target: Target
+    memory_bytes: int = 0
+
+
+@irdl_attr_definition
+class DeviceAttr(Data[DeviceSpec]):
+    """
+    One of the devices of a module.
+
+    ```mlir
+    #glow.device<"opencl:0", #glow.target<backend = "opencl">, memory_bytes = 1073741824>
+    ```
+    """
+
+    name = "glow.device"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> DeviceSpec:
+        with parser.in_angle_brackets():
+            name = parser.parse_str_literal()
+            parser.parse_punctuation(",")
+            target = parser.parse_attribute()
+            if not isinstance(target, TargetAttr):
+                parser.raise_error("a device has a target, #glow.target<…>")
+            memory = 0
+            if parser.parse_optional_punctuation(","):
+                parser.parse_keyword("memory_bytes")
+                parser.parse_punctuation("=")
+                memory = parser.parse_integer(allow_negative=False)
+        return DeviceSpec(name, target.data, memory)
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(f"{json.dumps(self.data.name)}, ")
+            printer.print_attribute(TargetAttr(self.data.target))
+            if self.data.memory_bytes:
+                printer.print_string(f", memory_bytes = {self.data.memory_bytes}")
+
+
+def devices_of(module: ModuleOp) -> list[DeviceSpec]:
+    """The devices that the functions of a module are placed on, in order; none for a module that is for one machine."""
+    listed = module.attributes.get(DEVICES)
+    return [item.data for item in listed.data if isinstance(item, DeviceAttr)] if isinstance(listed, ArrayAttr) else []
