@@ -10,4 +10,4 @@ from glow_mlir.dialects.stages import RowType, StageOp, YieldOp
 from glow_mlir.dialects.target import TargetAttr
 
 GLOW = Dialect("glow", [StageOp, YieldOp], [DeviceAttr, RowType, SizesAttr, TargetAttr])
-"""The target of a function, the devices of a module, sizes that are known at run time only, and the stages of `generic`."""
+"""Targets of functions, devices of modules, sizes that are known at run time only, and the stages of `generic`."""

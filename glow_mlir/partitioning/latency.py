@@ -1,0 +1,209 @@
+"""
+The assignment whose inferences take the least time where one thing happens after the other.
+
+For two devices that is a minimum cut (H. Stone, 1977): what a node costs there and here are the capacities of its edges
+to source and sink, and a value costs its transfer where it is cut. For more, devices swap nodes in pairs, each pair at
+its best, until none gains (Y. Boykov, O. Veksler and R. Zabih, 2001); small problems are searched to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from math import inf, isinf
+
+from glow_mlir.partitioning.minimum_cut import Network
+from glow_mlir.partitioning.problem import Assignment, Problem, Value, grouped, place_of
+
+NEVER = 1e12
+"""Seconds that stand for infinity in a network: more than all that is finite takes."""
+
+MOST_SEARCHED = 1 << 14
+"""Assignments that a problem has at most for all of them to be looked at."""
+
+MULTIPLIERS = 40
+"""How many prices of memory are tried until the devices have enough of it."""
+
+
+def least_latency(problem: Problem) -> Assignment | None:
+    """The assignment of least latency that is found among those that fit into memory; `None` where there is none."""
+    groups = grouped(len(problem.seconds), problem.together)
+    if len(problem.devices) ** len(groups) <= MOST_SEARCHED:
+        return _searched(problem, groups)
+    found = _swapped(problem, groups)
+    if found is None or problem.fits(found):
+        return found
+    return _within_memory(problem, groups)
+
+
+def _searched(problem: Problem, groups: Sequence[Sequence[int]]) -> Assignment | None:
+    """The best of all assignments, by branch and bound."""
+    times = [
+        [sum(problem.seconds[node][device] for node in group) for device in problem.devices] for group in groups
+    ]
+    least = [0.0] * (len(groups) + 1)
+    for number in range(len(groups) - 1, -1, -1):
+        least[number] = least[number + 1] + min(times[number])
+    best: tuple[float, Assignment | None] = (inf, None)
+    chosen = [0] * len(problem.seconds)
+
+    def choose(number: int, computed: float) -> None:
+        nonlocal best
+        if computed + least[number] >= best[0]:
+            return
+        if number == len(groups):
+            latency = problem.latency(chosen)
+            if latency < best[0] and problem.fits(chosen):
+                best = latency, tuple(chosen)
+            return
+        for device in sorted(problem.devices, key=lambda device: times[number][device]):
+            for node in groups[number]:
+                chosen[node] = device
+            choose(number + 1, computed + times[number][device])
+
+    choose(0, 0.0)
+    return best[1]
+
+
+def _swapped(problem: Problem, groups: Sequence[Sequence[int]]) -> Assignment | None:
+    """The best assignment that swaps between pairs of devices lead to; `None` where a node is for no device."""
+    starts = [_start(problem, groups, device) for device in problem.devices]
+    if any(start is None for start in starts):
+        return None
+    found = [_improved(problem, groups, start) for start in starts if start is not None]
+    return min(found, key=problem.latency)
+
+
+def _start(problem: Problem, groups: Sequence[Sequence[int]], preferred: int) -> list[int] | None:
+    """All nodes on one device, but for those that it does not execute."""
+    start = [preferred] * len(problem.seconds)
+    for group in groups:
+        times = [sum(problem.seconds[node][device] for node in group) for device in problem.devices]
+        device = preferred if not isinf(times[preferred]) else min(problem.devices, key=times.__getitem__)
+        if isinf(times[device]):
+            return None
+        for node in group:
+            start[node] = device
+    return start
+
+
+def _improved(problem: Problem, groups: Sequence[Sequence[int]], start: Sequence[int]) -> Assignment:
+    """What swaps make of an assignment, until none of them gains."""
+    best, latency = tuple(start), problem.latency(start)
+    while True:
+        before = latency
+        for pair in combinations(problem.devices, 2):
+            tried = _swap(problem, groups, best, pair)
+            if (seconds := problem.latency(tried)) < latency:
+                best, latency = tried, seconds
+        if latency >= before:
+            return best
+
+
+def _swap(
+    problem: Problem, groups: Sequence[Sequence[int]], assignment: Assignment, pair: tuple[int, int]
+) -> Assignment:
+    """The best assignment in which the nodes of two devices are on one or the other of these."""
+    network = Network()
+    here, there = pair
+    places: dict[int, int] = {}
+    for group in groups:
+        if assignment[group[0]] not in pair:
+            continue
+        place = network.node()
+        places.update(dict.fromkeys(group, place))
+        times = [sum(min(problem.seconds[node][device], NEVER) for node in group) for device in pair]
+        network.edge(network.SOURCE, place, times[1])
+        network.edge(place, network.SINK, times[0])
+    for value in problem.values:
+        _add_value(network, problem, value, assignment, pair, places)
+    side = network.source_side()
+    return tuple(
+        (here if places[node] in side else there) if node in places else device
+        for node, device in enumerate(assignment)
+    )
+
+
+def _add_value(
+    network: Network,
+    problem: Problem,
+    value: Value,
+    assignment: Assignment,
+    pair: tuple[int, int],
+    places: dict[int, int],
+) -> None:
+    """Add what the transfers of a value cost: to each place once, wherever it is read there."""
+    here, there = pair
+    readers = {places[reader] for reader in value.readers if reader in places}
+    if value.producer in places:
+        producer = places[value.producer]
+        fixed = {place_of(reader, assignment) for reader in value.readers if reader not in places}
+        from_here, from_there = (
+            sum(problem.transfer_seconds(device, target, value.nbytes) for target in fixed) for device in pair
+        )
+        network.edge(producer, network.SINK, from_here)
+        network.edge(network.SOURCE, producer, from_there)
+        sides = ((producer, "there"), (producer, "here"))
+        sources = (here, there)
+    else:
+        source = place_of(value.producer, assignment)
+        sides = ((network.SOURCE, "there"), (network.SINK, "here"))
+        sources = (source, source)
+    for (tail, target), source in zip(sides, sources, strict=True):
+        seconds = problem.transfer_seconds(source, there if target == "there" else here, value.nbytes)
+        others = readers - {tail}
+        if not others or seconds <= 0:
+            continue
+        meeting = network.node()
+        # A reader that is over there pulls the meeting point along, which the producer then is cut from.
+        if target == "there":
+            network.edge(tail, meeting, seconds)
+        else:
+            network.edge(meeting, tail, seconds)
+        for reader in others:
+            if target == "there":
+                network.edge(meeting, reader, NEVER)
+            else:
+                network.edge(reader, meeting, NEVER)
+
+
+def _within_memory(problem: Problem, groups: Sequence[Sequence[int]]) -> Assignment | None:
+    """The best assignment found that fits, by prices of memory on the devices that have too little (Lagrange)."""
+    prices = [0.0] * len(problem.devices)
+    best: Assignment | None = None
+    scale = max(sum(min(times) for times in problem.seconds), 1e-9)
+    bytes_of = [sum(size for _, size in own) for own in problem.constants]
+    for _ in range(MULTIPLIERS):
+        priced = tuple(
+            tuple(seconds + prices[device] * bytes_of[node] for device, seconds in enumerate(times))
+            for node, times in enumerate(problem.seconds)
+        )
+        found = _swapped(replace(problem, seconds=priced), groups)
+        if found is None:
+            return None
+        if problem.fits(found) and (best is None or problem.latency(found) < problem.latency(best)):
+            best = found
+        for device, most in enumerate(problem.memory):
+            if most and (used := problem.bytes_on(found, device)) > most:
+                prices[device] = max(prices[device] * 1.5, scale / used / 8)
+            else:
+                prices[device] *= 0.9
+    return None if best is None else _refilled(problem, groups, best)
+
+
+def _refilled(problem: Problem, groups: Sequence[Sequence[int]], assignment: Assignment) -> Assignment:
+    """An assignment that fits, with groups moved one by one to where they take less time, as long as it fits."""
+    best, latency = list(assignment), problem.latency(assignment)
+    for group in groups:
+        for device in problem.devices:
+            old = best[group[0]]
+            for node in group:
+                best[node] = device
+            seconds = problem.latency(best)
+            if seconds < latency and problem.fits(best):
+                latency = seconds
+                continue
+            for node in group:
+                best[node] = old
+    return tuple(best)

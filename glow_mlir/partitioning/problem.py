@@ -1,0 +1,113 @@
+"""What is to be decided: nodes that devices compute in different times, and values that go from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field
+from math import inf
+
+from glow_mlir.support.dataclass import dataclass
+
+HOST = -1
+"""Where inputs of a model come from and outputs go to, in the place of a device or of a node."""
+
+Assignment = tuple[int, ...]
+"""For each node, in order, the number of its device."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a node computes, or `HOST` gives: its readers, `HOST` among them for an output, and its bytes."""
+
+    producer: int
+    readers: tuple[int, ...]
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """
+    Nodes in an order in which they can run, what they cost on each device, and what goes between them.
+
+    `seconds` has, for each node and device, how long it takes; infinity where the device does not execute it. A
+    transfer from a device to another, or to or from `HOST`, takes `transfer_seconds(source, target, bytes)`.
+    """
+
+    seconds: tuple[tuple[float, ...], ...]
+    values: tuple[Value, ...]
+    transfer_seconds: Callable[[int, int, int], float]
+    constants: tuple[tuple[tuple[str, int], ...], ...] = ()
+    """For each node, name and bytes of the constants that it reads."""
+    memory: tuple[int, ...] = ()
+    """For each device, the bytes that constants and values on it may take; 0 for any."""
+    together: tuple[tuple[int, int], ...] = field(default=())
+    """Pairs of nodes that have to be on one device, such as those that read and write the same state."""
+
+    @property
+    def devices(self) -> range:
+        """The numbers of the devices."""
+        return range(len(self.seconds[0]) if self.seconds else 0)
+
+    def latency(self, assignment: Sequence[int]) -> float:
+        """Seconds of one inference in which one thing happens after the other; infinity where that cannot be."""
+        if any(assignment[left] != assignment[right] for left, right in self.together):
+            return inf
+        computed = sum(times[device] for times, device in zip(self.seconds, assignment, strict=True))
+        return computed + sum(self.moving_seconds(value, assignment) for value in self.values)
+
+    def moving_seconds(self, value: Value, assignment: Sequence[int]) -> float:
+        """Seconds of the transfers of a value: one to each other place where it is read."""
+        source = place_of(value.producer, assignment)
+        targets = {place_of(reader, assignment) for reader in value.readers} - {source}
+        return sum(self.transfer_seconds(source, target, value.nbytes) for target in targets)
+
+    def bytes_on(self, assignment: Sequence[int], device: int) -> int:
+        """Bytes of the constants on a device, each once, and of the values there that live at one time at most."""
+        constants: dict[str, int] = {}
+        for own, on in zip(self.constants, assignment, strict=False):
+            if on == device:
+                constants.update(own)
+        return sum(constants.values()) + self._peak(assignment, device)
+
+    def _peak(self, assignment: Sequence[int], device: int) -> int:
+        """The most bytes of values that are on a device at one time, where nodes run in order."""
+        changes: dict[int, int] = {}
+        for value in self.values:
+            here = [node for node in (value.producer, *value.readers) if place_of(node, assignment) == device]
+            if here:
+                changes[min(here)] = changes.get(min(here), 0) + value.nbytes
+                changes[max(here) + 1] = changes.get(max(here) + 1, 0) - value.nbytes
+        most = live = 0
+        for position in sorted(changes):
+            live += changes[position]
+            most = max(most, live)
+        return most
+
+    def fits(self, assignment: Sequence[int]) -> bool:
+        """Whether each device has the memory for what is on it."""
+        limits = enumerate(self.memory)
+        return all(not most or self.bytes_on(assignment, device) <= most for device, most in limits)
+
+
+def place_of(node: int, assignment: Sequence[int]) -> int:
+    """The device of a node, or `HOST`."""
+    return HOST if node == HOST else assignment[node]
+
+
+def grouped(count: int, pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """The numbers up to `count` in groups, in which those of each pair are together; in the order of the first."""
+    group = list(range(count))
+
+    def root(node: int) -> int:
+        while group[node] != node:
+            group[node] = group[group[node]]
+            node = group[node]
+        return node
+
+    for left, right in pairs:
+        low, high = sorted((root(left), root(right)))
+        group[high] = low
+    found: dict[int, list[int]] = {}
+    for node in range(count):
+        found.setdefault(root(node), []).append(node)
+    return list(found.values())

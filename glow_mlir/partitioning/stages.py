@@ -1,0 +1,140 @@
+"""
+The pipeline whose slowest stage is the fastest: each device in turn has a part of the nodes, for a stream of calls.
+
+A part is what comes between two states of the computation, sets of nodes with all before them. Small graphs have few
+enough of these that each pair is looked at; of larger ones those count that follow the given order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from glow_mlir.partitioning.problem import HOST, Assignment, Problem
+
+MOST_STATES = 800
+"""States of a computation of which every pair is looked at, at most."""
+
+
+def balanced_stages(problem: Problem) -> tuple[Assignment, float] | None:
+    """
+    Devices, in order, for the nodes, and the seconds of the slowest stage; `None` where no such pipeline can run.
+
+    A stage takes what its nodes take, and the transfers of what comes to it from stages before.
+    """
+    states = _ideals(problem)
+    if states is None:
+        states = [(1 << count) - 1 for count in range(len(problem.seconds) + 1)]
+        if len(states) > MOST_STATES:
+            states = _thinned(problem, states)
+    return _best(problem, [state for state in states if _is_whole(problem, state)])
+
+
+def _is_whole(problem: Problem, state: int) -> bool:
+    """Whether a set of nodes has all or none of those that have to be together."""
+    return all((state >> left & 1) == (state >> right & 1) for left, right in problem.together)
+
+
+def _before(problem: Problem) -> list[int]:
+    """For each node a set, by bits, of the nodes that it waits for."""
+    found = [0] * len(problem.seconds)
+    for value in problem.values:
+        if value.producer != HOST:
+            for reader in value.readers:
+                if reader != HOST:
+                    found[reader] |= 1 << value.producer
+    return found
+
+
+def _ideals(problem: Problem) -> list[int] | None:
+    """All sets of nodes that have all before them, small ones first; `None` where there are too many."""
+    before = _before(problem)
+    found, layer = [0], [0]
+    for _ in problem.seconds:
+        following: dict[int, None] = {}
+        for state in layer:
+            for node, needed in enumerate(before):
+                if not state >> node & 1 and needed & state == needed:
+                    following[state | 1 << node] = None
+            if len(found) + len(following) > MOST_STATES:
+                return None
+        layer = list(following)
+        found += layer
+    return found
+
+
+def _thinned(problem: Problem, states: Sequence[int]) -> list[int]:
+    """Those of many states in a row that lie about as far apart in time."""
+    times = [min(seconds) for seconds in problem.seconds]
+    step, since = sum(times) / MOST_STATES, inf
+    found: list[int] = []
+    for state, time in zip(states, (*times, 0.0), strict=True):
+        if since >= step:
+            found.append(state)
+            since = 0.0
+        since += time
+    return found if found[-1] == states[-1] else [*found, states[-1]]
+
+
+def _best(problem: Problem, states: Sequence[int]) -> tuple[Assignment, float] | None:
+    """The best way from nothing to all, with a step for each device."""
+    best = [inf] * len(states)
+    best[0] = 0.0
+    ways: list[list[int]] = []
+    incoming = [_crossing(problem, state) for state in states]
+    for device in problem.devices:
+        sums = [_seconds_of(problem, state, device) for state in states]
+        following, way = [inf] * len(states), [0] * len(states)
+        for number, state in enumerate(states):
+            for earlier in range(number + 1):
+                start = states[earlier]
+                if best[earlier] >= following[number] or start & state != start:
+                    continue
+                seconds = _stage_seconds(problem, start, state, sums[earlier], sums[number], device)
+                if device and state != start:
+                    seconds += problem.transfer_seconds(device - 1, device, incoming[earlier]) if start else 0.0
+                slowest = max(best[earlier], seconds)
+                if slowest < following[number]:
+                    following[number], way[number] = slowest, earlier
+        best = following
+        ways.append(way)
+    if best[-1] == inf:
+        return None
+    return _assignment(problem, states, ways), best[-1]
+
+
+def _stage_seconds(problem: Problem, start: int, state: int, before: float, until: float, device: int) -> float:
+    """How long a device takes for what lies between two states; the sums are those of all nodes in each."""
+    if until < inf:
+        return until - before
+    return _seconds_of(problem, state & ~start, device)
+
+
+def _seconds_of(problem: Problem, nodes: int, device: int) -> float:
+    """How long a device takes for a set of nodes."""
+    return sum(times[device] for node, times in enumerate(problem.seconds) if nodes >> node & 1)
+
+
+def _crossing(problem: Problem, state: int) -> int:
+    """Bytes of what nodes of a state have computed that others read."""
+    return sum(
+        value.nbytes
+        for value in problem.values
+        if value.producer != HOST
+        and state >> value.producer & 1
+        and any(reader != HOST and not state >> reader & 1 for reader in value.readers)
+    )
+
+
+def _assignment(problem: Problem, states: Sequence[int], ways: Sequence[Sequence[int]]) -> Assignment:
+    """The device of each node, going back along the ways that were best."""
+    found = [0] * len(problem.seconds)
+    number = len(states) - 1
+    for device in reversed(problem.devices):
+        earlier = ways[device][number]
+        inside = states[number] & ~states[earlier]
+        for node in range(len(found)):
+            if inside >> node & 1:
+                found[node] = device
+        number = earlier
+    return tuple(found)
