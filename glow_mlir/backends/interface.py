@@ -25,12 +25,17 @@ from glow_mlir.ir.registry import BACKENDS, LayoutMaker, kernels_of, packed_form
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.options.declaration import Range
 from glow_mlir.options.policy import MOST_THREADS, THREADS
+from glow_mlir.runtime.devices import Device, DeviceMemory
 from glow_mlir.runtime.executable import Executable
+from glow_mlir.runtime.host_device import HostDevice
 
 Room = Callable[[int], np.ndarray]
 """Gives as many zero bytes as constants take, aligned to 64."""
 
 Made = TypeVar("Made")
+
+QUEUE_SECONDS = 2e-5
+"""Seconds from the end of what one queue does to the begin of what another one does behind that."""
 
 HOST = "host"
 """What every backend calls the machine that this process runs on."""
@@ -161,6 +166,35 @@ class Backend(ABC):
     @abstractmethod
     def supports(self, op: Operation) -> bool:
         """Whether the backend executes this operator of `glow_high` as it is, so that it need not be lowered."""
+
+    def refuses(self, op: Operation, storage: Storage, target: Target) -> str:
+        """
+        Why a device of that target does not get an operator of `glow_high`, in a few words; empty where it may.
+
+        It is asked before operators are lowered, of one among the partitions of a module (docs/devices.md), besides
+        `supports`, which is asked of what it is lowered to.
+        """
+        return ""
+
+    def cost(self, op: Operation, target: Target) -> float | None:
+        """Seconds that an operator of `glow_high` takes on a device, about; `None` leaves that to the cost model."""
+        return None
+
+    def transfer_cost(self, nbytes: int, target: Target) -> float:
+        """Seconds that so many bytes take from the host to a device or back; by default what a queue takes."""
+        return QUEUE_SECONDS
+
+    def memory(self, target: Target) -> DeviceMemory:
+        """The memory of a device; by default that of the host."""
+        return DeviceMemory(is_host=True)
+
+    def device(self, number: int) -> Device:
+        """The device of that number; raises `OptionError` where there is none. By default the host has any number."""
+        return HostDevice(f"{self.name}:{number}")
+
+    def load_on(self, artifact: Any, device: Device) -> Executable:
+        """What `compile` gave, ready to be called on a device: by default in the queue of a device of the host."""
+        return self.load(artifact, 1)
 
     def can_select(self, op: Operation, storage: Storage, target: Target) -> bool:
         """

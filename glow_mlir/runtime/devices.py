@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 
 import numpy as np
 
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.executable import EntryPoint
 from glow_mlir.runtime.state import Initial, State
+from glow_mlir.support.cancellation import held
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -136,7 +138,27 @@ class DeviceState(State):
         self._buffers.clear()
 
 
-class DeviceEntry(EntryPoint):
+class QueueEntry(ABC):
+    """A function that the queue of a device runs."""
+
+    bindings: tuple[Binding, ...]
+
+    @property
+    def passed(self) -> tuple[Binding, ...]:
+        """The inputs and outputs, in order."""
+        return tuple(binding for binding in self.bindings if binding.role in ("input", "output"))
+
+    @abstractmethod
+    def enqueue(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
+        """
+        Put a call into the queue of the device, on a buffer for each of the inputs and outputs.
+
+        Each has at least the bytes of its binding. What fails does so in the event. Calls of functions with state are
+        put there by one thread at a time, in the order in which they are to see it.
+        """
+
+
+class DeviceEntry(EntryPoint, QueueEntry):
     """A function on a device: `submit` is what its queue does, and a call with arrays is made of that."""
 
     def __init__(self, name: str, bindings: Sequence[Binding], state: State, device: Device) -> None:
@@ -145,45 +167,40 @@ class DeviceEntry(EntryPoint):
 
     @abstractmethod
     def submit(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
-        """
-        Put a call into the queue of the device, on a buffer for each of the `bindings`.
+        """Put a call into the queue of the device, on a buffer for each of the `bindings`, state among them."""
 
-        Each has at least the bytes of its binding. What fails does so in the event.
-        """
+    def enqueue(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
+        given, state = iter(buffers), self._state
+        kept = [binding.name for binding in self.bindings if binding.role == "state"]
+        if not kept:
+            return self.submit(buffers, after)
+        assert isinstance(state, DeviceState)
+        every = [state.buffer(item.name) if item.role == "state" else next(given) for item in self.bindings]
+        done = self.submit(every, after)
+        state.written(kept)
+        return done
 
-    def state_buffer(self, binding: Binding) -> Buffer:
-        """The buffer of the state that an entry is bound to, by whoever has the turn."""
-        assert isinstance(self._state, DeviceState)
-        return self._state.buffer(binding.name)
+    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        # The state stays where it is: nobody looks at its arrays.
+        with held(self._state.turn) if self._has_state else nullcontext():
+            return self._call(inputs, {})
 
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        device, own, waited = self.device, list[Buffer](), list[Event]()
+        device, waited = self.device, list[Event]()
         buffers: list[Buffer] = []
         results: dict[str, tuple[Buffer, np.ndarray]] = {}
         try:
-            for binding in self.bindings:
-                if binding.role == "state":
-                    buffers.append(self.state_buffer(binding))
-                    continue
-                own.append(device.allocate(binding.nbytes))
-                buffers.append(own[-1])
+            for binding in self.passed:
+                buffers.append(device.allocate(binding.nbytes))
                 if binding.role == "input":
-                    waited.append(device.upload(own[-1], inputs[binding.name]))
+                    waited.append(device.upload(buffers[-1], inputs[binding.name]))
                 else:
-                    results[binding.name] = own[-1], np.empty(binding.shape, binding.numpy_dtype)
-            done = self.submit(buffers, waited)
-            if isinstance(self._state, DeviceState):
-                self._state.written(binding.name for binding in self.bindings if binding.role == "state")
+                    results[binding.name] = buffers[-1], np.empty(binding.shape, binding.numpy_dtype)
+            done = self.enqueue(buffers, waited)
             waited += [done, *(device.download(buffer, place, (done,)) for buffer, place in results.values())]
             for event in waited:
                 event.wait()
         finally:
-            for buffer in own:
+            for buffer in buffers:
                 device.free(buffer)
         return {name: place for name, (_, place) in results.items()}
-
-    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        if not self._has_state:
-            return self._call(inputs, {})
-        with self._state.turn:
-            return self._call(inputs, {})

@@ -1,0 +1,127 @@
+"""Functions that are made of some operators of another: partitions, and single operators to ask a backend about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.device import DEVICE
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
+from glow_mlir.dialects.target import Target, TargetAttr
+from glow_mlir.ir.traversal import inner_blocks, operations
+
+ORDER = {"input": 0, "between": 1, "state": 2, "output": 3}
+"""Role → where placeholders of that role stand among the bindings of a function."""
+
+
+def is_free(op: Operation) -> bool:
+    """Whether each function that reads the results of an operation has it itself: constants, inputs, and splats."""
+    return (isinstance(op, GetOp) and op.mutable is None) or (isinstance(op, HighOp) and not op.operands)
+
+
+def values_read(op: Operation) -> list[SSAValue]:
+    """The values that an operation reads, those that its regions read from around it among them, each once."""
+    found = dict.fromkeys(op.operands)
+    inside = {op}
+    for block in inner_blocks(op):
+        for inner in operations(block):
+            inside.add(inner)
+            found.update(dict.fromkeys(value for value in inner.operands if not _is_inside(value, op)))
+    return list(found)
+
+
+def _is_inside(value: SSAValue, op: Operation) -> bool:
+    """Whether a value is made in the regions of an operation."""
+    owner = value.owner
+    outer = owner.parent_op() if not isinstance(owner, Operation) else owner.parent_op()
+    while outer is not None and outer is not op:
+        outer = outer.parent_op()
+    return outer is op
+
+
+def extracted(
+    name: str,
+    ops: Sequence[Operation],
+    storage: Storage,
+    given: Mapping[SSAValue, str],
+    saved: Mapping[SSAValue, Sequence[str]],
+    target: Target,
+) -> FuncOp:
+    """
+    A function of copies of some operations, in order, not yet in a module.
+
+    It reads what they do not compute from the storage in `given`, and saves values where `saved` says. Constants and
+    inputs it reads itself.
+    """
+    function = FuncOp.named(name, (), ops[0].location if ops else None, TargetAttr(target))
+    known: dict[SSAValue, SSAValue] = {}
+    for op in ops:
+        for value in values_read(op):
+            if value not in known:
+                _add_source(function, value, known, storage, given)
+        _add_copy(function, op, known)
+        for result in op.results:
+            _save(function, result, known, saved)
+    for value in saved:
+        if value not in known:
+            _add_source(function, value, known, storage, given)
+            _save(function, value, known, saved)
+    used = dict.fromkeys(_placeholders(function, storage))
+    names = sorted(used, key=lambda op: (ORDER[op.role], op.role == "between" and _is_saved(op, saved)))
+    function.bindings = ArrayAttr([SymbolRefAttr(op.sym_name.data) for op in names])
+    return function
+
+
+def _add_source(
+    function: FuncOp,
+    value: SSAValue,
+    known: dict[SSAValue, SSAValue],
+    storage: Storage,
+    given: Mapping[SSAValue, str],
+) -> None:
+    """Let a function read a value that it does not compute."""
+    owner = value.owner
+    if value in given:
+        read = GetOp.of(storage.by_name[given[value]], owner.location if isinstance(owner, Operation) else None)
+        read.result.name_hint = value.name_hint
+        known[value] = read.result
+        function.block.add_op(read)
+        return
+    assert isinstance(owner, Operation)
+    _add_copy(function, owner, known)
+
+
+def _add_copy(function: FuncOp, op: Operation, known: dict[SSAValue, SSAValue]) -> None:
+    """Add a copy of an operation, without the device that it is placed on."""
+    copy = op.clone(known)
+    copy.attributes.pop(DEVICE, None)
+    for result, new in zip(op.results, copy.results, strict=True):
+        new.name_hint = result.name_hint
+        known[result] = new
+    function.block.add_op(copy)
+
+
+def _save(
+    function: FuncOp, value: SSAValue, known: Mapping[SSAValue, SSAValue], saved: Mapping[SSAValue, Sequence[str]]
+) -> None:
+    owner = value.owner
+    location = owner.location if isinstance(owner, Operation) else None
+    for name in saved.get(value, ()):
+        function.block.add_op(SaveOp.to(known[value], name, location))
+
+
+def _placeholders(function: FuncOp, storage: Storage) -> Iterator[PlaceholderOp]:
+    """The placeholders that a function reads and writes."""
+    for op in operations(function):
+        if isinstance(op, GetOp | SaveOp):
+            used = storage.by_name[op.storage_name]
+            if isinstance(used, PlaceholderOp):
+                yield used
+
+
+def _is_saved(op: PlaceholderOp, saved: Mapping[SSAValue, Iterable[str]]) -> bool:
+    return any(op.sym_name.data in names for names in saved.values())

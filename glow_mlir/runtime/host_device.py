@@ -1,0 +1,116 @@
+"""The host as a device: numpy arrays as buffers, and a thread as the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.errors import OutOfMemoryError
+from glow_mlir.runtime.devices import Buffer, Device, DeviceMemory, Event, QueueEntry
+from glow_mlir.runtime.executable import EntryPoint
+
+ALIGNMENT = 64
+
+
+class HostEvent(Event):
+    """What a thread does."""
+
+    def __init__(self, future: Future[Any]) -> None:
+        self._future = future
+
+    def wait(self) -> None:
+        self._future.result()
+
+    @property
+    def is_done(self) -> bool:
+        return self._future.done()
+
+
+class HostBuffer(Buffer):
+    """Bytes in the memory of the process, aligned to 64."""
+
+    def __init__(self, nbytes: int) -> None:
+        try:
+            whole = np.empty(nbytes + ALIGNMENT, np.uint8)
+        except MemoryError as error:
+            raise OutOfMemoryError(f"no {nbytes:,} bytes for a buffer") from error
+        begin = -whole.ctypes.data % ALIGNMENT
+        self.nbytes = nbytes
+        self.array = whole[begin : begin + nbytes]
+
+    def view(self, shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
+        """The beginning of the buffer as an array."""
+        nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        return self.array[:nbytes].view(dtype).reshape(shape)
+
+
+class HostDevice(Device):
+    """
+    A device whose memory is the process's, and whose queue is a thread, which runs while others compute elsewhere.
+    """
+
+    memory = DeviceMemory(alignment=ALIGNMENT, is_host=True)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = Lock()
+        self._queue: ThreadPoolExecutor | None = None
+
+    def put(self, work: Callable[[], None], after: Sequence[Event] = ()) -> Event:
+        """Put work into the queue, to be done when some events are."""
+
+        def begin() -> None:
+            for event in after:
+                event.wait()
+            work()
+
+        with self._lock:
+            if self._queue is None:
+                self._queue = ThreadPoolExecutor(1, thread_name_prefix=f"glow-{self.name}")
+            return HostEvent(self._queue.submit(begin))
+
+    def allocate(self, nbytes: int) -> HostBuffer:
+        return HostBuffer(nbytes)
+
+    def free(self, buffer: Buffer) -> None:
+        """Nothing is left to be done: an array goes with its last reader."""
+
+    def upload(self, buffer: Buffer, source: np.ndarray, after: Sequence[Event] = ()) -> Event:
+        assert isinstance(buffer, HostBuffer)
+        place = buffer.view(source.shape, source.dtype)
+        return self.put(lambda: np.copyto(place, source), after)
+
+    def download(self, buffer: Buffer, place: np.ndarray, after: Sequence[Event] = ()) -> Event:
+        assert isinstance(buffer, HostBuffer)
+        source = buffer.view(place.shape, place.dtype)
+        return self.put(lambda: np.copyto(place, source), after)
+
+    def close(self) -> None:
+        """End the thread when it has done all that it was given."""
+        with self._lock:
+            if self._queue is not None:
+                self._queue.shutdown()
+                self._queue = None
+
+
+class HostEntry(QueueEntry):
+    """An entry that takes arrays, in the queue of a device of the host; its state is where the entry has it."""
+
+    def __init__(self, point: EntryPoint, device: HostDevice) -> None:
+        self.bindings = point.bindings
+        self._point = point
+        self._device = device
+
+    def enqueue(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
+        given: dict[str, dict[str, np.ndarray]] = {"input": {}, "output": {}}
+        for binding, buffer in zip(self.passed, buffers, strict=True):
+            assert isinstance(buffer, HostBuffer)
+            given[binding.role][binding.name] = buffer.view(binding.shape, binding.numpy_dtype)
+        return self._device.put(lambda: self._call(given["input"], given["output"]), after)
+
+    def _call(self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]) -> None:
+        self._point.bound(inputs, outputs)()
