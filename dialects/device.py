@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
-from xdsl.ir import Data
+from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -71,4 +72,5 @@ class DeviceAttr(Data[DeviceSpec]):
 def devices_of(module: ModuleOp) -> list[DeviceSpec]:
     """The devices that the functions of a module are placed on, in order; none for a module that is for one machine."""
     listed = module.attributes.get(DEVICES)
-    return [item.data for item in listed.data if isinstance(item, DeviceAttr)] if isinstance(listed, ArrayAttr) else []
+    items = cast("ArrayAttr[Attribute]", listed).data if isinstance(listed, ArrayAttr) else ()
+    return [item.data for item in items if isinstance(item, DeviceAttr)]

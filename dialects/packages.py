@@ -116,7 +116,7 @@ BUILTIN = OperatorPackage(
         )
     },
     packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},
-    backends=_modules("glow_mlir.backends", "cpu.backend interpreter.backend"),
+    backends=_modules("glow_mlir.backends", "cpu.backend interpreter.backend heterogeneous.backend"),
     loaders={"cpu": "glow_mlir.runtime.machine_code"},
 )
 """

@@ -148,4 +148,4 @@ def _holds(value: SSAValue, symbol: str, module: ModuleOp) -> bool:
         return owner.storage_name == symbol
     if not isinstance(owner, CallOp) or (callee := owner.function(module)) is None:
         return False
-    return written_by(callee)[list(owner.values).index(value)] == symbol
+    return written_by(callee)[list[SSAValue](owner.values).index(value)] == symbol

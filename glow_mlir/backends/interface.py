@@ -69,6 +69,10 @@ class Compiling(Protocol):
     def check_given(self) -> None:
         """Check what the module promises at the stage that it says to be at."""
 
+    def beside(self, module: ModuleOp, backend: str) -> Any:
+        """What another backend makes of an optimized module, compiled under the same observers."""
+        ...
+
     def finish(self, make: Callable[[Sequence[ModulePass]], Made]) -> Made:
         """Let `make` run the passes of the last stage, and give what it makes of the module."""
         ...
@@ -192,9 +196,13 @@ class Backend(ABC):
         """The device of that number; raises `OptionError` where there is none. By default the host has any number."""
         return HostDevice(f"{self.name}:{number}")
 
-    def load_on(self, artifact: Any, device: Device) -> Executable:
-        """What `compile` gave, ready to be called on a device: by default in the queue of a device of the host."""
-        return self.load(artifact, 1)
+    def load_on(self, artifact: Any, device: Device, threads: int) -> Executable:
+        """
+        What `compile` gave, ready to be called on a device of the backend, in up to `threads` where that is the host.
+
+        Its entries are `QueueEntry`s, but for a device of the host, whose queue calls any.
+        """
+        return self.load(artifact, threads)
 
     def can_select(self, op: Operation, storage: Storage, target: Target) -> bool:
         """

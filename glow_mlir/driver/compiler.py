@@ -17,7 +17,7 @@ from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.given import check_given
 from glow_mlir.driver.pass_runner import PassRun, PassRunner
-from glow_mlir.driver.pipelines import ASSIGN, LLVM, SELECT, Pipeline, Stage
+from glow_mlir.driver.pipelines import ASSIGN, LLVM, OPTIMIZED, SELECT, Pipeline, Stage
 from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, OptionError
 from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.rewriting import functions
@@ -101,6 +101,22 @@ class Compilation:
         for observer in self.observers:
             observer(last, self.module, self.seconds["code"])
         return made
+
+    def beside(self, module: ModuleOp, backend: str) -> Any:
+        """What another backend makes of an optimized module, compiled under the same observers."""
+        module.attributes[STAGE] = StringAttr(OPTIMIZED.name)
+        other = Compilation(
+            module, backend, runner=self.runner, disable=self._known_to(backend), tune=self.tune, observers=self.observers
+        )
+        made = other.artifact()
+        for stage, seconds in other.seconds.items():
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+        return made
+
+    def _known_to(self, backend: str) -> list[str]:
+        """The passes to leave out that the pipeline of a backend has."""
+        specs = {spec.name for spec in get_backend(backend).pipeline().specs}
+        return [name for name in self.disable if name in specs]
 
     @property
     def context(self) -> Context:

@@ -347,6 +347,20 @@ OPTIMIZED = Stage.of(
 """The graph after the optimization that every backend shares."""
 
 
+PLACED = Stage.of(
+    "placed",
+    "assign-devices",
+    "place-operators",  # Of the optimized graph: what a device executes counts once what it is lowered to is known.
+)
+"""The graph whose operators have devices."""
+
+PARTITIONED = Stage.of(
+    "partitioned",
+    "partition",
+    "verify-partitioned",
+)
+"""Functions that are each for one device, and functions that call these; each goes its own way from here."""
+
 LOWERED = Stage.of(
     "lowered",
     "lower-quantization",  # Products of codes in products of integers, which backends execute.
@@ -434,6 +448,11 @@ def llvm(profile: bool) -> Stage:
 
 OPTIMIZE = Pipeline("optimize", (IMPORTED, DIFFERENTIATED, OPTIMIZED))
 """Optimization of a graph for any backend."""
+
+
+def partitioned_pipeline(backend: str, target: str | None = None) -> Pipeline:
+    """From a graph to functions for several devices."""
+    return OPTIMIZE.named(backend).then(PLACED, PARTITIONED).for_target(target, backend)
 
 
 def profiling(pipeline: Pipeline, equalize: bool = False) -> Pipeline:

@@ -36,8 +36,7 @@ def values_read(op: Operation) -> list[SSAValue]:
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:
     """Whether a value is made in the regions of an operation."""
-    owner = value.owner
-    outer = owner.parent_op() if not isinstance(owner, Operation) else owner.parent_op()
+    outer = value.owner.parent_op()
     while outer is not None and outer is not op:
         outer = outer.parent_op()
     return outer is op

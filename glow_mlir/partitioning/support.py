@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -78,7 +79,9 @@ class Support:
         for inner in (item for block in inner_blocks(op) for item in operations(block)):
             if isinstance(inner, GetOp) and inner.storage_name not in storage.by_name:
                 storage.add(self._storage.by_name[inner.storage_name].clone())
-        saved = {result: (f"result{number}",) for number, result in enumerate(op.results)}
+        saved: dict[SSAValue, Sequence[str]] = {
+            result: (f"result{number}",) for number, result in enumerate(op.results)
+        }
         for result, (name,) in saved.items():
             storage.add(PlaceholderOp.bound(name, _tensor(result), "output"))
         module.body.block.add_op(extracted(ALONE, [op], storage, given, saved, device.target))
@@ -86,8 +89,7 @@ class Support:
 
 
 def _tensor(value: SSAValue) -> TensorType[Attribute]:
-    assert isinstance(value.type, TensorType)
-    return value.type
+    return cast("TensorType[Attribute]", value.type)
 
 
 def _form(op: Operation, storage: Storage) -> Hashable:
@@ -97,6 +99,3 @@ def _form(op: Operation, storage: Storage) -> Hashable:
     operands = tuple((value.type, storage.is_constant(value)) for value in op.operands)
     return op.name, operands, tuple(op.result_types), tuple(sorted(op.properties.items(), key=lambda item: item[0]))
 
-
-Asked = Callable[[Operation, DeviceSpec], str]
-"""Why a device does not execute an operator; empty where it does."""

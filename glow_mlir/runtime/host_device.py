@@ -33,14 +33,22 @@ class HostEvent(Event):
 class HostBuffer(Buffer):
     """Bytes in the memory of the process, aligned to 64."""
 
-    def __init__(self, nbytes: int) -> None:
+    def __init__(self, nbytes: int, array: np.ndarray | None = None) -> None:
+        self.nbytes = nbytes
+        if array is not None:
+            self.array = array
+            return
         try:
             whole = np.empty(nbytes + ALIGNMENT, np.uint8)
         except MemoryError as error:
             raise OutOfMemoryError(f"no {nbytes:,} bytes for a buffer") from error
         begin = -whole.ctypes.data % ALIGNMENT
-        self.nbytes = nbytes
         self.array = whole[begin : begin + nbytes]
+
+    @staticmethod
+    def of(array: np.ndarray) -> HostBuffer:
+        """The bytes of a contiguous array, as a buffer, wherever they lie."""
+        return HostBuffer(array.nbytes, array.reshape(-1).view(np.uint8))
 
     def view(self, shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
         """The beginning of the buffer as an array."""

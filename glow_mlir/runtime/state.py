@@ -46,6 +46,15 @@ class State:
         self.turn = threading.Lock()
         _STATES.add(self)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What all of it is called."""
+        return tuple(self._initial)
+
+    def initial(self, name: str) -> Initial:
+        """How that of a name begins."""
+        return self._initial[name]
+
     def get(self, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
         """Copies of that of those names, or of all of it; raises `InputError` for an unknown name."""
         chosen = tuple(self.arrays) if names is None else tuple(names)

@@ -1,0 +1,1 @@
+"""A backend that is several: each device of a module executes its partitions."""

@@ -1,0 +1,55 @@
+"""Several devices as one backend: a module is cut into partitions, and each is what the backend of its device makes."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from glow_mlir.backends.interface import Backend, Compiling, Room, get_backend
+from glow_mlir.dialects.device import devices_of
+from glow_mlir.driver.pipelines import Pipeline, partitioned_pipeline
+from glow_mlir.ir.registry import backend
+from glow_mlir.partitioning.device_modules import device_modules, partitioned_functions
+from glow_mlir.runtime.devices import Device
+from glow_mlir.runtime.executable import Executable
+from glow_mlir.runtime.partitions import DevicePart, PartitionedArtifact, PartitionedExecutable
+
+
+@backend("heterogeneous")
+class HeterogeneousBackend(Backend):
+    """
+    Runs a model on several devices (Glow's heterogeneous runtime, paper §5).
+
+    The option `devices` of the pass `assign-devices` names them, those of `place-operators` say how operators are
+    placed.
+    """
+
+    name = "heterogeneous"
+
+    def compile(self, compilation: Compiling, room: Room | None = None) -> PartitionedArtifact:
+        module = compilation.run()
+        targets = {device.name: device.target for device in devices_of(module)}
+        parts = tuple(
+            DevicePart(
+                device,
+                targets[device].backend,
+                targets[device].policy.threads,
+                compilation.beside(part, targets[device].backend),
+            )
+            for device, part in device_modules(module).items()
+        )
+        return PartitionedArtifact(parts, partitioned_functions(module))
+
+    def load(self, artifact: PartitionedArtifact, threads: int) -> PartitionedExecutable:
+        loaded: dict[str, tuple[Device, Executable]] = {}
+        for part in artifact.parts:
+            of = get_backend(part.backend)
+            device = of.device(int(part.device.rpartition(":")[2]))
+            loaded[part.device] = device, of.load_on(part.artifact, device, part.threads)
+        return PartitionedExecutable(artifact, loaded)
+
+    def supports(self, op: Operation) -> bool:
+        """All that some device supports is placed there; what none does, `place-operators` lists."""
+        return True
+
+    def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
+        return partitioned_pipeline(self.name, target)

@@ -1,0 +1,73 @@
+"""Devices by name, as people list them: `opencl:0,cpu,threads=2`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from glow_mlir.backends.interface import HOST, get_backend
+from glow_mlir.dialects.device import DeviceSpec
+from glow_mlir.errors import OptionError
+
+_NAME = re.compile(r"(?P<backend>[\w.-]+?)(?::(?P<number>\d+))?")
+
+MEMORY = "memory_bytes"
+"""The field of a device that says how many bytes it has."""
+
+
+def named_devices(text: str) -> list[DeviceSpec]:
+    """
+    The devices in a text such as `opencl:0,cpu,threads=2,memory_bytes=1000000,cpu`.
+
+    Each is a backend, with the number of its device, by default the next one, and fields of its target behind it;
+    `target=avx2` names that, and without it is the machine of this process, or the device beside it.
+
+    Raises `OptionError` for what is no device, for one that is listed twice, and for what a field cannot be.
+    """
+    found: list[DeviceSpec] = []
+    taken: dict[str, int] = {}
+    for name, fields in _parts(text):
+        match = _NAME.fullmatch(name)
+        if match is None:
+            raise OptionError(f"'{name}' is no device", hint="a backend, or one of several: cpu, opencl:1")
+        backend = match["backend"]
+        number = taken.get(backend, 0) if match["number"] is None else int(match["number"])
+        taken[backend] = max(taken.get(backend, 0), number + 1)
+        device = _device(f"{backend}:{number}", backend, fields)
+        if device.name in (other.name for other in found):
+            raise OptionError(f"the device {device.name} is listed twice")
+        found.append(device)
+    return found
+
+
+def _parts(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Each name in a text, and the fields behind it."""
+    name, fields = "", list[str]()
+    for part in text.split(","):
+        said = part.strip()
+        is_field = "=" in said or (fields and fields[-1].startswith("features=") and said[:1] in ("+", "-"))
+        if is_field and name:
+            fields.append(said)
+            continue
+        if name:
+            yield name, fields
+        name, fields = said, []
+    yield name, fields
+
+
+def _device(name: str, backend: str, fields: Sequence[str]) -> DeviceSpec:
+    """A device of a backend with what is said of it."""
+    memory, target, rest = 0, HOST, list[str]()
+    for field in fields:
+        key, _, value = field.partition("=")
+        if key == MEMORY:
+            if not value.isdecimal():
+                raise OptionError(f"{field} of the device {name} is no number of bytes")
+            memory = int(value)
+        elif key == "target":
+            target = value
+        else:
+            rest.append(field)
+    made = get_backend(backend).target(",".join((target, *rest)))
+    get_backend(backend).check_target(made)
+    return DeviceSpec(name, made, memory)

@@ -1,0 +1,229 @@
+"""The problem that a function poses: its operators as nodes, what they cost on the devices of the module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
+from functools import cached_property
+from math import inf
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.analysis.cost import operator_work
+from glow_mlir.backends.interface import costs_of, get_backend
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.control_flow import ControlFlowOp
+from glow_mlir.dialects.device import DEVICE, DeviceSpec
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, PlaceholderOp, SaveOp
+from glow_mlir.dialects.shapes import bytes_of
+from glow_mlir.dialects.target import Target
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.traversal import inner_blocks, operations, own_operations
+from glow_mlir.partitioning.extraction import is_free, values_read
+from glow_mlir.partitioning.problem import HOST, Problem, Value
+from glow_mlir.partitioning.support import Support
+from glow_mlir.support.dataclass import dataclass
+
+SECONDS_PER_ADDITION = 1.4e-11
+"""Seconds of an addition of the cost model: 24 of them take a cycle, about, of 3 GHz."""
+
+Profile = Mapping[str, Mapping[str, float]]
+"""Device, or backend → name of a node → the seconds that were measured."""
+
+
+def cost(op: Operation, target: Target) -> float:
+    """Seconds that an operator, or what is in its regions, takes on a machine: its backend's word, or the model's."""
+    inside = [inner for block in inner_blocks(op) for inner in operations(block)]
+    backend = get_backend(target.backend)
+    total = 0.0
+    for item in (op, *inside):
+        said = backend.cost(item, target) if isinstance(item, HighOp) else 0.0
+        total += operator_work(item, costs_of(target)) * SECONDS_PER_ADDITION if said is None else said
+    return total
+
+
+@dataclass
+class Nodes:
+    """The operations of a function that are placed, those that read and save state among them, in order."""
+
+    function: FuncOp
+    storage: Storage
+    ops: list[Operation] = field(default_factory=list[Operation])
+
+    def __post_init__(self) -> None:
+        self.ops = [op for op in own_operations(self.function) if self._is_placed(op)]
+
+    def _is_placed(self, op: Operation) -> bool:
+        if isinstance(op, SaveOp):
+            return self.is_state(op) or is_free_value(op.input)
+        return not is_free(op) and isinstance(op, HighOp | ControlFlowOp | GetOp)
+
+    def is_state(self, op: Operation) -> bool:
+        """Whether an operation reads or saves state."""
+        used = self.storage.by_name[op.storage_name] if isinstance(op, GetOp | SaveOp) else None
+        return isinstance(used, PlaceholderOp) and used.role == "state"
+
+    @cached_property
+    def numbers(self) -> dict[Operation, int]:
+        """Operation → its number."""
+        return {op: number for number, op in enumerate(self.ops)}
+
+    def values(self) -> list[Value]:
+        """What nodes compute, and what comes from the host, with all who read it."""
+        readers: dict[SSAValue, list[int]] = {}
+        given: dict[str, tuple[int, list[int]]] = {}
+        for number, op in enumerate(self.ops):
+            for value in values_read(op):
+                if value.owner in self.numbers:
+                    readers.setdefault(value, []).append(number)
+                elif (name := self._input(value)) is not None:
+                    given.setdefault(name, (bytes_of(value), []))[1].append(number)
+        for op in own_operations(self.function):
+            if isinstance(op, SaveOp) and not self.is_state(op) and op.input.owner in self.numbers:
+                readers.setdefault(op.input, []).append(HOST)
+        made = [
+            Value(self.numbers[owner], tuple(found), bytes_of(value))
+            for value, found in readers.items()
+            if isinstance(owner := value.owner, Operation)
+        ]
+        return [*made, *(Value(HOST, tuple(found), nbytes) for nbytes, found in given.values())]
+
+    def _input(self, value: SSAValue) -> str | None:
+        """The input that a value is, where it is one."""
+        owner = value.owner
+        if not isinstance(owner, GetOp) or self.storage.is_constant(value):
+            return None
+        return owner.storage_name
+
+    def crossing(self, groups: Sequence[object]) -> list[SSAValue]:
+        """The values that a node of one group computes and one of another reads, where each node has its group."""
+        found: dict[SSAValue, None] = {}
+        for op, group in zip(self.ops, groups, strict=True):
+            for value in values_read(op):
+                producer = self.numbers.get(value.owner) if isinstance(value.owner, Operation) else None
+                if producer is not None and groups[producer] != group:
+                    found[value] = None
+        return list(found)
+
+    def constants(self, op: Operation) -> tuple[tuple[str, int], ...]:
+        """Name and bytes of the constants that an operation reads."""
+        reads = [value.owner for value in values_read(op)]
+        reads += [inner for block in inner_blocks(op) for inner in operations(block)]
+        gets = (item for item in reads if isinstance(item, GetOp))
+        return tuple(
+            (item.storage_name, bytes_of(item.result))
+            for item in gets
+            if isinstance(self.storage.by_name[item.storage_name], ConstantOp)
+        )
+
+    def together(self) -> list[tuple[int, int]]:
+        """Pairs of nodes that read and save the same state."""
+        first: dict[str, int] = {}
+        pairs: list[tuple[int, int]] = []
+        for number, op in enumerate(self.ops):
+            if isinstance(op, GetOp | SaveOp) and self.is_state(op):
+                before = first.setdefault(op.storage_name, number)
+                if before != number:
+                    pairs.append((before, number))
+        return pairs
+
+
+def is_free_value(value: SSAValue) -> bool:
+    """Whether a value is a constant, an input or a splat."""
+    return isinstance(value.owner, Operation) and is_free(value.owner)
+
+
+def pinned(op: Operation) -> str | None:
+    """The device that an operation is said to be on already."""
+    said = op.attributes.get(DEVICE)
+    return said.data if isinstance(said, StringAttr) else None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An operator that no device executes, or that one refuses: why."""
+
+    op: Operation
+    device: DeviceSpec
+    reason: str
+
+
+def refusals_of(nodes: Nodes, devices: Sequence[DeviceSpec], support: Support) -> list[list[str]]:
+    """For each node and device, why the device does not execute it; empty where it does."""
+    return [
+        ["" if isinstance(op, GetOp | SaveOp) else support.refusal(op, device) for device in devices]
+        for op in nodes.ops
+    ]
+
+
+def seconds_of(
+    nodes: Nodes,
+    devices: Sequence[DeviceSpec],
+    refusals: Sequence[Sequence[str]],
+    profile: Profile,
+    state: Mapping[str, str],
+) -> list[tuple[float, ...]]:
+    """For each node and device, how long it takes there; infinity where it is refused, or said to be elsewhere."""
+    measured = [_Measured(nodes.ops, profile.get(device.name, profile.get(device.target.backend, {}))) for device in devices]
+    found: list[tuple[float, ...]] = []
+    for op, refused in zip(nodes.ops, refusals, strict=True):
+        home = state.get(op.storage_name) if isinstance(op, GetOp | SaveOp) and nodes.is_state(op) else None
+        where = pinned(op) or home
+        found.append(
+            tuple(
+                inf if reason or where not in (None, device.name) else times.seconds(op, device.target)
+                for device, reason, times in zip(devices, refused, measured, strict=True)
+            )
+        )
+    return found
+
+
+class _Measured:
+    """What was measured of nodes, shared among the operators that have the name of one, by what the model says."""
+
+    def __init__(self, ops: Iterable[Operation], times: Mapping[str, float]) -> None:
+        self._times = times
+        self._ops = list(ops)
+        self._shares: dict[Target, dict[str, float]] = {}
+
+    def seconds(self, op: Operation, target: Target) -> float:
+        """Seconds of an operator: its share of what was measured, or what the model says."""
+        if isinstance(op, GetOp | SaveOp):
+            return 0.0
+        modelled, name = cost(op, target), location_name(op.location)
+        if name not in self._times:
+            return modelled
+        if target not in self._shares:
+            sums: dict[str, float] = {}
+            for item in self._ops:
+                if not isinstance(item, GetOp | SaveOp):
+                    key = location_name(item.location)
+                    sums[key] = sums.get(key, 0.0) + cost(item, target)
+            self._shares[target] = sums
+        whole = self._shares[target][name]
+        return self._times[name] * (modelled / whole if whole else 1.0)
+
+
+def transfers_between(devices: Sequence[DeviceSpec]) -> Callable[[int, int, int], float]:
+    """Seconds of a transfer from a device to another, or to or from the host."""
+    backends = [get_backend(device.target.backend) for device in devices]
+
+    def seconds(source: int, target: int, nbytes: int) -> float:
+        ends = (place for place in (source, target) if place != HOST)
+        return sum(backends[place].transfer_cost(nbytes, devices[place].target) for place in ends)
+
+    return seconds
+
+
+def problem_of(nodes: Nodes, devices: Sequence[DeviceSpec], seconds: Sequence[tuple[float, ...]]) -> Problem:
+    """The problem that the nodes of a function pose to devices on which they take so long."""
+    return Problem(
+        tuple(seconds),
+        tuple(nodes.values()),
+        transfers_between(devices),
+        constants=tuple(nodes.constants(op) for op in nodes.ops),
+        memory=tuple(device.memory_bytes for device in devices),
+        together=tuple(nodes.together()),
+    )

@@ -1,0 +1,53 @@
+"""Files that say on what devices nodes are to be, and what nodes take on devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from glow_mlir.dialects.device import DeviceSpec
+from glow_mlir.errors import OptionError
+from glow_mlir.partitioning.operators import Profile
+from glow_mlir.support.json_text import parsed_json
+
+
+def read_placement(path: Path, devices: Sequence[DeviceSpec]) -> dict[str, str]:
+    """
+    Node → device, as a JSON file has it: `{"cpu:0": ["conv1", "relu1"], "opencl:0": [...]}`.
+
+    Raises `OptionError` for a file that is something else, or that names another device.
+    """
+    found: dict[str, str] = {}
+    names = [device.name for device in devices]
+    for device, nodes in _object(path).items():
+        if device not in names:
+            raise OptionError(f"{path}: there is no device {device}", hint=f"there are {', '.join(names)}")
+        if not isinstance(nodes, list) or not all(isinstance(node, str) for node in cast("list[Any]", nodes)):
+            raise OptionError(f"{path}: '{device}' has no list of nodes")
+        for node in cast("list[str]", nodes):
+            if found.setdefault(node, device) != device:
+                raise OptionError(f"{path}: node '{node}' is on {found[node]} and on {device}")
+    return found
+
+
+def read_profile(path: Path) -> Profile:
+    """
+    Device, or backend → node → seconds, as a JSON file has it: `{"cpu": {"conv1": 0.0012}}`.
+
+    Raises `OptionError` for a file that is something else.
+    """
+    found: dict[str, Mapping[str, float]] = {}
+    for device, times in _object(path).items():
+        given = cast("dict[str, Any]", times if isinstance(times, dict) else {"": ""})
+        if not all(isinstance(time, int | float) and time >= 0 for time in given.values()):
+            raise OptionError(f"{path}: '{device}' has no seconds of nodes")
+        found[device] = {node: float(time) for node, time in given.items()}
+    return found
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        return parsed_json(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise OptionError(f"{path} cannot be read: {error}") from error

@@ -1,0 +1,37 @@
+"""`assign-devices`: say on what devices the functions of a module are to run."""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.passes import ModulePass
+
+from glow_mlir.dialects.device import DEVICES, DeviceAttr, devices_of
+from glow_mlir.errors import OptionError
+from glow_mlir.ir import statistics
+from glow_mlir.partitioning.device_names import named_devices
+from glow_mlir.support.dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class AssignDevicesPass(ModulePass):
+    """
+    Give a module the `devices` of a text such as `opencl:0,cpu,threads=2`, each with the target that it has here.
+
+    What a module says itself stands. Raises `OptionError` for a text that contradicts it, and where neither says any.
+    """
+
+    name = "assign-devices"
+
+    devices: str = ""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        said, wanted = devices_of(op), named_devices(self.devices) if self.devices else []
+        if said and wanted and said != wanted:
+            names = ", ".join(device.name for device in said)
+            raise OptionError(f"the module has other devices than '{self.devices}'", hint=f"it has {names}")
+        if not said and not wanted:
+            raise OptionError("nobody says on what devices the module is to run", hint="devices=cpu,interpreter")
+        if not said:
+            op.attributes[DEVICES] = ArrayAttr([DeviceAttr(device) for device in wanted])
+            statistics.count("devices assigned", len(wanted))

@@ -1,0 +1,209 @@
+"""`partition`: make a function of what each device computes, and of the function a graph of calls of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.hints import isa
+
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.device import DeviceSpec, devices_of
+from glow_mlir.dialects.glow_high.call import CallOp, read_by, written_by
+from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
+from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
+from glow_mlir.errors import ModelError, OptionError, UnsupportedError
+from glow_mlir.ir import statistics
+from glow_mlir.ir.entries import entries_of, symbols_in
+from glow_mlir.ir.locations import described, location_name, place_of
+from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.ir.traversal import own_operations
+from glow_mlir.partitioning.extraction import extracted
+from glow_mlir.partitioning.operators import Nodes, pinned
+from glow_mlir.partitioning.problem import HOST
+from glow_mlir.support.dataclass import dataclass
+
+Group = tuple[int, str]
+"""How many changes of device lead to a partition at most, and its device: no value goes back to one of the same."""
+
+
+@dataclass(frozen=True)
+class PartitionPass(ModulePass):
+    """
+    Make of each function one for each device, or several where values go to another device and come back, and let the
+    function call them (paper §5, the partitioner's graph of sub-functions, which has no cycles).
+
+    What one writes and another reads is storage between them. Raises `ModelError` for an operator that is on no device,
+    and `UnsupportedError` for sizes that are known at run time only.
+    """
+
+    name = "partition"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        devices = {device.name: device for device in devices_of(op)}
+        if not devices:
+            raise OptionError("the module says no devices", hint="run the pass 'assign-devices' first")
+        entries, storage = entries_of(op), Storage(op)
+        for function in high_functions(op):
+            if function in entries and not any(isinstance(item, CallOp) for item in own_operations(function)):
+                _check_sizes(function)
+                _Partitioning(op, function, storage, devices).run()
+
+
+def _check_sizes(function: FuncOp) -> None:
+    """Raise `UnsupportedError` where a size is not a number."""
+    binding = next((item for item in function.walk() if isinstance(item, BindSymbolOp)), None)
+    if binding is not None or symbols_in(function):
+        raise UnsupportedError(
+            f"@{function.sym_name.data} has sizes that are known at run time only, and partitions take numbers",
+            file=place_of(function if binding is None else binding),
+            hint="a session compiles for the sizes of its calls; --bind says them beforehand",
+        )
+
+
+def _sources(nodes: Nodes) -> list[list[int]]:
+    """For each node, those that it waits for."""
+    before: list[list[int]] = [[] for _ in nodes.ops]
+    for value in nodes.values():
+        for reader in value.readers:
+            if HOST not in (value.producer, reader):
+                before[reader].append(value.producer)
+    for earlier, later in nodes.together():
+        before[later].append(earlier)
+    return before
+
+
+def merged(groups: Sequence[Group], before: Sequence[Sequence[int]]) -> list[Group]:
+    """Fewer groups: each is one with a later one of its device, where nothing between them waits for it."""
+    names = dict(zip(groups, groups, strict=True))
+    for group in sorted(names, key=lambda item: -item[0]):
+        later = sorted({names[other] for other in names if other[1] == group[1] and other[0] > group[0]})
+        following = next(iter(later), None)
+        current = [names[item] for item in groups]
+        if following is not None and not _is_between(current, before, group, following):
+            names = {item: following if name == group else name for item, name in names.items()}
+    return [names[group] for group in groups]
+
+
+def _is_between(groups: Sequence[Group], before: Sequence[Sequence[int]], first: Group, last: Group) -> bool:
+    """Whether another group waits for the first one, and the last one for that."""
+    waits: dict[Group, set[Group]] = {}
+    for group, sources in zip(groups, before, strict=True):
+        waits.setdefault(group, set()).update(groups[source] for source in sources if groups[source] != group)
+    pending, seen = list(waits[last] - {first}), set[Group]()
+    while pending:
+        group = pending.pop()
+        if group not in seen:
+            seen.add(group)
+            if first in waits[group]:
+                return True
+            pending += waits[group]
+    return False
+
+
+@dataclass
+class _Partitioning:
+    """What becomes of one function."""
+
+    module: ModuleOp
+    function: FuncOp
+    storage: Storage
+    devices: dict[str, DeviceSpec]
+    outputs: dict[SSAValue, list[str]] = field(default_factory=dict[SSAValue, "list[str]"])
+    """Value → the outputs that it is saved in."""
+
+    def run(self) -> None:
+        """Replace the body of the function by calls."""
+        nodes = Nodes(self.function, self.storage)
+        before = _sources(nodes)
+        groups = merged(self._groups(nodes, before), before)
+        self._collect_outputs(nodes)
+        given, saved = self._between(nodes, groups)
+        parts: dict[Group, list[Operation]] = {}
+        for op, group in zip(nodes.ops, groups, strict=True):
+            parts.setdefault(group, []).append(op)
+        in_order = sorted(parts, key=lambda group: group[0])
+        made = [self._part(number, parts[group], group, given, saved) for number, group in enumerate(in_order)]
+        statistics.count("partitions", len(made))
+        self._call(made)
+
+    def _groups(self, nodes: Nodes, before: Sequence[Sequence[int]]) -> list[Group]:
+        """The partition of each node, as early as it can run."""
+        found: list[Group] = []
+        for op, sources in zip(nodes.ops, before, strict=True):
+            device = pinned(op)
+            if device not in self.devices:
+                what = f"{op.name} ('{described(op)}') is on no device of the module"
+                hint = "run the pass 'place-operators' first"
+                raise ModelError(what, file=place_of(op), node=location_name(op.location), hint=hint)
+            levels = [found[source][0] + (found[source][1] != device) for source in sources]
+            found.append((max(levels, default=0), device))
+        return found
+
+    def _collect_outputs(self, nodes: Nodes) -> None:
+        for op in own_operations(self.function):
+            if isinstance(op, SaveOp) and op not in nodes.numbers:
+                self.outputs.setdefault(op.input, []).append(op.storage_name)
+
+    def _between(
+        self, nodes: Nodes, groups: Sequence[Group]
+    ) -> tuple[dict[SSAValue, str], dict[SSAValue, list[str]]]:
+        """The storage between partitions: by the value that it holds, and with outputs, what is saved of a value."""
+        given: dict[SSAValue, str] = {}
+        saved = {value: list(names) for value, names in self.outputs.items()}
+        for value in nodes.crossing(groups):
+            type_ = value.type
+            assert isa(type_, TensorType[Attribute])
+            owner = value.owner
+            assert isinstance(owner, Operation)
+            name = self.storage.unique_name(f"{self.function.sym_name.data}.{value.name_hint or 'value'}")
+            self.storage.add(PlaceholderOp.bound(name, type_, "between", owner.location))
+            given[value] = name
+            saved.setdefault(value, []).append(name)
+        return given, saved
+
+    def _part(
+        self,
+        number: int,
+        ops: Sequence[Operation],
+        group: Group,
+        given: dict[SSAValue, str],
+        saved: dict[SSAValue, list[str]],
+    ) -> FuncOp:
+        """The function of one partition, in the module."""
+        device = self.devices[group[1]]
+        own = {result for op in ops for result in op.results}
+        name = self.storage.unique_function(f"{self.function.sym_name.data}_part_{number}")
+        foreign = {value: symbol for value, symbol in given.items() if value not in own}
+        here = {value: names for value, names in saved.items() if value in own}
+        made = extracted(name, ops, self.storage, foreign, here, device.target)
+        made.device = StringAttr(device.name)
+        self.module.body.block.insert_op_before(made, self.function)
+        return made
+
+    def _call(self, made: Sequence[FuncOp]) -> None:
+        """Let the function do nothing but call its partitions."""
+        block = self.function.block
+        for op in reversed(list(block.ops)):
+            block.erase_op(op, safe_erase=False)
+        known: dict[str, SSAValue] = {}
+        for part in made:
+            for name in read_by(part):
+                if name not in known:
+                    read = GetOp.of(self.storage.by_name[name], part.location)
+                    read.result.name_hint = name
+                    block.add_op(read)
+                    known[name] = read.result
+            call = CallOp.of(part, [known[name] for name in read_by(part)], part.location)
+            block.add_op(call)
+            for name, value in zip(written_by(part), call.values, strict=True):
+                value.name_hint = name.rpartition(".")[2]
+                known[name] = value
+        for name in self.function.binding_names:
+            bound = self.storage.by_name[name]
+            if isinstance(bound, PlaceholderOp) and bound.role == "output":
+                block.add_op(SaveOp.to(known[name], name, bound.location))

@@ -1,0 +1,154 @@
+"""`place-operators`: decide which device computes what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import inf, isinf
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.device import DEVICE, DeviceSpec, devices_of
+from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, SaveOp
+from glow_mlir.errors import ModelError, OptionError, UnsupportedOperatorsError
+from glow_mlir.ir import statistics
+from glow_mlir.ir.locations import described, location_name, place_of
+from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.partitioning.latency import least_latency
+from glow_mlir.partitioning.operators import Nodes, Profile, pinned, problem_of, refusals_of, seconds_of
+from glow_mlir.partitioning.placement_file import read_placement, read_profile
+from glow_mlir.partitioning.problem import Assignment, Problem
+from glow_mlir.partitioning.stages import balanced_stages
+from glow_mlir.partitioning.support import Support
+from glow_mlir.support.dataclass import dataclass
+
+STRATEGIES = ("preferred", "latency", "pipeline")
+"""How operators are placed, the default first."""
+
+PREFERENCE = 10.0
+"""How much longer an operator may take on a device than on the one that is listed behind it, and still be placed there."""
+
+
+@dataclass(frozen=True)
+class PlaceOperatorsPass(ModulePass):
+    """
+    Name the device of every operator, of those that execute it.
+
+    With the `strategy` *preferred* each goes to the first of the devices that executes it, unless the transfers cost
+    more than that is worth; with *latency*, to where an inference takes the least time; with *pipeline*, each device
+    has a part of the model, so that the slowest is the fastest. Memory that devices have is kept to. `assignments` is a
+    file that says of some nodes on what device they are, `profile` one with seconds that were measured of nodes; both
+    are JSON (docs/devices.md). What operators say themselves stands.
+
+    Raises `UnsupportedOperatorsError` for operators that no device executes, `ModelError` where memory does not
+    suffice, and `OptionError`.
+    """
+
+    name = "place-operators"
+
+    strategy: str = STRATEGIES[0]
+    assignments: str = ""
+    profile: str = ""
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise OptionError(f"there is no strategy '{self.strategy}'", hint=f"there are {', '.join(STRATEGIES)}")
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        devices, storage = devices_of(op), Storage(op)
+        if not devices:
+            raise OptionError("the module says no devices", hint="run the pass 'assign-devices' first")
+        said = read_placement(Path(self.assignments), devices) if self.assignments else {}
+        profile = read_profile(Path(self.profile)) if self.profile else {}
+        support, state = Support(storage), dict[str, str]()
+        for function in high_functions(op):
+            nodes = Nodes(function, storage)
+            _pin(nodes, said)
+            for node, device in zip(nodes.ops, self._placed(nodes, devices, support, profile, state), strict=True):
+                node.attributes[DEVICE] = StringAttr(device.name)
+                statistics.count(f"operators on {device.name}")
+                if isinstance(node, GetOp | SaveOp) and nodes.is_state(node):
+                    state[node.storage_name] = device.name
+        if unknown := sorted(set(said) - {location_name(node.location) for node in op.walk()}):
+            raise OptionError(f"the model has no node '{unknown[0]}'", hint=f"{self.assignments} names it")
+
+    def _placed(
+        self,
+        nodes: Nodes,
+        devices: Sequence[DeviceSpec],
+        support: Support,
+        profile: Profile,
+        state: Mapping[str, str],
+    ) -> list[DeviceSpec]:
+        """The device of each node of a function."""
+        refusals = refusals_of(nodes, devices, support)
+        _check_supported(nodes, devices, refusals)
+        seconds = seconds_of(nodes, devices, refusals, profile, state)
+        problem = problem_of(nodes, devices, seconds)
+        found = self._assignment(problem)
+        if found is None:
+            raise _no_place(nodes.function, devices, problem)
+        return [devices[number] for number in found]
+
+    def _assignment(self, problem: Problem) -> Assignment | None:
+        if not problem.seconds:
+            return ()
+        if self.strategy == "pipeline":
+            found = balanced_stages(problem)
+            return None if found is None or not problem.fits(found[0]) else found[0]
+        return least_latency(_preferring(problem) if self.strategy == "preferred" else problem)
+
+
+def _preferring(problem: Problem) -> Problem:
+    """The problem in which an operator takes much longer on each device than on the one in front of it."""
+    seconds: list[tuple[float, ...]] = []
+    for times in problem.seconds:
+        base = min(times)
+        seconds.append(
+            tuple(inf if isinf(time) else base * (1 + PREFERENCE * rank) for rank, time in enumerate(times))
+        )
+    return replace(problem, seconds=tuple(seconds))
+
+
+def _pin(nodes: Nodes, said: Mapping[str, str]) -> None:
+    """Place nodes where a file says that they are."""
+    for node in nodes.ops:
+        name = location_name(node.location)
+        if name in said and pinned(node) is None:
+            node.attributes[DEVICE] = StringAttr(said[name])
+
+
+def _check_supported(
+    nodes: Nodes, devices: Sequence[DeviceSpec], refusals: Sequence[Sequence[str]]
+) -> None:
+    """Raise one error that lists the operators which no device executes, or not the one that they are said to be on."""
+    refused = [op for op, reasons in zip(nodes.ops, refusals, strict=True) if all(reasons)]
+    if refused:
+        listed = [(f"{op.name} : {', '.join(map(str, op.result_types))}", described(op)) for op in refused]
+        by = f"any of the devices {', '.join(device.name for device in devices)}"
+        raise UnsupportedOperatorsError(listed, file=place_of(refused[0]), by=by, hint="add a device that executes it")
+    names = [device.name for device in devices]
+    for op, reasons in zip(nodes.ops, refusals, strict=True):
+        where = pinned(op)
+        if where is not None and where not in names:
+            raise OptionError(f"there is no device {where}", hint=f"there are {', '.join(names)}")
+        if where is not None and (reason := reasons[names.index(where)]):
+            raise ModelError(
+                f"{op.name} is said to be on {where}, which refuses it: {reason}",
+                file=place_of(op),
+                node=location_name(op.location),
+            )
+
+
+def _no_place(function: FuncOp, devices: Sequence[DeviceSpec], problem: Problem) -> ModelError:
+    """The error for a function that does not fit onto the devices."""
+    constants = {name: size for own in problem.constants for name, size in own}
+    limits = ", ".join(f"{device.name} {device.memory_bytes:,}" for device in devices if device.memory_bytes)
+    reason = f"@{function.sym_name.data} does not fit onto the devices: its constants take {sum(constants.values()):,} bytes"
+    return ModelError(
+        reason, file=place_of(function), hint=f"memory: {limits}" if limits else "pin fewer operators"
+    )
