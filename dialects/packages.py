@@ -33,6 +33,9 @@ installed are loaded; where it is empty, none.
 DEFAULT_BACKEND = "cpu"
 """The backend of those who name none."""
 
+SEVERAL_BACKENDS = "heterogeneous"
+"""The backend that runs a model on several devices, each with its own backend."""
+
 REFERENCE_BACKEND = "interpreter"
 """The backend that says what operators and instructions mean."""
 

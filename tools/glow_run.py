@@ -136,7 +136,7 @@ class ModelRun:
         from glow_mlir.api.models import accepted_model
 
         self.model = self._model() if self.model is None else self.model
-        self.args.backend = self.args.backend or model_backend(accepted_model(self.model))
+        self.args.backend = self.args.backend or model_backend(accepted_model(self.model), self.args.devices or "")
         if wanted := [name for name in COMPILED if getattr(self.args, name)]:
             check_machine_code(self.args.backend, wanted[0])
         if self.args.target is not None:

@@ -17,7 +17,13 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in text.split(","))))
 
 
-READERS: dict[str, Callable[[str], Any]] = {"N": natural, "BYTES": byte_count, "NAMES": names}
+READERS: dict[str, Callable[[str], Any]] = {
+    "N": natural,
+    "BYTES": byte_count,
+    "NAMES": names,
+    "LIST": str,
+    "FILE": str,
+}
 """What stands for the value of a flag in a help text → what reads it."""
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from glow_mlir.dialects.packages import DEFAULT_BACKEND, REFERENCE_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.options.compilation import FULL_PRECISION, CompilationOptions, ModelOptions
+from glow_mlir.options.placement import PlacementOptions
 from glow_mlir.options.policy import Limits, Policy
 from glow_mlir.runtime.signature import MissingSizeError
 from glow_mlir.support.symbols import Dimension
@@ -60,7 +61,7 @@ CONFIGURED = ("load_profile", "precision", "weights")
 ROUNDING = ("load_profile", "load_configuration", "precision", "weights")
 """Options by which a model computes on other numbers than its own."""
 
-OF_CODE = (CompilationOptions, Policy, Limits)
+OF_CODE = (CompilationOptions, PlacementOptions, Policy, Limits)
 """The options that decide what code is made of a model."""
 
 COMPILED = ("profile", "trace", "stats", "tune")

@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from glow_mlir.dialects.packages import SEVERAL_BACKENDS
 from glow_mlir.errors import OptionError
 from glow_mlir.options.compilation import FULL_PRECISION, CompilationOptions, ModelOptions
 from glow_mlir.options.declaration import Declared, declared, key_of, option, parameters
+from glow_mlir.options.placement import PlacementOptions
 from glow_mlir.options.policy import Limits, Policy
 from glow_mlir.runtime.cores import usable_cores
 from glow_mlir.runtime.pool_layout import MOST_THREADS
@@ -47,7 +49,7 @@ def given_dimensions(given: Mapping[str, Dimension] | None) -> dict[str, Dimensi
 
 
 @dataclass(frozen=True)
-class CompileOptions(ModelOptions, CompilationOptions):
+class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
     """All that decides what is compiled, and who watches."""
 
     GROUP = "compilation"
@@ -82,6 +84,7 @@ class CompileOptions(ModelOptions, CompilationOptions):
         fields = {name: plain_numbers(value) for name, value in said.items() if name in TARGET_KEYWORDS}
         if "threads" in fields:
             fields["threads"] = count_threads(fields["threads"])
+        _check_devices(own)
         check_pipeline(own.get("pipeline"), own.get("target"), own.get("profile", False))
         for name, what in _LISTS.items():
             # Their order says nothing.
@@ -135,7 +138,7 @@ class CompileOptions(ModelOptions, CompilationOptions):
         from glow_mlir.driver.compiler import stage_of
         from glow_mlir.driver.pipelines import IMPORTED, converting, quantizing, quantizing_weights, rematerializing
 
-        given = self.pipeline
+        given = self._whole(None) if self._says_placement else self.pipeline
         if self.activation_percent < ALL:
             given = rematerializing(self._whole(given), self.activation_percent)
         if self.quantize is None and self.precision == self.weights == FULL_PRECISION:
@@ -150,11 +153,25 @@ class CompileOptions(ModelOptions, CompilationOptions):
             whole = quantizing_weights(whole, self.weights, self.keep_precision)
         return whole if self.precision == FULL_PRECISION else converting(whole, self.precision, self.keep_precision)
 
+    @property
+    def _says_placement(self) -> bool:
+        """Whether the options say something of devices."""
+        return any(getattr(self, name) for name in declared(PlacementOptions))
+
     def _whole(self, pipeline: Pipeline | None) -> Pipeline:
-        """A pipeline, or in the place of none that of the backend."""
+        """A pipeline, or in the place of none that of the backend, with what the options say of devices."""
         from glow_mlir.backends.interface import get_backend
 
-        return pipeline or get_backend(self.backend).pipeline(self.target, self.profile)
+        if pipeline is not None:
+            return pipeline
+        whole = get_backend(self.backend).pipeline(self.target, self.profile)
+        placing = {
+            "strategy": self.partition,
+            "assignments": self.placement,
+            "profile": self.placement_profile,
+        }
+        whole = whole.with_options("assign-devices", devices=self.devices) if self.devices else whole
+        return whole.with_options("place-operators", **{name: value for name, value in placing.items() if value})
 
     def compilation(
         self, module: ModuleOp, as_given: bool = False, again: Callable[[], ModuleOp] | None = None
@@ -186,6 +203,18 @@ class CompileOptions(ModelOptions, CompilationOptions):
             again=again,
             as_given=pipeline is None and as_given,
         )
+
+
+def _check_devices(own: Mapping[str, Any]) -> None:
+    """Raise `OptionError` for devices beside a backend for one, or a pipeline, and for what is said of none."""
+    said = [name for name in declared(PlacementOptions) if own.get(name)]
+    if not said:
+        return
+    if own.get("pipeline") is not None:
+        raise OptionError(f"{said[0]} is an option of the passes of a backend, and a pipeline is given")
+    if own.get("backend") != SEVERAL_BACKENDS:
+        hint = "leave the backend out" if own.get("devices") else "devices='cpu,opencl:0'"
+        raise OptionError(f"{said[0]} is for several devices, and the backend is '{own.get('backend')}'", hint=hint)
 
 
 def check_pipeline(pipeline: Pipeline | None, target: str | None, profile: bool) -> None:

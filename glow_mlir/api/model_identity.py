@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from glow_mlir.dialects.packages import DEFAULT_BACKEND
+from glow_mlir.dialects.packages import DEFAULT_BACKEND, SEVERAL_BACKENDS
 from glow_mlir.errors import ModelError
 from glow_mlir.runtime.cache import cache_key
 from glow_mlir.runtime.identity import Snapshot
@@ -35,12 +35,14 @@ _NAMED = re.compile(r"backend\s*=\s*([^,>]*)")
 """A backend that a text may name: every target of a function does."""
 
 
-def model_backend(model: Any) -> str:
+def model_backend(model: Any, devices: str = "") -> str:
     """
-    The backend that the functions of a model are for, else the default.
+    The backend that the functions of a model are for, that for several where `devices` are given, else the default.
 
     Raises `OptionError` where they differ, and `GlowError` for a file that is no module.
     """
+    if devices:
+        return SEVERAL_BACKENDS
     if not is_ir(model):
         return DEFAULT_BACKEND
     if isinstance(model, Path):

@@ -58,7 +58,7 @@ class ModelSession(Session):
         """The session of a model and keywords, both of which are checked."""
         said = {name: keywords.get(name) for name in declared(SessionRules)}
         rules = SessionRules(**{name: value for name, value in said.items() if value is not None})
-        backend = keywords.get("backend") or model_backend(model)
+        backend = keywords.get("backend") or model_backend(model, keywords.get("devices") or "")
         return cls(model, CompileOptions.told({**keywords, "backend": backend}), rules)
 
     @property

@@ -15,8 +15,9 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.costs import Costs, with_costs
+from glow_mlir.dialects.device import devices_of
 from glow_mlir.dialects.glow_high.storage import FunctionOp
-from glow_mlir.dialects.packages import DEFAULT_BACKEND
+from glow_mlir.dialects.packages import DEFAULT_BACKEND, SEVERAL_BACKENDS
 from glow_mlir.dialects.target import Target, named_fields, with_fields
 from glow_mlir.driver.pipelines import OPTIMIZE, Pipeline, memory_pipeline
 from glow_mlir.errors import ModelError, OptionError
@@ -289,14 +290,20 @@ def backend_of(function: FunctionOp) -> Backend:
 
 
 def backend_said(module: ModuleOp) -> str:
-    """The backend that functions of a module are for, else the default; raises `OptionError` where they differ."""
+    """
+    The backend that functions of a module are for, that for several where it has devices, else the default.
+
+    Raises `OptionError` where they differ in a module without devices.
+    """
+    if devices_of(module):
+        return SEVERAL_BACKENDS
     found: dict[str, str] = {}
     for function in functions(module):
         if function.assigned is not None:
             found.setdefault(function.assigned.data.backend, function.sym_name.data)
     if len(found) > 1:
         listed = ", ".join(f"@{function} for '{name}'" for name, function in found.items())
-        hint = "a module for each, or a backend that runs what is for any"
+        hint = "a module for each, or a backend that runs what is for any; partitions say their devices"
         raise OptionError(f"the functions of the module are for several backends: {listed}", hint=hint)
     return next(iter(found), DEFAULT_BACKEND)
 

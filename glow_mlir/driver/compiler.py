@@ -106,7 +106,12 @@ class Compilation:
         """What another backend makes of an optimized module, compiled under the same observers."""
         module.attributes[STAGE] = StringAttr(OPTIMIZED.name)
         other = Compilation(
-            module, backend, runner=self.runner, disable=self._known_to(backend), tune=self.tune, observers=self.observers
+            module,
+            backend,
+            runner=self.runner,
+            disable=self._known_to(backend),
+            tune=self.tune,
+            observers=self.observers,
         )
         made = other.artifact()
         for stage, seconds in other.seconds.items():

@@ -39,9 +39,7 @@ def least_latency(problem: Problem) -> Assignment | None:
 
 def _searched(problem: Problem, groups: Sequence[Sequence[int]]) -> Assignment | None:
     """The best of all assignments, by branch and bound."""
-    times = [
-        [sum(problem.seconds[node][device] for node in group) for device in problem.devices] for group in groups
-    ]
+    times = [[sum(problem.seconds[node][device] for node in group) for device in problem.devices] for group in groups]
     least = [0.0] * (len(groups) + 1)
     for number in range(len(groups) - 1, -1, -1):
         least[number] = least[number + 1] + min(times[number])

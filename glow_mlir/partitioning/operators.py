@@ -166,7 +166,9 @@ def seconds_of(
     state: Mapping[str, str],
 ) -> list[tuple[float, ...]]:
     """For each node and device, how long it takes there; infinity where it is refused, or said to be elsewhere."""
-    measured = [_Measured(nodes.ops, profile.get(device.name, profile.get(device.target.backend, {}))) for device in devices]
+    measured = [
+        _Measured(nodes.ops, profile.get(device.name, profile.get(device.target.backend, {}))) for device in devices
+    ]
     found: list[tuple[float, ...]] = []
     for op, refused in zip(nodes.ops, refusals, strict=True):
         home = state.get(op.storage_name) if isinstance(op, GetOp | SaveOp) and nodes.is_state(op) else None

@@ -98,4 +98,3 @@ def _form(op: Operation, storage: Storage) -> Hashable:
         return op
     operands = tuple((value.type, storage.is_constant(value)) for value in op.operands)
     return op.name, operands, tuple(op.result_types), tuple(sorted(op.properties.items(), key=lambda item: item[0]))
-

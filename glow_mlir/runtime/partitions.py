@@ -181,9 +181,7 @@ class PartitionedEntry(EntryPoint):
         return place
 
 
-def _there(
-    copies: list[_Copy], device: Device, binding: Binding, owned: list[tuple[Device, Buffer]]
-) -> _Copy:
+def _there(copies: list[_Copy], device: Device, binding: Binding, owned: list[tuple[Device, Buffer]]) -> _Copy:
     """The copy of a value on a device, which it is sent to where there is none yet."""
     for copy in copies:
         if copy.device is device or (copy.device.memory.is_host and device.memory.is_host):

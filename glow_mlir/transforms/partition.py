@@ -149,9 +149,7 @@ class _Partitioning:
             if isinstance(op, SaveOp) and op not in nodes.numbers:
                 self.outputs.setdefault(op.input, []).append(op.storage_name)
 
-    def _between(
-        self, nodes: Nodes, groups: Sequence[Group]
-    ) -> tuple[dict[SSAValue, str], dict[SSAValue, list[str]]]:
+    def _between(self, nodes: Nodes, groups: Sequence[Group]) -> tuple[dict[SSAValue, str], dict[SSAValue, list[str]]]:
         """The storage between partitions: by the value that it holds, and with outputs, what is saved of a value."""
         given: dict[SSAValue, str] = {}
         saved = {value: list(names) for value, names in self.outputs.items()}

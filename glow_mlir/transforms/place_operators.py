@@ -18,6 +18,7 @@ from glow_mlir.errors import ModelError, OptionError, UnsupportedOperatorsError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.locations import described, location_name, place_of
 from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.options.placement import PARTITIONS, PREFERRED
 from glow_mlir.partitioning.latency import least_latency
 from glow_mlir.partitioning.operators import Nodes, Profile, pinned, problem_of, refusals_of, seconds_of
 from glow_mlir.partitioning.placement_file import read_placement, read_profile
@@ -26,11 +27,8 @@ from glow_mlir.partitioning.stages import balanced_stages
 from glow_mlir.partitioning.support import Support
 from glow_mlir.support.dataclass import dataclass
 
-STRATEGIES = ("preferred", "latency", "pipeline")
-"""How operators are placed, the default first."""
-
 PREFERENCE = 10.0
-"""How much longer an operator may take on a device than on the one that is listed behind it, and still be placed there."""
+"""How much longer an operator is said to take on each device than on the first one, in multiples of what it takes."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +48,13 @@ class PlaceOperatorsPass(ModulePass):
 
     name = "place-operators"
 
-    strategy: str = STRATEGIES[0]
+    strategy: str = PREFERRED
     assignments: str = ""
     profile: str = ""
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise OptionError(f"there is no strategy '{self.strategy}'", hint=f"there are {', '.join(STRATEGIES)}")
+        if self.strategy not in PARTITIONS:
+            raise OptionError(f"there is no strategy '{self.strategy}'", hint=f"there are {', '.join(PARTITIONS)}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         devices, storage = devices_of(op), Storage(op)
@@ -108,9 +106,7 @@ def _preferring(problem: Problem) -> Problem:
     seconds: list[tuple[float, ...]] = []
     for times in problem.seconds:
         base = min(times)
-        seconds.append(
-            tuple(inf if isinf(time) else base * (1 + PREFERENCE * rank) for rank, time in enumerate(times))
-        )
+        seconds.append(tuple(inf if isinf(time) else base * (1 + PREFERENCE * rank) for rank, time in enumerate(times)))
     return replace(problem, seconds=tuple(seconds))
 
 
@@ -122,9 +118,7 @@ def _pin(nodes: Nodes, said: Mapping[str, str]) -> None:
             node.attributes[DEVICE] = StringAttr(said[name])
 
 
-def _check_supported(
-    nodes: Nodes, devices: Sequence[DeviceSpec], refusals: Sequence[Sequence[str]]
-) -> None:
+def _check_supported(nodes: Nodes, devices: Sequence[DeviceSpec], refusals: Sequence[Sequence[str]]) -> None:
     """Raise one error that lists the operators which no device executes, or not the one that they are said to be on."""
     refused = [op for op, reasons in zip(nodes.ops, refusals, strict=True) if all(reasons)]
     if refused:
@@ -148,7 +142,7 @@ def _no_place(function: FuncOp, devices: Sequence[DeviceSpec], problem: Problem)
     """The error for a function that does not fit onto the devices."""
     constants = {name: size for own in problem.constants for name, size in own}
     limits = ", ".join(f"{device.name} {device.memory_bytes:,}" for device in devices if device.memory_bytes)
-    reason = f"@{function.sym_name.data} does not fit onto the devices: its constants take {sum(constants.values()):,} bytes"
-    return ModelError(
-        reason, file=place_of(function), hint=f"memory: {limits}" if limits else "pin fewer operators"
+    reason = (
+        f"@{function.sym_name.data} does not fit onto the devices: its constants take {sum(constants.values()):,} bytes"
     )
+    return ModelError(reason, file=place_of(function), hint=f"memory: {limits}" if limits else "pin fewer operators")

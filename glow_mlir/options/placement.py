@@ -1,0 +1,41 @@
+"""On which devices a model runs, and which computes what."""
+
+from __future__ import annotations
+
+from glow_mlir.options.declaration import Flag, Options, Words, option
+from glow_mlir.support.dataclass import dataclass
+
+PREFERRED = "preferred"
+"""The way of placing operators where nobody says another: on the first device listed that executes them."""
+
+PARTITIONS = (PREFERRED, "latency", "pipeline")
+"""How operators are placed on devices."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlacementOptions(Options):
+    """Several devices, and what runs on which of them."""
+
+    GROUP = "placement"
+
+    devices: str = option(
+        "",
+        "devices that share the model, as cpu,opencl:0: a backend and a number each, with fields of its target behind",
+        flag=Flag("--devices", "LIST"),
+    )
+    partition: str = option(
+        "",
+        "which device computes what: the first listed that can, what takes the least time, or stages of a pipeline",
+        domain=Words(("", *PARTITIONS)),
+        flag=Flag("--partition", unsaid=PREFERRED),
+    )
+    placement: str = option(
+        "",
+        "a JSON file that says of some nodes on what device they are, as docs/devices.md tells",
+        flag=Flag("--placement", "FILE"),
+    )
+    placement_profile: str = option(
+        "",
+        "a JSON file with measured seconds of nodes on devices, as docs/devices.md tells",
+        flag=Flag("--placement-profile", "FILE"),
+    )
