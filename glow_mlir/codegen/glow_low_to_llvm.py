@@ -25,8 +25,10 @@ from glow_mlir.codegen.constant_data import ConstantData
 from glow_mlir.codegen.instruction_functions import (
     failure_of,
     instruction_function,
+    kernel_of,
     not_failed,
     operands_of,
+    private_to,
     readable_name,
     scalar_table,
     signature,
@@ -35,7 +37,7 @@ from glow_mlir.codegen.instruction_functions import (
 )
 from glow_mlir.codegen.instrumentation import Instrumentation
 from glow_mlir.codegen.parallel_pool import RUN, STOP, WORK, emit_pool
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, extents_at
+from glow_mlir.codegen.selection.kernel import KernelCall, extents_at
 from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.storage import FunctionOp
@@ -189,7 +191,9 @@ class FunctionEmission:
             check_cancellation()
             if isinstance(op, Instruction) and op.NEEDS_KERNEL:
                 self.callees[op] = (
-                    self._tasks(op) if partitions_of(op) else instruction_function(self.module, self._kernel(op), op)
+                    self._tasks(op)
+                    if partitions_of(op)
+                    else instruction_function(self.module, kernel_of(op, self.backend), op)
                 )
         cut = [op for op, callee in self.callees.items() if not isinstance(callee, str)]
         most = max((_values_of(op) for op in cut), default=0)
@@ -368,13 +372,13 @@ class FunctionEmission:
         """Addresses of all allocations and weights, in front of the first call."""
         for op in operations(self.function):
             if isinstance(op, AllocOp):
-                self.pointers[op.result] = activations.at(_offset(op.offset), i8)
+                self.pointers[op.result] = activations.at(offset_in_region(op.offset), i8)
             elif isinstance(op, WeightOp):
                 assert op.region is not None
                 if op.region.data == "constants":
-                    self.pointers[op.result] = constants.at(_offset(op.offset), i8)
+                    self.pointers[op.result] = constants.at(offset_in_region(op.offset), i8)
                 else:
-                    self.pointers[op.result] = bindings.at(_offset(op.offset), ptr).load(ptr)
+                    self.pointers[op.result] = bindings.at(offset_in_region(op.offset), ptr).load(ptr)
 
     def _symbol_slots(self, b: Builder, bindings: Value) -> dict[str, Value]:
         """Where the symbols in sizes of bindings are: an i64 each, by name, in the array behind the bindings."""
@@ -428,7 +432,7 @@ class FunctionEmission:
     def _tasks(self, op: Instruction) -> list[Task]:
         """The functions of one part of an instruction, in the order in which they run."""
         self.module.shared(PARALLEL_FOR, lambda name: _emit_parallel_for(self.module, name))
-        kernel, parts = self._kernel(op), partitions_of(op)
+        kernel, parts = kernel_of(op, self.backend), partitions_of(op)
         return [
             Task(self._task_function(op, axis, parts[axis]), parts[axis], kernel.rounds(op, axis, self.module.target))
             for axis in kernel.AXES
@@ -437,7 +441,7 @@ class FunctionEmission:
 
     def _task_function(self, op: Instruction, axis: str, parts: int) -> str:
         """The function of one part along an axis: it finds the addresses of the operands in an array."""
-        kernel, may_fail = self._kernel(op), bool(failure_of(op))
+        kernel, may_fail = kernel_of(op, self.backend), bool(failure_of(op))
 
         def build(name: str) -> None:
             parameters = [ptr, i64, i64]
@@ -448,8 +452,7 @@ class FunctionEmission:
                 symbols = {name: data.at(count + at, ptr).load(b.index_type) for at, name in enumerate(names)}
                 quotients: dict[Quotient, Index] = {}
                 operands = operands_of(op, pointers, symbols, quotients)
-                for number in kernel.private(op):
-                    operands["scratch"][number] = operands["scratch"][number].of_worker(b.index(worker))
+                private_to(b.index(worker), kernel, op, operands)
                 behind = count + len(names)
                 failed = data.at(behind, ptr).load(ptr) if may_fail else None
                 if takes_scalars(op):
@@ -463,12 +466,6 @@ class FunctionEmission:
 
         readable = f"{readable_name(kernel, op)}.{axis}"
         return self.module.shared((axis, signature(kernel, op)), build, readable)
-
-    def _kernel(self, op: Instruction) -> Kernel:
-        kernel = self.backend.kernels.get(op.kernel_name)
-        if kernel is None:
-            raise CompilerBugError(f"{op.name} has no kernel '{op.kernel_name}'", hint="run 'select' first")
-        return kernel
 
 
 def _emit_checked(module: ModuleBuilder, name: str, inner: str, length: VectorLength) -> None:
@@ -521,7 +518,8 @@ def executed(scope: Scope) -> list[QualifiedOp]:
     return [op for op in own_operations(scope) if isinstance(op, QualifiedOp) and not isinstance(op, DeallocOp)]
 
 
-def _offset(attribute: object) -> int:
+def offset_in_region(attribute: object) -> int:
+    """The offset of an allocated buffer, or the number of a binding; raises `CompilerBugError` where there is none."""
     if not isinstance(attribute, IntegerAttr):
         raise CompilerBugError("a buffer has no place", hint="run the pass 'allocate' first")
     return attribute.value.data

@@ -8,6 +8,7 @@ from operator import itemgetter
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
+from glow_mlir.backends.interface import Backend
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -28,6 +29,7 @@ from glow_mlir.dialects.scalar_parameters import (
 from glow_mlir.dialects.shapes import Shape, element_of, largest_shape, sizes_of
 from glow_mlir.dialects.structure import blocks_of
 from glow_mlir.dialects.symbol_binding import used_symbols
+from glow_mlir.errors import CompilerBugError
 from glow_mlir.support.symbols import Quotient, Sizes
 
 
@@ -66,8 +68,12 @@ def takes_scalars(op: Instruction) -> bool:
 
 def scalar_table(module: ModuleBuilder, op: Instruction) -> str:
     """The name of the table of an instruction's scalar parameters, as `Builder.scalar` reads it: two i32 for each."""
-    words = [word for constant in parameters(op) for word in _words(constant.value)]
-    return module.table(np.array(words, np.int32))
+    return module.table(np.array(scalar_words(op), np.int32))
+
+
+def scalar_words(op: Instruction) -> list[int]:
+    """An instruction's scalar parameters, as `Builder.scalar` reads them: two i32 for each."""
+    return [word for constant in parameters(op) for word in _words(constant.value)]
 
 
 def _words(value: Attribute) -> tuple[int, int]:
@@ -109,9 +115,23 @@ def operands_of(
     return operands
 
 
+def private_to(worker: Value, kernel: Kernel, op: Instruction, operands: Mapping[str, list[Operand]]) -> None:
+    """Let the @scratch that each worker has for itself be that of one."""
+    for number in kernel.private(op):
+        operands["scratch"][number] = operands["scratch"][number].of_worker(worker)
+
+
 def symbols_of(op: Instruction) -> list[str]:
     """The names of the symbols in sizes of an instruction, of operands and those that it says, in order."""
     return sorted(symbol.name for symbol in used_symbols(op))
+
+
+def kernel_of(op: Instruction, backend: Backend) -> Kernel:
+    """The kernel of a selected instruction; raises `CompilerBugError` where there is none."""
+    kernel = backend.kernels.get(op.kernel_name)
+    if kernel is None:
+        raise CompilerBugError(f"{op.name} has no kernel '{op.kernel_name}'", hint="run 'select' first")
+    return kernel
 
 
 def readable_name(kernel: Kernel, op: Instruction) -> str:

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.analysis.cost import work
-from glow_mlir.backends.interface import costs_of
+from glow_mlir.backends.interface import costs_of, get_backend
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, operands_of
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_low.base import Instruction
@@ -22,7 +22,7 @@ from glow_mlir.runtime.pool_layout import MOST_PARTS
 
 def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
     """
-    Write on a prepared instruction into how many parts it is cut, and make room for scratch of each thread.
+    Write on a prepared instruction into how many parts it is cut, and make room for scratch of each worker.
 
     Returns whether it is cut. Where symbols decide, there are as many parts as the largest sizes take, some of which
     have nothing to do in calls with smaller ones.
@@ -41,8 +41,13 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
     op.properties["partitions"] = DictionaryAttr({axis: to_attribute(count) for axis, count in parts.items()})
     scratch = operands_of(op, "scratch")
     for number in kernel.private(op):
-        _multiply(scratch[number], target.policy.threads)
+        _multiply(scratch[number], private_copies(parts, target))
     return True
+
+
+def private_copies(parts: Mapping[str, int], target: Target) -> int:
+    """How many copies there are of private scratch of an instruction that is cut into so many parts along each axis."""
+    return max(parts.values()) if get_backend(target.backend).SCRATCH_BY_PART else target.policy.threads
 
 
 def steps_of_axes(op: Instruction, kernel: Kernel, target: Target) -> Mapping[str, int]:
@@ -61,17 +66,17 @@ def partitions_of(op: Operation) -> dict[str, int]:
     return {axis: count.value.data for axis, count in found.data.items() if isinstance(count, IntegerAttr)}
 
 
-def widened(buffer: Buffer, threads: int) -> Buffer:
-    """A buffer that each thread has a copy of."""
+def widened(buffer: Buffer, copies: int) -> Buffer:
+    """A buffer that each worker has a copy of."""
     shape, element = buffer
-    return (threads, *shape), element
+    return (copies, *shape), element
 
 
-def _multiply(scratch: SSAValue, threads: int) -> None:
-    """Give a buffer that was just allocated a first axis of as many steps as there are threads."""
+def _multiply(scratch: SSAValue, copies: int) -> None:
+    """Give a buffer that was just allocated a first axis of as many steps as there are workers."""
     allocation = scratch.owner
     assert isinstance(allocation, AllocOp)
-    wide = AllocOp.of(buffer_type(*widened((shape_of(scratch), element_of(scratch)), threads)), allocation.location)
+    wide = AllocOp.of(buffer_type(*widened((shape_of(scratch), element_of(scratch)), copies)), allocation.location)
     block = allocation.parent_block()
     assert block is not None
     block.insert_op_before(wide, allocation)

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.kernel import UNBOUNDED, Buffer, Kernel, operands_of, tiles_of
 from glow_mlir.codegen.selection.packed_form import PackedForm
-from glow_mlir.codegen.selection.partitions import partitions_of, steps_of_axes, widened
+from glow_mlir.codegen.selection.partitions import partitions_of, private_copies, steps_of_axes, widened
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.memory import buffer_type, is_contiguous
 from glow_mlir.dialects.properties import integer, ints, text
@@ -124,11 +124,11 @@ def _of_partitions(op: Instruction, kernel: Kernel, target: Target) -> Iterator[
 
 def _of_scratch(op: Instruction, kernel: Kernel, target: Target) -> Iterator[Fault]:
     wanted: list[Buffer] = list(kernel.scratch(op, target))
-    if partitions_of(op):
+    if parts := partitions_of(op):
         for number in kernel.private(op):
             # Before there are as many buffers as the kernel wants, it may count others.
             if number < len(wanted):
-                wanted[number] = widened(wanted[number], target.policy.threads)
+                wanted[number] = widened(wanted[number], private_copies(parts, target))
     values = operands_of(op, "scratch")
     found = [(shape_of(value), element_of(value)) for value in values]
     if found != wanted or not all(map(is_contiguous, values)):

@@ -1,0 +1,217 @@
+"""
+From allocated instructions to device functions in the `llvm` dialect, and to the launch programs that run them.
+
+`glow-low-to-llvm` makes host programs: an entry that calls. A device is told what to run by its host instead, so that
+here the entry is data (`runtime.launches`), and each distinct instruction, or each axis along which it is cut, is one
+function that gets all it needs as arguments and runs one part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+from functools import cached_property
+from itertools import groupby
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.backends.interface import Backend, backend_of
+from glow_mlir.codegen.builder.functions import define_function
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.partition import Partition
+from glow_mlir.codegen.builder.types import i64, index_type, ptr
+from glow_mlir.codegen.builder.value import Index
+from glow_mlir.codegen.glow_low_to_llvm import check_entry, executed, failing, offset_in_region
+from glow_mlir.codegen.instruction_functions import (
+    failure_of,
+    kernel_of,
+    operands_of,
+    private_to,
+    readable_name,
+    scalar_words,
+    signature,
+    symbols_of,
+    takes_scalars,
+)
+from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
+from glow_mlir.codegen.selection.partitions import partitions_of
+from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp
+from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
+from glow_mlir.dialects.glow_low.memory import AllocOp, FuncOp, WeightOp, offset_of, root_of
+from glow_mlir.dialects.properties import ints
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.dialects.target import Target
+from glow_mlir.errors import CompilerBugError, ModelError
+from glow_mlir.ir.locations import location_name, place_of
+from glow_mlir.ir.traversal import Scope
+from glow_mlir.runtime.launches import (
+    ACTIVATIONS,
+    BINDINGS,
+    CONSTANTS,
+    SCALARS,
+    STATUS,
+    Address,
+    Launch,
+    LaunchProgram,
+    Repeat,
+)
+from glow_mlir.support.cancellation import check_cancellation
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Quotient
+
+
+def emit_device_functions(functions: Sequence[FuncOp], module: ModuleBuilder) -> list[LaunchProgram]:
+    """
+    Emit what allocated functions run into a module, and give the launch program of each.
+
+    The functions are for the target of the module. Each device function is external, and takes what `Launch` says, and
+    in front of symbols, where the instruction may fail, the address of its status and, where it takes scalar
+    parameters, theirs. Raises `ModelError` for what no launch program says (`refused`).
+    """
+    for function in functions:
+        check_entry(function)
+    return [_DeviceEmission(function, module, backend_of(function)).program() for function in functions]
+
+
+def refused(op: QualifiedOp) -> str:
+    """Why no launch program can run an instruction, branch or loop, in words; empty where one can."""
+    if isinstance(op, LoopOp):
+        if op.trip_count is not None or op.condition is not None or not isinstance(op.size_of_trips, int):
+            return "the number of its trips is known on the device alone"
+        return ""
+    if not isinstance(op, Instruction) or not op.NEEDS_KERNEL:
+        return "what runs next depends on numbers that are on the device"
+    return ""
+
+
+@dataclass
+class _DeviceEmission:
+    """Emission of what one function runs."""
+
+    function: FuncOp
+    module: ModuleBuilder
+    backend: Backend
+    scalars: list[int] = field(default_factory=list[int])
+    """The words of the scalar parameters so far."""
+    loops: list[SSAValue] = field(default_factory=list[SSAValue])
+    """The numbers of trips of the loops around, the outermost first."""
+
+    @cached_property
+    def statuses(self) -> dict[Instruction, int]:
+        """Instruction that may fail → the number of its status."""
+        return {op: number for number, op in enumerate(failing(self.function))}
+
+    @property
+    def target(self) -> Target:
+        """The device that is compiled for."""
+        return self.module.target
+
+    def program(self) -> LaunchProgram:
+        """Emit the functions, and give the program."""
+        steps = tuple(self._steps(self.function))
+        return LaunchProgram(self.function.sym_name.data, steps, len(self.statuses), tuple(self.scalars))
+
+    def _steps(self, scope: Scope) -> Iterator[Launch | Repeat]:
+        """What a function or a body of a loop runs."""
+        for op in executed(scope):
+            check_cancellation()
+            if reason := refused(op):
+                what = f"'{self.backend.name}' cannot run {op.name.partition('.')[2]}: {reason}"
+                hint = "backend='cpu', for the model or for the part of it that has this"
+                raise ModelError(what, file=place_of(op), node=location_name(op.location), hint=hint)
+            if isinstance(op, LoopOp):
+                assert isinstance(op.size_of_trips, int)
+                self.loops.append(op.index)
+                yield Repeat(op.size_of_trips, tuple(self._steps(op.block)))
+                self.loops.pop()
+            else:
+                assert isinstance(op, Instruction)
+                yield from self._launches(op)
+
+    def _launches(self, op: Instruction) -> Iterator[Launch | Repeat]:
+        """All parts of an instruction: of one axis, then of the next, in as many rounds as the kernel has there."""
+        kernel, parts = kernel_of(op, self.backend), partitions_of(op)
+        operands = tuple(self._operands(op))
+        symbols = tuple(symbols_of(op))
+        if not parts:
+            yield Launch(self._function(kernel, op, "", 1, False), operands, 1, symbols)
+            return
+        if kernel.private(op) and not self.backend.SCRATCH_BY_PART:
+            raise CompilerBugError(f"parts of '{kernel.name}' share scratch", hint="Backend.SCRATCH_BY_PART")
+        axes = [axis for axis in kernel.AXES if axis in parts]
+        for rounds, group in groupby(axes, lambda axis: kernel.rounds(op, axis, self.target)):
+            takes_round = rounds != 1
+            body = tuple(
+                Launch(
+                    self._function(kernel, op, axis, parts[axis], takes_round),
+                    operands,
+                    parts[axis],
+                    symbols,
+                    takes_round,
+                )
+                for axis in group
+            )
+            if not takes_round:
+                yield from body
+            elif isinstance(rounds, int):
+                yield Repeat(rounds, body)
+            else:
+                raise ModelError("the number of rounds depends on sizes that are known at run time", hint="fix sizes")
+
+    def _function(self, kernel: Kernel, op: Instruction, axis: str, parts: int, takes_round: bool) -> str:
+        """The function of one part of an instruction along an axis, or of all of it."""
+        may_fail, with_scalars = bool(failure_of(op)), takes_scalars(op)
+
+        def build(name: str) -> None:
+            names, count = symbols_of(op), len(list(op.named_uses()))
+            parameters = [*[ptr] * (count + may_fail + with_scalars), *[index_type] * len(names)]
+            parameters += [*[i64] * takes_round, i64]
+            with define_function(self.module, name, parameters, passes=kernel.passes) as (b, arguments):
+                pointers, part = arguments[:count], b.index(arguments[-1])
+                behind = count + may_fail + with_scalars
+                failed = arguments[count] if may_fail else None
+                b.scalars = arguments[count + may_fail] if with_scalars else None
+                symbols = dict(zip(names, arguments[behind : behind + len(names)], strict=True))
+                quotients: dict[Quotient, Index] = {}
+                operands = operands_of(op, pointers, symbols, quotients)
+                if axis:
+                    private_to(part, kernel, op, operands)
+                number = b.index(arguments[-2]) if takes_round else None
+                share = Partition(part, parts) if axis else Partition()
+                kernel.emit(KernelCall(b, self.module, op, operands, axis, share, number, symbols, failed, quotients))
+                b.give_back()
+
+        readable = f"{readable_name(kernel, op)}.{axis}" if axis else readable_name(kernel, op)
+        return self.module.shared((axis, signature(kernel, op)), build, readable)
+
+    def _operands(self, op: Instruction) -> Iterator[Address]:
+        """Where the operands of an instruction are, its status, and its scalar parameters."""
+        for _, _, value in op.named_uses():
+            yield self._address(value)
+        if failure_of(op):
+            yield Address(STATUS, 4 * self.statuses[op])
+        if takes_scalars(op):
+            yield Address(SCALARS, 4 * len(self.scalars))
+            self.scalars += scalar_words(op)
+
+    def _address(self, value: SSAValue) -> Address:
+        """The place of a buffer's first element."""
+        root, offset = root_of(value).owner, offset_of(value) * byte_width(element_of(value))
+        strides = self._strides(value)
+        if isinstance(root, AllocOp):
+            return Address(ACTIVATIONS, offset_in_region(root.offset) + offset, strides=strides)
+        assert isinstance(root, WeightOp)
+        assert root.region is not None
+        place = offset_in_region(root.offset)
+        if root.region.data == CONSTANTS:
+            return Address(CONSTANTS, place + offset, strides=strides)
+        return Address(BINDINGS, offset, place, strides)
+
+    def _strides(self, value: SSAValue) -> tuple[int, ...]:
+        """How many bytes further a buffer begins with each trip of the loops around."""
+        if not isinstance(value.owner, WindowOp):
+            return ()
+        size = byte_width(element_of(value))
+        moves = list(zip(value.owner.indices, ints(value.owner.steps), strict=True))
+        return tuple(sum(step for index, step in moves if index is loop) * size for loop in self.loops)

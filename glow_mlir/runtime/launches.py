@@ -1,0 +1,135 @@
+"""
+Launch programs: which device functions an entry runs, in order, on which operands and in how many parts.
+
+A backend for a device executes one on its queue. It says nothing of machine code: a function is a name in the module
+that `codegen.device_functions` makes beside it, and an operand is a place in one of the regions of memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.json_text import parsed_json
+
+CONSTANTS = "constants"
+"""The region of constants."""
+ACTIVATIONS = "activations"
+"""The region of buffers of one call."""
+BINDINGS = "bindings"
+"""The buffers that a call is bound to, each with a number of its own."""
+STATUS = "status"
+"""An i32 for each instruction that may fail: 0, which each call begins with, or 1 where the instruction has failed."""
+SCALARS = "scalars"
+"""The numbers of bodies that functions share, i32 words that the program has itself."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A place in a region: bytes from its start, or from that of the binding of a number."""
+
+    region: str
+    offset: int
+    binding: int = 0
+    """Which of the bindings; 0 for other regions."""
+    strides: tuple[int, ...] = ()
+    """How many bytes further it is with each trip of the loops around, the outermost first; none where it stays."""
+
+    def at(self, indices: Sequence[int]) -> int:
+        """The offset in trips of those numbers of the loops around."""
+        return self.offset + sum(index * stride for index, stride in zip(indices, self.strides, strict=False))
+
+
+@dataclass(frozen=True)
+class Launch:
+    """
+    One run of a device function: all parts may run at once, and the next launch begins when they are done.
+
+    A function takes the addresses of the `operands`, then the numbers of the `symbols`, then, if it `takes_round`, the
+    number of the trip of the innermost loop around, an i64, and last the number of the part, an i64.
+    """
+
+    function: str
+    operands: tuple[Address, ...]
+    parts: int = 1
+    symbols: tuple[str, ...] = ()
+    takes_round: bool = False
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Launches that run several times, one trip after the other."""
+
+    trips: int
+    body: tuple[Launch | Repeat, ...]
+
+
+@dataclass(frozen=True)
+class LaunchProgram:
+    """What the device runs for one entry: `steps` in order."""
+
+    name: str
+    steps: tuple[Launch | Repeat, ...]
+    statuses: int = 0
+    """How many instructions may fail: so many words has the region of statuses."""
+    scalars: tuple[int, ...] = ()
+    """The words of the region of scalar parameters."""
+
+    def launches(self) -> Iterator[tuple[Launch, tuple[int, ...]]]:
+        """All launches in order, each with the numbers of the trips of the loops around, the outermost first."""
+        return _launches(self.steps, ())
+
+    def functions(self) -> tuple[str, ...]:
+        """The functions that it launches, each once."""
+        return tuple(dict.fromkeys(launch.function for launch in _each(self.steps)))
+
+    def to_json(self) -> str:
+        """The program as JSON text."""
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> LaunchProgram:
+        """The program that `to_json` wrote; raises `ValueError`, `KeyError` or `TypeError` for anything else."""
+        data: dict[str, Any] = parsed_json(text)
+        tuples: dict[str, Any] = {"steps": _steps(data["steps"]), "scalars": tuple(map(int, data["scalars"]))}
+        return LaunchProgram(**{**data, **tuples})
+
+
+def _each(steps: Sequence[Launch | Repeat]) -> Iterator[Launch]:
+    """The launches in steps, each once."""
+    for step in steps:
+        if isinstance(step, Repeat):
+            yield from _each(step.body)
+        else:
+            yield step
+
+
+def _launches(steps: Sequence[Launch | Repeat], indices: tuple[int, ...]) -> Iterator[tuple[Launch, tuple[int, ...]]]:
+    for step in steps:
+        if isinstance(step, Repeat):
+            for index in range(step.trips):
+                yield from _launches(step.body, (*indices, index))
+        else:
+            yield step, indices
+
+
+def _steps(items: Sequence[Mapping[str, Any]]) -> tuple[Launch | Repeat, ...]:
+    """Steps in JSON as values."""
+    return tuple(_repeat(item) if "trips" in item else _launch(item) for item in items)
+
+
+def _repeat(item: Mapping[str, Any]) -> Repeat:
+    return Repeat(int(item["trips"]), _steps(item["body"]))
+
+
+def _launch(item: Mapping[str, Any]) -> Launch:
+    tuples: dict[str, Any] = {"operands": tuple(map(_address, item["operands"])), "symbols": tuple(item["symbols"])}
+    return Launch(**{**item, **tuples})
+
+
+def _address(item: Mapping[str, Any]) -> Address:
+    strides: dict[str, Any] = {"strides": tuple(item["strides"])}
+    return Address(**{**item, **strides})
