@@ -193,15 +193,20 @@ class _Partitioning:
             for name in read_by(part):
                 if name not in known:
                     read = GetOp.of(self.storage.by_name[name], part.location)
-                    read.result.name_hint = name
+                    read.result.name_hint = _hint(name)
                     block.add_op(read)
                     known[name] = read.result
             call = CallOp.of(part, [known[name] for name in read_by(part)], part.location)
             block.add_op(call)
             for name, value in zip(written_by(part), call.values, strict=True):
-                value.name_hint = name.rpartition(".")[2]
+                value.name_hint = _hint(name.removeprefix(f"{self.function.sym_name.data}."))
                 known[name] = value
         for name in self.function.binding_names:
             bound = self.storage.by_name[name]
             if isinstance(bound, PlaceholderOp) and bound.role == "output":
                 block.add_op(SaveOp.to(known[name], name, bound.location))
+
+
+def _hint(name: str) -> str | None:
+    """What text calls the content of storage, where it can have that name."""
+    return name if SSAValue.is_valid_name(name) else None

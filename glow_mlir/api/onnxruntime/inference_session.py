@@ -69,7 +69,9 @@ class InferenceSession(SessionFacade):
     matrix products, and tables of embeddings, become codes with a scale for each 32, but for those that the nodes in
     `keep_precision` read. `configuration` is the path of a file that says all of that but `weights`, as `glow-tune`
     writes it (docs/tuning.md), and goes with none of it. Where the model asks for gradients, activations may take
-    `activation_percent` of the memory that they need, 100 by default; the rest is computed again. Where an ONNX model
+    `activation_percent` of the memory that they need, 100 by default; the rest is computed again. Several `devices`, as
+    "opencl:0,cpu", share a model: `partition` says how, the file `placement` what is where, and `placement_profile`
+    what was measured (docs/devices.md). Where an ONNX model
     says something wrong that does not keep it
     from being run, as outputs of shapes that its nodes do not give, a warning tells of it when it is compiled; `strict`
     refuses it. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose code
@@ -122,6 +124,10 @@ class InferenceSession(SessionFacade):
         keep_precision: Sequence[str] = (),
         weights: str | None = None,
         activation_percent: int | None = None,
+        devices: str | None = None,
+        partition: str | None = None,
+        placement: str | None = None,
+        placement_profile: str | None = None,
         configuration: str | os.PathLike[str] | None = None,
         limits: SpecializationLimits | None = None,
         strict: bool = False,
