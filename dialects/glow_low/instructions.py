@@ -11,6 +11,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_low.body import YieldOp
 from glow_mlir.dialects.glow_low.control_flow import IfOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction, derive_instruction
+from glow_mlir.dialects.glow_low.host import CallOp, RecordEventOp, TransferOp, WaitEventOp
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp
 from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, FillOp, FuncOp, ViewOp, WeightOp
 from glow_mlir.dialects.glow_low.packing import PackOp
@@ -20,8 +21,9 @@ from glow_mlir.dialects.glow_low.stack import StackOp
 OWN: Sequence[type[Operation]] = (
     *(AllocOp, BindSymbolOp, CopyOp, DeallocOp, FillOp, FuncOp, IfOp, LoopOp, StackOp, ViewOp, WeightOp, WindowOp),
     *(PackOp, YieldOp),
+    *(CallOp, RecordEventOp, TransferOp, WaitEventOp),
 )
-"""The ops of memory, loops and stacks, which no operator has."""
+"""The ops of memory, loops, stacks and host programs, which no operator has."""
 
 
 @cache

@@ -343,19 +343,22 @@ class AllocOp(_Declaration):
     """
     A buffer whose life begins here (Glow's AllocActivation); its content is undefined.
 
-    When allocated, `offset` is its place in the activations region, in bytes.
+    When allocated, `offset` is its place in the activations region, in bytes. In a host program, `device` names the
+    device in whose memory it is; without that it is in the host's.
     """
 
     name = "glow_low.alloc"
 
     offset = opt_prop_def(base(IntegerAttr))
+    device = opt_prop_def(StringAttr)
 
     traits = traits_def(_AllocEffect(), KnownAttributes())
 
     @classmethod
-    def of(cls, type_: Buffer, location: LocationAttr | None = None) -> AllocOp:
-        """Allocate a buffer of that type."""
-        return cls.create(result_types=[type_], location=location)
+    def of(cls, type_: Buffer, location: LocationAttr | None = None, device: str = "") -> AllocOp:
+        """Allocate a buffer of that type, in the memory of a device if one is named."""
+        properties: dict[str, Attribute] = {"device": StringAttr(device)} if device else {}
+        return cls.create(result_types=[type_], properties=properties, location=location)
 
     def verify_(self) -> None:
         _verify_layout(self.result, "an allocation")

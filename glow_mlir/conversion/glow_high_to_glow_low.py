@@ -19,6 +19,7 @@ from glow_mlir.constants.storage import Storage, scalar_attribute
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
+from glow_mlir.dialects.glow_high.call import CallOp
 from glow_mlir.dialects.glow_high.control_flow import IfOp, YieldOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows
 from glow_mlir.dialects.glow_high.samples import Samples
@@ -26,6 +27,7 @@ from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp, StorageOp
 from glow_mlir.dialects.glow_low.body import YieldOp as BodyYieldOp
 from glow_mlir.dialects.glow_low.control_flow import IfOp as LowIfOp
+from glow_mlir.dialects.glow_low.host import CallOp as LowCallOp
 from glow_mlir.dialects.glow_low.instructions import instruction_of
 from glow_mlir.dialects.glow_low.loop import LoopOp as LowLoopOp
 from glow_mlir.dialects.glow_low.loop import WindowOp, motion_of, moves_of, part_of
@@ -64,6 +66,7 @@ class GlowHighToGlowLowPass(ModulePass):
     but for reshapes that merge or split sizes that are known at run time only. A save is a copy; so is a read of state
     whose value is still used when the state has changed. Instructions whose algorithms may combine rows say which of
     them are of one sample (`samples`), unless sizes are known at run time only: each may then be of another one.
+    Of the functions of a module for several devices, those that call the others become host programs.
     """
 
     name = "glow-high-to-glow-low"
@@ -72,6 +75,8 @@ class GlowHighToGlowLowPass(ModulePass):
         storage = Storage(op)
         block = op.body.block
         for function in high_functions(op):
+            if function.device is not None:
+                continue
             block.insert_op_before(FunctionConversion(function, storage).run(), function)
             block.erase_op(function)
 
@@ -127,6 +132,8 @@ class FunctionConversion:
             self._view(op)
         elif isinstance(op, HighOp):
             self._instruction(op)
+        elif isinstance(op, CallOp):
+            self._call(op)
         elif isinstance(op, IfOp):
             self._branch(op)
         elif isinstance(op, LoopOp):
@@ -183,6 +190,22 @@ class FunctionConversion:
         for region in op.regions:
             instruction.add_region(cloned_region(region))
         self.program.append(instruction)
+
+    def _call(self, op: CallOp) -> None:
+        """What a partition writes is in the memory of its device, but for outputs, which it writes where they are."""
+        callee = op.function(self.storage.module)
+        assert callee is not None
+        device = "" if callee.device is None else callee.device.data
+        for result in op.values:
+            saved = next((use.operation for use in result.uses if isinstance(use.operation, SaveOp)), None)
+            if saved is not None:
+                self.buffers[result] = self.weight(saved.storage_name, saved)
+                continue
+            type_ = buffer_type(sizes_of(result), element_of(result))
+            self.program.append(AllocOp.of(type_, op.location, device))
+            self._keep(result, self.program[-1].results[0])
+        targets, sources = ([self.buffers[value] for value in values] for values in (op.values, op.arguments))
+        self.program.append(LowCallOp.to(op.callee_name, targets, sources, device, op.location))
 
     def _branch(self, op: IfOp) -> None:
         """Both regions write what they yield to the buffers of the results."""

@@ -361,6 +361,17 @@ PARTITIONED = Stage.of(
 )
 """Functions that are each for one device, and functions that call these; each goes its own way from here."""
 
+HOST_PROGRAM = Stage.of(
+    "host-program",
+    "glow-high-to-glow-low",  # Of the functions that call, alone.
+    "insert-transfers",
+    "shorten-lifetimes",
+    "insert-events",
+    "verify-low",
+    "verify-host-program",
+)
+"""Instructions of the host for the queues of its devices."""
+
 LOWERED = Stage.of(
     "lowered",
     "lower-quantization",  # Products of codes in products of integers, which backends execute.
@@ -452,7 +463,7 @@ OPTIMIZE = Pipeline("optimize", (IMPORTED, DIFFERENTIATED, OPTIMIZED))
 
 def partitioned_pipeline(backend: str, target: str | None = None) -> Pipeline:
     """From a graph to functions for several devices."""
-    return OPTIMIZE.named(backend).then(PLACED, PARTITIONED).for_target(target, backend)
+    return OPTIMIZE.named(backend).then(PLACED, PARTITIONED, HOST_PROGRAM).for_target(target, backend)
 
 
 def profiling(pipeline: Pipeline, equalize: bool = False) -> Pipeline:

@@ -32,6 +32,8 @@ from glow_mlir.dialects.glow_high.sizes import BindSymbolOp as HighBindSymbolOp
 from glow_mlir.dialects.glow_low import memory as low
 from glow_mlir.dialects.glow_low.body import Body, yielded
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.host import CallOp as LowCallOp
+from glow_mlir.dialects.glow_low.host import RecordEventOp, TransferOp, WaitEventOp
 from glow_mlir.dialects.glow_low.instructions import instruction_of
 from glow_mlir.dialects.glow_low.loop import WindowOp
 from glow_mlir.dialects.glow_low.packing import PackOp, form_of
@@ -141,6 +143,11 @@ class GlowFunctions(InterpreterFunctions):
 
     @impl(CallOp)
     def run_call(self, interpreter: Interpreter, op: CallOp, args: PythonValues) -> PythonValues:
+        return self._called(interpreter, op, args)
+
+    @staticmethod
+    def _called(interpreter: Interpreter, op: CallOp | LowCallOp, args: PythonValues) -> PythonValues:
+        """What the function that is called gives; state is where it was."""
         state = _state(interpreter)
         callee = op.function(state.module)
         assert callee is not None
@@ -203,6 +210,28 @@ class GlowFunctions(InterpreterFunctions):
     def run_copy(self, interpreter: Interpreter, op: low.CopyOp, args: PythonValues) -> PythonValues:
         target, source = args
         target.array[...] = source.array
+        return ()
+
+    @impl(LowCallOp)
+    def run_low_call(self, interpreter: Interpreter, op: LowCallOp, args: PythonValues) -> PythonValues:
+        count = len(op.targets)
+        found = self._called(interpreter, op, [buffer.array for buffer in args[count:]])
+        for target, result in zip(args[:count], found, strict=True):
+            target.array[...] = result
+        return ()
+
+    @impl(TransferOp)
+    def run_transfer(self, interpreter: Interpreter, op: TransferOp, args: PythonValues) -> PythonValues:
+        target, source = args
+        target.array[...] = source.array
+        return ()
+
+    @impl(RecordEventOp)
+    def run_record_event(self, interpreter: Interpreter, op: RecordEventOp, args: PythonValues) -> PythonValues:
+        return ()  # One thing happens after the other.
+
+    @impl(WaitEventOp)
+    def run_wait_event(self, interpreter: Interpreter, op: WaitEventOp, args: PythonValues) -> PythonValues:
         return ()
 
     @impl(low.FillOp)

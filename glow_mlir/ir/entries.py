@@ -11,6 +11,7 @@ from glow_mlir.constants.storage import constant_array
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.call import CallOp
 from glow_mlir.dialects.glow_high.storage import FunctionOp, PlaceholderOp
+from glow_mlir.dialects.glow_low.host import CallOp as LowCallOp
 from glow_mlir.dialects.shapes import has_static_shape, largest_shape, shape_of, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.ir.locations import location_name, place_of
@@ -28,7 +29,8 @@ def entries_of(module: ModuleOp) -> list[FunctionOp]:
 
 def called_functions(module: ModuleOp) -> set[str]:
     """The names of the functions that functions of a module call."""
-    return {op.callee_name for function in functions(module) for op in function.block.ops if isinstance(op, CallOp)}
+    ops = (op for function in functions(module) for op in function.block.ops)
+    return {op.callee_name for op in ops if isinstance(op, CallOp | LowCallOp)}
 
 
 def packing_functions(module: ModuleOp) -> set[str]:

@@ -1,17 +1,14 @@
-"""The module of each device of a partitioned one, which its backend compiles alone, and the calls that remain."""
+"""The module of each device of a partitioned one, which its backend compiles alone."""
 
 from __future__ import annotations
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
-from xdsl.ir import Operation
 
 from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.glow_high.call import CallOp, written_by
-from glow_mlir.dialects.glow_high.storage import FuncOp, FunctionOp, GetOp, PlaceholderOp, SaveOp
-from glow_mlir.ir.entries import bindings_of, entries_of, placeholders_of
+from glow_mlir.dialects.glow_high.call import written_by
+from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.ir.rewriting import functions
-from glow_mlir.ir.traversal import operations, own_operations
-from glow_mlir.runtime.partitions import PartitionCall, PartitionedFunction
+from glow_mlir.ir.traversal import operations
 
 
 def device_modules(module: ModuleOp) -> dict[str, ModuleOp]:
@@ -61,33 +58,3 @@ def _storage_of(storage: Storage, whole: Storage, name: str, is_written: bool) -
         copy.properties[role] = UnitAttr()
         storage.add(copy)
     return own
-
-
-def partitioned_functions(module: ModuleOp) -> tuple[PartitionedFunction, ...]:
-    """The functions that call partitions, as what runs them knows them."""
-    by_name = {function.sym_name.data: function for function in functions(module)}
-    return tuple(
-        PartitionedFunction(
-            entry.sym_name.data,
-            bindings_of(entry),
-            tuple(_call_of(op, by_name[op.callee_name]) for op in own_operations(entry) if isinstance(op, CallOp)),
-        )
-        for entry in entries_of(module)
-    )
-
-
-def _call_of(op: Operation, callee: FunctionOp) -> PartitionCall:
-    """A call of a partition: what it reads and writes, by names that are the same wherever the value is known."""
-    written = set(written_by(callee))
-    values: list[str] = []
-    for placeholder in placeholders_of(callee):
-        if placeholder.role != "state":
-            values.append(f"{placeholder.role}:{placeholder.public_name}")
-    writes = tuple(placeholder.sym_name.data in written for placeholder in _passed(callee))
-    assert callee.device is not None
-    return PartitionCall(callee.device.data, callee.sym_name.data, tuple(values), writes)
-
-
-def _passed(function: FunctionOp) -> list[PlaceholderOp]:
-    """The placeholders that a function is given and gives when it is called."""
-    return [op for op in placeholders_of(function) if op.role != "state"]

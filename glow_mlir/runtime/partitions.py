@@ -7,36 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.devices import Buffer, Device, Event, QueueEntry
 from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.host_device import HostBuffer, HostDevice, HostEntry
+from glow_mlir.runtime.host_programs import (
+    Allocate,
+    Call,
+    Free,
+    HostProgram,
+    RecordEvent,
+    Step,
+    Transfer,
+    WaitEvent,
+)
 from glow_mlir.runtime.state import State
 from glow_mlir.support.dataclass import dataclass
-
-
-@dataclass(frozen=True)
-class PartitionCall:
-    """
-    A call of a partition: its device and entry, and the values that it is given and gives, in the order of its entry.
-
-    A value is named `input:x`, `output:y` or `between:t`.
-    """
-
-    device: str
-    entry: str
-    values: tuple[str, ...]
-    writes: tuple[bool, ...]
-    """For each of the values, whether the partition writes it."""
-
-
-@dataclass(frozen=True)
-class PartitionedFunction:
-    """A function that callers name, and the calls of partitions that it is, in order."""
-
-    name: str
-    bindings: tuple[Binding, ...]
-    calls: tuple[PartitionCall, ...]
 
 
 @dataclass(frozen=True)
@@ -51,10 +36,10 @@ class DevicePart:
 
 @dataclass(frozen=True)
 class PartitionedArtifact:
-    """What is compiled for each device, and the functions that call it."""
+    """What is compiled for each device, and the host programs that call it."""
 
     parts: tuple[DevicePart, ...]
-    functions: tuple[PartitionedFunction, ...]
+    programs: tuple[HostProgram, ...]
 
 
 class JoinedState(State):
@@ -88,117 +73,106 @@ class JoinedState(State):
             self._owners[name].change((name,))
 
 
-@dataclass
-class _Copy:
-    """A value on one device, or on all that share the memory of the host."""
-
-    device: Device
-    buffer: Buffer
-    after: Event | None
-
-
 class PartitionedEntry(EntryPoint):
-    """
-    A function that puts calls of its partitions into the queues of their devices.
-
-    A value is where it is computed, and goes to another device when that reads it, once. Devices in the memory of the
-    host share buffers. The next call of the function may begin while this one waits.
-    """
+    """An entry that is a host program: a call puts its steps into the queues of the devices, and waits for the end."""
 
     def __init__(
         self,
-        function: PartitionedFunction,
+        program: HostProgram,
         entries: Mapping[tuple[str, str], QueueEntry],
         devices: Mapping[str, Device],
         state: State,
     ) -> None:
-        super().__init__(function.name, function.bindings, state)
-        self._calls = [(call, entries[call.device, call.entry], devices[call.device]) for call in function.calls]
-        self._host = HostDevice("host")
-        self._last = self._last_uses()
-
-    def _last_uses(self) -> dict[str, int]:
-        """Value → the number of the last call that uses it."""
-        return {value: number for number, (call, _, _) in enumerate(self._calls) for value in call.values}
+        super().__init__(program.name, program.bindings, state)
+        self._program = program
+        self._entries = entries
+        self._devices = devices
 
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        copies: dict[str, list[_Copy]] = {}
-        for binding in self.bindings:
+        outputs: dict[str, np.ndarray] = {}
+        run = _Run(self._entries, self._devices)
+        for number, binding in enumerate(self.bindings):
             if binding.role == "input":
-                given = HostBuffer.of(inputs[binding.name])
-                copies[f"input:{binding.name}"] = [_Copy(self._host, given, None)]
-        waited: list[Event] = []
-        owned: list[tuple[Device, Buffer]] = []
+                run.buffers[number] = HostBuffer.of(inputs[binding.name])
+            elif binding.role == "output":
+                buffer = HostBuffer(binding.nbytes)
+                outputs[binding.name] = buffer.view(binding.shape, binding.numpy_dtype)
+                run.buffers[number] = buffer
         try:
-            for call, entry, device in self._calls:
-                waited.append(self._run(call, entry, device, copies, owned))
-            results = {
-                binding.name: self._result(binding, copies[f"output:{binding.name}"][0], waited)
-                for binding in self.bindings
-                if binding.role == "output"
-            }
-            for event in waited:
-                event.wait()
+            for step in self._program.steps:
+                run.take(step)
         finally:
-            for device, buffer in owned:
-                device.free(buffer)
-        return results
-
-    def _run(
-        self,
-        call: PartitionCall,
-        entry: QueueEntry,
-        device: Device,
-        copies: dict[str, list[_Copy]],
-        owned: list[tuple[Device, Buffer]],
-    ) -> Event:
-        """Put one call into the queue of its device."""
-        buffers: list[Buffer] = []
-        after: list[Event] = []
-        made: list[_Copy] = []
-        for value, is_written, binding in zip(call.values, call.writes, entry.passed, strict=True):
-            if is_written:
-                copy = _Copy(device, device.allocate(binding.nbytes), None)
-                owned.append((device, copy.buffer))
-                copies[value] = [copy]
-                made.append(copy)
-            else:
-                copy = _there(copies[value], device, binding, owned)
-                if copy.after is not None:
-                    after.append(copy.after)
-            buffers.append(copy.buffer)
-        done = entry.enqueue(buffers, after)
-        for copy in made:
-            copy.after = done
-        return done
-
-    def _result(self, binding: Binding, copy: _Copy, waited: list[Event]) -> np.ndarray:
-        """An output as an array, which is filled when all that is `waited` for is done."""
-        if isinstance(copy.buffer, HostBuffer):
-            return copy.buffer.view(binding.shape, binding.numpy_dtype)
-        place = np.empty(binding.shape, binding.numpy_dtype)
-        waited.append(copy.device.download(copy.buffer, place, () if copy.after is None else (copy.after,)))
-        return place
+            run.finish()
+        return outputs
 
 
-def _there(copies: list[_Copy], device: Device, binding: Binding, owned: list[tuple[Device, Buffer]]) -> _Copy:
-    """The copy of a value on a device, which it is sent to where there is none yet."""
-    for copy in copies:
-        if copy.device is device or (copy.device.memory.is_host and device.memory.is_host):
-            return copy
-    source = copies[0]
-    after = () if source.after is None else (source.after,)
-    if not source.device.memory.is_host:
-        landed = HostBuffer(binding.nbytes)
-        event = source.device.download(source.buffer, landed.array, after)
-        copies.append(_Copy(HostDevice("host"), landed, event))
-        return _there(copies[-1:], device, binding, owned) if not device.memory.is_host else copies[-1]
-    assert isinstance(source.buffer, HostBuffer)
-    target = device.allocate(binding.nbytes)
-    owned.append((device, target))
-    made = _Copy(device, target, device.upload(target, source.buffer.array[: binding.nbytes], after))
-    copies.append(made)
-    return made
+class _Run:
+    """One call of a host program: its buffers, and what has been put into queues so far."""
+
+    def __init__(self, entries: Mapping[tuple[str, str], QueueEntry], devices: Mapping[str, Device]) -> None:
+        self.buffers: dict[int, Buffer] = {}
+        self._entries = entries
+        self._devices = devices
+        self._homes: dict[int, Device] = {}
+        """Buffer → the device in whose memory it was allocated."""
+        self._last: dict[str, Event] = {}
+        """Queue → what was put into it last."""
+        self._events: dict[int, Event | None] = {}
+        self._awaited: dict[str, list[Event]] = {}
+        """Queue → what has to happen before what comes next in it."""
+
+    def take(self, step: Step) -> None:
+        """Do what a step says."""
+        match step:
+            case Allocate():
+                self._allocate(step)
+            case Free():
+                self._free(step.buffer)
+            case Call():
+                buffers = [self.buffers[number] for number in step.buffers]
+                after = self._awaited.pop(step.queue, ())
+                self._last[step.queue] = self._entries[step.queue, step.entry].enqueue(buffers, after)
+            case Transfer():
+                self._transfer(step)
+            case RecordEvent():
+                self._events[step.event] = self._last.get(step.queue)
+            case WaitEvent():
+                if (event := self._events[step.event]) is not None:
+                    self._awaited.setdefault(step.queue, []).append(event)
+
+    def _allocate(self, step: Allocate) -> None:
+        if not step.device:
+            self.buffers[step.buffer] = HostBuffer(step.nbytes)
+            return
+        self._homes[step.buffer] = self._devices[step.device]
+        self.buffers[step.buffer] = self._homes[step.buffer].allocate(step.nbytes)
+
+    def _free(self, number: int) -> None:
+        buffer, home = self.buffers.pop(number), self._homes.pop(number, None)
+        if home is not None:
+            home.free(buffer)
+
+    def _transfer(self, step: Transfer) -> None:
+        device, after = self._devices[step.queue], self._awaited.pop(step.queue, ())
+        target, source = self.buffers[step.target], self.buffers[step.source]
+        if isinstance(source, HostBuffer):
+            self._last[step.queue] = device.upload(target, source.array[: step.nbytes], after)
+        else:
+            assert isinstance(target, HostBuffer)
+            self._last[step.queue] = device.download(source, target.array[: step.nbytes], after)
+
+    def finish(self) -> None:
+        """Wait for all that is in queues, also where something failed, and give back what is left."""
+        errors: list[BaseException] = []
+        for event in self._last.values():
+            try:
+                event.wait()
+            except Exception as error:
+                errors.append(error)
+        for number in list(self._homes):
+            self._free(number)
+        if errors:
+            raise errors[0]
 
 
 class PartitionedExecutable(Executable):
@@ -206,8 +180,8 @@ class PartitionedExecutable(Executable):
 
     def __init__(self, artifact: PartitionedArtifact, loaded: Mapping[str, tuple[Device, Executable]]) -> None:
         state = JoinedState(executable.state for _, executable in loaded.values())
-        super().__init__([function.name for function in artifact.functions], state)
-        self._functions = {function.name: function for function in artifact.functions}
+        super().__init__([program.name for program in artifact.programs], state)
+        self._programs = {program.name: program for program in artifact.programs}
         self._loaded = loaded
 
     @property
@@ -224,15 +198,15 @@ class PartitionedExecutable(Executable):
         return [device for device, _ in self._loaded.values()]
 
     def load(self, name: str) -> PartitionedEntry:
-        function = self._functions[name]
+        program = self._programs[name]
         entries: dict[tuple[str, str], QueueEntry] = {}
-        for call in function.calls:
-            device, executable = self._loaded[call.device]
-            point = executable.load(call.entry)
-            if isinstance(point, QueueEntry):
-                entries[call.device, call.entry] = point
-            else:
-                assert isinstance(device, HostDevice)
-                entries[call.device, call.entry] = HostEntry(point, device)
+        for step in program.steps:
+            if isinstance(step, Call):
+                device, executable = self._loaded[step.queue]
+                point = executable.load(step.entry)
+                if not isinstance(point, QueueEntry):
+                    assert isinstance(device, HostDevice)
+                    point = HostEntry(point, device)
+                entries[step.queue, step.entry] = point
         devices = {name: device for name, (device, _) in self._loaded.items()}
-        return PartitionedEntry(function, entries, devices, self.state)
+        return PartitionedEntry(program, entries, devices, self.state)

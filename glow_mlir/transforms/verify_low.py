@@ -41,18 +41,18 @@ from glow_mlir.support.dataclass import dataclass
 @dataclass(frozen=True)
 class VerifyLowPass(ModulePass):
     """
-    Check a module of instructions: no function of `glow_high`, every weight declared once and as its storage is, no
-    read of an element of an allocation or output before it is written, every element of every output written at the
-    end, no use after `dealloc`, one `dealloc` an allocation, no write to constants and inputs, no @out that overlaps
-    another operand unless the instruction allows it, no loop whose windows do not move. Packed state is an output of
-    the function that packs it, and an input of all others.
+    Check a module of instructions: no function of `glow_high` but partitions, every weight declared once and as its
+    storage is, no read of an element of an allocation or output before it is written, every element of every output
+    written at the end, no use after `dealloc`, one `dealloc` an allocation, no write to constants and inputs, no
+    @out that overlaps another operand unless the instruction allows it, no loop whose windows do not move. Packed
+    state is an output of the function that packs it, and an input of all others.
     """
 
     name = "verify-low"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for left in high_functions(op):
-            require_at(left, False, f"@{left.sym_name.data} is still a function of glow_high")
+            require_at(left, left.device is not None, f"@{left.sym_name.data} is still a function of glow_high")
         storage = Storage(op)
         for function in low_functions(op):
             FunctionCheck(function, storage).run()

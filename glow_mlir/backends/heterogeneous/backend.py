@@ -8,7 +8,8 @@ from glow_mlir.backends.interface import Backend, Compiling, Room, get_backend
 from glow_mlir.dialects.device import devices_of
 from glow_mlir.driver.pipelines import Pipeline, partitioned_pipeline
 from glow_mlir.ir.registry import backend
-from glow_mlir.partitioning.device_modules import device_modules, partitioned_functions
+from glow_mlir.partitioning.device_modules import device_modules
+from glow_mlir.partitioning.host_programs import host_programs
 from glow_mlir.runtime.devices import Device
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.partitions import DevicePart, PartitionedArtifact, PartitionedExecutable
@@ -37,7 +38,7 @@ class HeterogeneousBackend(Backend):
             )
             for device, part in device_modules(module).items()
         )
-        return PartitionedArtifact(parts, partitioned_functions(module))
+        return PartitionedArtifact(parts, host_programs(module))
 
     def load(self, artifact: PartitionedArtifact, threads: int) -> PartitionedExecutable:
         loaded: dict[str, tuple[Device, Executable]] = {}

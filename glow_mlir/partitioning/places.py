@@ -1,0 +1,36 @@
+"""Memories of a module for several devices, and who can use which."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from glow_mlir.backends.interface import get_backend
+from glow_mlir.dialects.device import devices_of
+from glow_mlir.dialects.glow_low.memory import AllocOp, root_of
+
+HOST_MEMORY = ""
+"""The memory of the host, in the place of the name of a device."""
+
+
+class Places:
+    """Where buffers of host programs of a module are."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self._shared = {
+            device.name: get_backend(device.target.backend).memory(device.target).is_host
+            for device in devices_of(module)
+        }
+
+    def of(self, value: SSAValue) -> str:
+        """The device in whose memory a buffer is; `HOST_MEMORY` for what callers give and get."""
+        owner = root_of(value).owner
+        return owner.device.data if isinstance(owner, AllocOp) and owner.device is not None else HOST_MEMORY
+
+    def is_host(self, place: str) -> bool:
+        """Whether the memory of a device is the host's."""
+        return place == HOST_MEMORY or self._shared.get(place, False)
+
+    def is_usable(self, place: str, device: str) -> bool:
+        """Whether a device reads and writes buffers in the memory of a place."""
+        return place == device or (self.is_host(place) and self.is_host(device))
