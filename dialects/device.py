@@ -26,12 +26,14 @@ class DeviceSpec:
     """
     A device that functions are placed on: what it is called, such as `opencl:0`, and the machine that it is.
 
-    `memory_bytes` is what constants and buffers on it may take together; 0 for as much as there is.
+    `memory_bytes` is what constants and buffers on it may take together; 0 for as much as there is. `own_memory` says
+    that it is none of the host's, so that values have to be transferred.
     """
 
     name: str
     target: Target
     memory_bytes: int = 0
+    own_memory: bool = False
 
 
 @irdl_attr_definition
@@ -40,7 +42,7 @@ class DeviceAttr(Data[DeviceSpec]):
     One of the devices of a module.
 
     ```mlir
-    #glow.device<"opencl:0", #glow.target<backend = "opencl">, memory_bytes = 1073741824>
+    #glow.device<"opencl:0", #glow.target<backend = "opencl">, memory_bytes = 1073741824, own_memory>
     ```
     """
 
@@ -54,12 +56,15 @@ class DeviceAttr(Data[DeviceSpec]):
             target = parser.parse_attribute()
             if not isinstance(target, TargetAttr):
                 parser.raise_error("a device has a target, #glow.target<…>")
-            memory = 0
-            if parser.parse_optional_punctuation(","):
+            memory, own = 0, False
+            while parser.parse_optional_punctuation(","):
+                if parser.parse_optional_keyword("own_memory"):
+                    own = True
+                    continue
                 parser.parse_keyword("memory_bytes")
                 parser.parse_punctuation("=")
                 memory = parser.parse_integer(allow_negative=False)
-        return DeviceSpec(name, target.data, memory)
+        return DeviceSpec(name, target.data, memory, own)
 
     def print_parameter(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -67,6 +72,8 @@ class DeviceAttr(Data[DeviceSpec]):
             printer.print_attribute(TargetAttr(self.data.target))
             if self.data.memory_bytes:
                 printer.print_string(f", memory_bytes = {self.data.memory_bytes}")
+            if self.data.own_memory:
+                printer.print_string(", own_memory")
 
 
 def devices_of(module: ModuleOp) -> list[DeviceSpec]:

@@ -215,7 +215,7 @@ class GlowFunctions(InterpreterFunctions):
     @impl(LowCallOp)
     def run_low_call(self, interpreter: Interpreter, op: LowCallOp, args: PythonValues) -> PythonValues:
         count = len(op.targets)
-        found = self._called(interpreter, op, [buffer.array for buffer in args[count:]])
+        found = self._called(interpreter, op, tuple(buffer.array for buffer in args[count:]))
         for target, result in zip(args[:count], found, strict=True):
             target.array[...] = result
         return ()

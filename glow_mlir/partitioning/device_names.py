@@ -13,6 +13,8 @@ _NAME = re.compile(r"(?P<backend>[\w.-]+?)(?::(?P<number>\d+))?")
 
 MEMORY = "memory_bytes"
 """The field of a device that says how many bytes it has."""
+OWN = "own_memory"
+"""The field of a device that says whether its memory is its own, 0 or 1."""
 
 
 def named_devices(text: str) -> list[DeviceSpec]:
@@ -20,7 +22,8 @@ def named_devices(text: str) -> list[DeviceSpec]:
     The devices in a text such as `opencl:0,cpu,threads=2,memory_bytes=1000000,cpu`.
 
     Each is a backend, with the number of its device, by default the next one, and fields of its target behind it;
-    `target=avx2` names that, and without it is the machine of this process, or the device beside it.
+    `target=avx2` names that, and without it is the machine of this process, or the device beside it. `memory_bytes` is
+    how much of it may be taken, and `own_memory=1` lets values be transferred to a device that could do without.
 
     Raises `OptionError` for what is no device, for one that is listed twice, and for what a field cannot be.
     """
@@ -57,17 +60,18 @@ def _parts(text: str) -> Iterator[tuple[str, list[str]]]:
 
 def _device(name: str, backend: str, fields: Sequence[str]) -> DeviceSpec:
     """A device of a backend with what is said of it."""
-    memory, target, rest = 0, HOST, list[str]()
+    numbers, target, rest = {MEMORY: 0, OWN: 0}, HOST, list[str]()
     for field in fields:
         key, _, value = field.partition("=")
-        if key == MEMORY:
+        if key in numbers:
             if not value.isdecimal():
-                raise OptionError(f"{field} of the device {name} is no number of bytes")
-            memory = int(value)
+                raise OptionError(f"{field} of the device {name} is no number")
+            numbers[key] = int(value)
         elif key == "target":
             target = value
         else:
             rest.append(field)
-    made = get_backend(backend).target(",".join((target, *rest)))
-    get_backend(backend).check_target(made)
-    return DeviceSpec(name, made, memory)
+    of = get_backend(backend)
+    made = of.target(",".join((target, *rest)))
+    of.check_target(made)
+    return DeviceSpec(name, made, numbers[MEMORY], bool(numbers[OWN]) or not of.memory(made).is_host)

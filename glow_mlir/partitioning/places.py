@@ -5,7 +5,6 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.device import devices_of
 from glow_mlir.dialects.glow_low.memory import AllocOp, root_of
 
@@ -17,10 +16,7 @@ class Places:
     """Where buffers of host programs of a module are."""
 
     def __init__(self, module: ModuleOp) -> None:
-        self._shared = {
-            device.name: get_backend(device.target.backend).memory(device.target).is_host
-            for device in devices_of(module)
-        }
+        self._shared = {device.name: not device.own_memory for device in devices_of(module)}
 
     def of(self, value: SSAValue) -> str:
         """The device in whose memory a buffer is; `HOST_MEMORY` for what callers give and get."""

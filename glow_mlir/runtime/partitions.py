@@ -155,7 +155,7 @@ class _Run:
     def _transfer(self, step: Transfer) -> None:
         device, after = self._devices[step.queue], self._awaited.pop(step.queue, ())
         target, source = self.buffers[step.target], self.buffers[step.source]
-        if isinstance(source, HostBuffer):
+        if isinstance(source, HostBuffer):  # Such as the target may be, of a device that is said to have its own.
             self._last[step.queue] = device.upload(target, source.array[: step.nbytes], after)
         else:
             assert isinstance(target, HostBuffer)

@@ -39,12 +39,14 @@ class InsertEventsPass(ModulePass):
 
 def _insert(function: FuncOp, queued: list[QueuedOp]) -> None:
     clocks, block = Clocks(), function.block
+    positions = {op: position for position, op in enumerate(queued)}
     written: dict[SSAValue, Work] = {}
     read: dict[SSAValue, list[Work]] = {}
     events: dict[tuple[str, int], int] = {}
     for op in queued:
         queue = op.queue_name
-        needed = sorted(earlier(op, written, read), key=lambda work: -work[1])
+        # The last one first: its queue may have waited for the others.
+        needed = sorted(earlier(op, written, read), key=lambda work: -positions[work[2]])
         for other, number, source in needed:
             if clocks.is_known(queue, other, number):
                 continue

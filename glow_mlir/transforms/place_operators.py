@@ -61,7 +61,7 @@ class PlaceOperatorsPass(ModulePass):
         if not devices:
             raise OptionError("the module says no devices", hint="run the pass 'assign-devices' first")
         said = read_placement(Path(self.assignments), devices) if self.assignments else {}
-        profile = read_profile(Path(self.profile)) if self.profile else {}
+        profile: Profile = read_profile(Path(self.profile)) if self.profile else {}
         support, state = Support(storage), dict[str, str]()
         for function in high_functions(op):
             nodes = Nodes(function, storage)

@@ -3,10 +3,10 @@
 // RUN: glow-opt %s | glow-opt | filecheck %s
 // RUN: glow-opt %s --print-op-generic | glow-opt | filecheck %s
 
-// CHECK: glow.devices = [#glow.device<"cpu:0", #glow.target<backend = "cpu", triple = "x86_64-unknown-linux-gnu">>, #glow.device<"interpreter:0", #glow.target<backend = "interpreter">, memory_bytes = 4096>]
+// CHECK: glow.devices = [#glow.device<"cpu:0", #glow.target<backend = "cpu", triple = "x86_64-unknown-linux-gnu">>, #glow.device<"interpreter:0", #glow.target<backend = "interpreter">, memory_bytes = 4096, own_memory>]
 builtin.module attributes {glow.devices = [
   #glow.device<"cpu:0", #glow.target<backend = "cpu", triple = "x86_64-unknown-linux-gnu">>,
-  #glow.device<"interpreter:0", #glow.target<backend = "interpreter">, memory_bytes = 4096>
+  #glow.device<"interpreter:0", #glow.target<backend = "interpreter">, memory_bytes = 4096, own_memory>
 ]} {
   glow_high.placeholder @x : tensor<4xf32> {input}
   glow_high.placeholder @y : tensor<4xf32> {output}

@@ -1,0 +1,21 @@
+// A module gets the devices of a text, each with the target that it has here; what it says itself stands.
+
+// RUN: glow-opt %s -p 'assign-devices{devices="cpu,target=avx2,threads=2,memory_bytes=4096,interpreter,interpreter,own_memory=1"}' | filecheck %s
+// RUN: glow-opt %s -p 'assign-devices{devices=interpreter},assign-devices{devices=interpreter},assign-devices' | filecheck %s --check-prefix=TWICE
+// RUN: not glow-opt %s -p 'assign-devices{devices=interpreter},assign-devices{devices=cpu}' 2>&1 | filecheck %s --check-prefix=OTHER
+// RUN: not glow-opt %s -p assign-devices 2>&1 | filecheck %s --check-prefix=NONE
+// RUN: not glow-opt %s -p 'assign-devices{devices="cpu:1,cpu:1"}' 2>&1 | filecheck %s --check-prefix=LISTED
+// RUN: not glow-opt %s -p 'assign-devices{devices="cpu:x"}' 2>&1 | filecheck %s --check-prefix=NAME
+// RUN: not glow-opt %s -p 'assign-devices{devices="abacus"}' 2>&1 | filecheck %s --check-prefix=BACKEND
+// RUN: not glow-opt %s -p 'assign-devices{devices="cpu,memory_bytes=much"}' 2>&1 | filecheck %s --check-prefix=NUMBER
+
+// CHECK: glow.devices = [#glow.device<"cpu:0", #glow.target<backend = "cpu", {{.*}}threads = 2>, memory_bytes = 4096>, #glow.device<"interpreter:0", {{.*}}>, #glow.device<"interpreter:1", {{.*}}, own_memory>]
+// TWICE: glow.devices = [#glow.device<"interpreter:0", #glow.target<backend = "interpreter">>]
+// OTHER: the module has other devices than 'cpu' (hint: it has interpreter:0)
+// NONE: nobody says on what devices the module is to run
+// LISTED: the device cpu:1 is listed twice
+// NAME: 'cpu:x' is no device
+// BACKEND: no backend 'abacus'
+// NUMBER: memory_bytes=much of the device cpu:0 is no number
+glow_high.func @main() {
+}
