@@ -119,14 +119,14 @@ class Nodes:
         )
 
     def together(self) -> list[tuple[int, int]]:
-        """Pairs of nodes that read and save the same state."""
-        first: dict[str, int] = {}
+        """Pairs of nodes that read and save the same state, one right behind the other."""
+        last: dict[str, int] = {}
         pairs: list[tuple[int, int]] = []
         for number, op in enumerate(self.ops):
             if isinstance(op, GetOp | SaveOp) and self.is_state(op):
-                before = first.setdefault(op.storage_name, number)
-                if before != number:
-                    pairs.append((before, number))
+                if op.storage_name in last:
+                    pairs.append((last[op.storage_name], number))
+                last[op.storage_name] = number
         return pairs
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from xdsl.context import Context
@@ -78,22 +78,27 @@ def _sources(nodes: Nodes) -> list[list[int]]:
 
 
 def merged(groups: Sequence[Group], before: Sequence[Sequence[int]]) -> list[Group]:
-    """Fewer groups: each is one with a later one of its device, where nothing between them waits for it."""
+    """Fewer groups: each is one with the next of its device, where none between them waits for the one or the other."""
     names = dict(zip(groups, groups, strict=True))
     for group in sorted(names, key=lambda item: -item[0]):
-        later = sorted({names[other] for other in names if other[1] == group[1] and other[0] > group[0]})
-        following = next(iter(later), None)
-        current = [names[item] for item in groups]
-        if following is not None and not _is_between(current, before, group, following):
-            names = {item: following if name == group else name for item, name in names.items()}
+        later = sorted({other for other in names.values() if other[1] == group[1] and other[0] > group[0]})
+        if later:
+            waits = _waits([names[item] for item in groups], before)
+            if not _is_between(waits, group, later[0]) and not _is_between(waits, later[0], group):
+                names = {item: later[0] if name == group else name for item, name in names.items()}
     return [names[group] for group in groups]
 
 
-def _is_between(groups: Sequence[Group], before: Sequence[Sequence[int]], first: Group, last: Group) -> bool:
-    """Whether another group waits for the first one, and the last one for that."""
+def _waits(groups: Sequence[Group], before: Sequence[Sequence[int]]) -> dict[Group, set[Group]]:
+    """For each group, those that it waits for."""
     waits: dict[Group, set[Group]] = {}
     for group, sources in zip(groups, before, strict=True):
         waits.setdefault(group, set()).update(groups[source] for source in sources if groups[source] != group)
+    return waits
+
+
+def _is_between(waits: Mapping[Group, set[Group]], first: Group, last: Group) -> bool:
+    """Whether another group waits for the first one, and the last one for that."""
     pending, seen = list(waits[last] - {first}), set[Group]()
     while pending:
         group = pending.pop()
@@ -103,6 +108,16 @@ def _is_between(groups: Sequence[Group], before: Sequence[Sequence[int]], first:
                 return True
             pending += waits[group]
     return False
+
+
+def in_order(groups: Sequence[Group], before: Sequence[Sequence[int]]) -> list[Group]:
+    """Each group once, behind all that it waits for."""
+    waits = _waits(groups, before)
+    found: dict[Group, None] = {}
+    while len(found) < len(waits):
+        ready = [group for group in waits if group not in found and waits[group] <= found.keys()]
+        found.update(dict.fromkeys(sorted(ready)))
+    return list(found)
 
 
 @dataclass
@@ -126,8 +141,10 @@ class _Partitioning:
         parts: dict[Group, list[Operation]] = {}
         for op, group in zip(nodes.ops, groups, strict=True):
             parts.setdefault(group, []).append(op)
-        in_order = sorted(parts, key=lambda group: group[0])
-        made = [self._part(number, parts[group], group, given, saved) for number, group in enumerate(in_order)]
+        made = [
+            self._part(number, parts[group], group, given, saved)
+            for number, group in enumerate(in_order(groups, before))
+        ]
         statistics.count("partitions", len(made))
         self._call(made)
 

@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_low.memory import WeightOp
 from glow_mlir.driver.pipelines import parse_pipeline
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.context import new_context
-from glow_mlir.ir.entries import packing_functions
+from glow_mlir.ir.entries import entries_of
 from glow_mlir.ir.text import module_text, parse_module, verify_module
 
 DECLARATIONS = (ModuleOp, FunctionOp, StorageOp, WeightOp)
@@ -25,10 +25,8 @@ Results = dict[str, dict[str, np.ndarray]]
 
 
 def run_all(module: ModuleOp, inputs: Mapping[str, np.ndarray]) -> Results:
-    """What each function of the module writes, by function and binding; those that pack state are not called."""
-    packing = packing_functions(module)
-    functions = (op.sym_name.data for op in module.body.block.ops if isinstance(op, FunctionOp))
-    names = [name for name in functions if name not in packing]
+    """What each entry of the module writes, by function and binding."""
+    names = [function.sym_name.data for function in entries_of(module)]
     return {name: run_function(module, inputs, name) for name in names}
 
 

@@ -118,23 +118,31 @@ CONVERT = "glow-high-to-glow-low,verify-low"
 ALLOCATE = "shorten-lifetimes,verify-low,allocate,verify-allocated"
 ELSEWHERE = {
     "apply-patterns",
+    "assign-devices",
     "convert-precision",
     "differentiate",
     "glow-low-to-llvm",
     "hoist-from-loops",
     "instrument-debug",
+    "insert-events",
+    "insert-transfers",
     "instrument-profile",
+    "partition",
+    "place-operators",
     "quantize",
     "quantize-weights",
     "simplify-control-flow",
     "sink-from-loops",
     "unroll-loops",
+    "verify-host-program",
     "verify-lowered",
+    "verify-partitioned",
     "verify-selected",
 }
 """
 Passes whose result the interpreter does not run, that change nothing and need a backend's support, that add outputs or
-round and have their own test, or that concern branches and loops, which test_random_regions.py has.
+round and have their own test, or that concern branches and loops, which test_random_regions.py has, or devices, which
+tests/partitioning/test_random_partitions.py has.
 """
 
 OF_CODES = ("fold-quantization", "lower-quantization")
