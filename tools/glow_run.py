@@ -10,7 +10,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from glow_mlir.dialects.packages import DEFAULT_BACKEND
+from glow_mlir.dialects.packages import DEFAULT_BACKEND, SEVERAL_BACKENDS
 from glow_mlir.errors import OptionError
 from glow_mlir.support.activity import watching
 from glow_mlir.support.dataclass import dataclass
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from glow_mlir.tools.latency import Budget
     from glow_mlir.tools.phase_dump import PhaseDump
     from glow_mlir.tools.picture_output import Pictures
+    from glow_mlir.tools.placement_summary import PlacementSummary
     from glow_mlir.tools.run_inputs import Inputs
 
 STDIN = "-"
@@ -79,6 +80,7 @@ class ModelRun:
     sizes: Mapping[str, Dimension] = field(default_factory=dict[str, Dimension])
     """Free dimensions, as the inputs of the run have them."""
     pictures: Pictures | None = None
+    placement: PlacementSummary | None = None
     seen: Seen | None = None
     """What a comparison shows of the compilation."""
     model: Any = None
@@ -114,6 +116,8 @@ class ModelRun:
             self.sizes, values = session.specializations[-1].sizes, session.specializations[-1].values
         self.report |= {"model": args.model, "backend": args.backend, "target": args.target or HOST}
         self._add(CompileSummary(self.times), is_shown=is_measured(args))
+        if self.placement is not None:
+            self._add(self.placement)
         self._add(OutputSummary(outputs))
         if args.outputs is not None:
             write_arrays(outputs, Path(args.outputs))
@@ -217,7 +221,8 @@ class ModelRun:
             from glow_mlir.tools.compilation_comparison import Seen
 
             self.seen = Seen()
-        observers = [observer for observer in (dump, pictures, self.seen) if observer is not None]
+        self.placement = self._placement()
+        observers = [item for item in (dump, pictures, self.seen, self.placement) if item is not None]
         self.times = CompileTimes([self._tell, *observers])
         # One log serves all who read it: to follow a pass costs as much as many a pass.
         readers = [reader for reader in (pictures, self.seen) if reader is not None]
@@ -306,6 +311,14 @@ class ModelRun:
             shown = [self.pictures.shown("one"), run.pictures.shown("other")]
             title = f"{Path(self.args.model).name} and {self.args.compare}"
             write_text(Page(title, shown, found.rows).html(), Path(self.args.dump_html))
+
+    def _placement(self) -> PlacementSummary | None:
+        """The observer of what devices get, where there are several."""
+        if self.args.backend != SEVERAL_BACKENDS:
+            return None
+        from glow_mlir.tools.placement_summary import PlacementSummary
+
+        return PlacementSummary()
 
     def _pictures(self) -> Pictures | None:
         """The observer that draws, if a picture is wanted."""

@@ -495,6 +495,12 @@ def quantizing_weights(pipeline: Pipeline, to: str, keep: tuple[str, ...] = ()) 
     return pipeline.after("merge-matmuls", spec, stage=OPTIMIZED.name)
 
 
+def tensor_parallel(pipeline: Pipeline) -> Pipeline:
+    """A pipeline for several devices that share the products and tables of a model."""
+    passes = ("split-products", "shard-tables", "fold-constants", "remove-unused-storage")
+    return pipeline.after("assign-devices", *passes, stage=PLACED.name)
+
+
 def exchanging(pipeline: Pipeline, stage: str) -> Pipeline:
     """
     A pipeline that gives inputs and outputs places among the activations, for a module at a stage.

@@ -8,8 +8,11 @@ from glow_mlir.support.dataclass import dataclass
 PREFERRED = "preferred"
 """The way of placing operators where nobody says another: on the first device listed that executes them."""
 
-PARTITIONS = (PREFERRED, "latency", "pipeline")
+STRATEGIES = (PREFERRED, "latency", "pipeline")
 """How operators are placed on devices."""
+
+TENSOR_PARALLEL = "tensor-parallel"
+"""The way in which devices share products and tables, and the rest is placed by latency."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,8 +28,9 @@ class PlacementOptions(Options):
     )
     partition: str = option(
         "",
-        "which device computes what: the first listed that can, what takes the least time, or stages of a pipeline",
-        domain=Words(("", *PARTITIONS)),
+        "which device computes what: the first listed that can, what takes the least time, stages of a pipeline, or "
+        "each a part of products and tables",
+        domain=Words(("", *STRATEGIES, TENSOR_PARALLEL)),
         flag=Flag("--partition", unsaid=PREFERRED),
     )
     placement: str = option(

@@ -17,6 +17,7 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import print_value
 from glow_mlir.dialects.glow_high.base import HighOp, operand_groups
 from glow_mlir.dialects.glow_high.blockwise import Blockwise
+from glow_mlir.dialects.glow_high.call import CallOp
 from glow_mlir.dialects.glow_high.control_flow import RegionOp, YieldOp
 from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp, SaveOp, SplatOp
@@ -174,12 +175,13 @@ def graph_of(functions: Iterable[FunctionOp], storage: Storage) -> Graph:
 
 
 def function_label(function: FunctionOp) -> str:
-    """The name of a function, and the backend and processor that it is compiled for once these are known."""
+    """The name of a function, and its device, or the backend and processor that it is for, once these are known."""
     name = f"@{function.sym_name.data}"
     if function.assigned is None:
         return name
     target = function.assigned.data
-    return f"{name} ({', '.join(filter(None, (target.backend, target.cpu or target.triple)))})"
+    where = target.backend if function.device is None else function.device.data
+    return f"{name} ({', '.join(filter(None, (where, target.cpu or target.triple)))})"
 
 
 def region_labels(op: Operation) -> list[str]:
@@ -256,7 +258,7 @@ class GraphBuilder:
             self._get(op)
         elif isinstance(op, SaveOp):
             self.graph.add(self._storage_node(op.storage_name, OUTPUT, op, op.input), self._sources([op.input]))
-        elif isinstance(op, HighOp | BindSymbolOp):
+        elif isinstance(op, HighOp | BindSymbolOp | CallOp):
             self._operator(op)
         elif isinstance(op, RegionOp):
             self._region(op)
@@ -269,10 +271,10 @@ class GraphBuilder:
         if not isinstance(self.storage.by_name.get(op.storage_name), ConstantOp):
             self.made[op.result] = self.graph.add(self._storage_node(op.storage_name, INPUT, op, op.result))
 
-    def _operator(self, op: HighOp | BindSymbolOp) -> None:
+    def _operator(self, op: HighOp | BindSymbolOp | CallOp) -> None:
         """Add an operator, unless it computes with constants alone."""
         sources = self._sources(op.operands)
-        if sources or (not op.operands and not isinstance(op, SplatOp)):
+        if sources or isinstance(op, CallOp) or (not op.operands and not isinstance(op, SplatOp)):
             number = self.graph.add(self._operator_node(op, sum(map(bytes_of, op.results)), op.results), sources)
             self.made.update(dict.fromkeys(op.results, number))
 

@@ -18,7 +18,7 @@ from glow_mlir.errors import ModelError, OptionError, UnsupportedOperatorsError
 from glow_mlir.ir import statistics
 from glow_mlir.ir.locations import described, location_name, place_of
 from glow_mlir.ir.rewriting import high_functions
-from glow_mlir.options.placement import PARTITIONS, PREFERRED
+from glow_mlir.options.placement import PREFERRED, STRATEGIES
 from glow_mlir.partitioning.latency import least_latency
 from glow_mlir.partitioning.operators import Nodes, Profile, pinned, problem_of, refusals_of, seconds_of
 from glow_mlir.partitioning.placement_file import read_placement, read_profile
@@ -53,8 +53,8 @@ class PlaceOperatorsPass(ModulePass):
     profile: str = ""
 
     def __post_init__(self) -> None:
-        if self.strategy not in PARTITIONS:
-            raise OptionError(f"there is no strategy '{self.strategy}'", hint=f"there are {', '.join(PARTITIONS)}")
+        if self.strategy not in STRATEGIES:
+            raise OptionError(f"there is no strategy '{self.strategy}'", hint=f"there are {', '.join(STRATEGIES)}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         devices, storage = devices_of(op), Storage(op)

@@ -1,0 +1,90 @@
+"""What became of the operators of a module for several devices: who has what, what was refused, what is transferred."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.device import devices_of
+from glow_mlir.dialects.glow_high.attention import AttentionOp
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
+from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatrixProduct
+from glow_mlir.dialects.glow_high.recurrent import Recurrent
+from glow_mlir.dialects.glow_high.storage import GetOp, SaveOp
+from glow_mlir.dialects.glow_low.host import CallOp, TransferOp
+from glow_mlir.dialects.shapes import bytes_of
+from glow_mlir.ir.locations import described
+from glow_mlir.ir.rewriting import high_functions, low_functions
+from glow_mlir.ir.traversal import inner_blocks, operations, own_operations
+from glow_mlir.partitioning.operators import Nodes, pinned
+from glow_mlir.partitioning.support import Support
+from glow_mlir.support.dataclass import dataclass
+
+PRODUCTS = (AttentionOp, ConvOp, ConvTransposeOp, FullyConnectedOp, MatrixProduct, Recurrent)
+"""The operators whose arithmetic is multiply-adds."""
+
+
+@dataclass
+class DeviceShare:
+    """What one device has: operators, multiply-adds, bytes of constants, partitions, and what is transferred."""
+
+    device: str
+    operators: int = 0
+    multiply_adds: int = 0
+    constants: dict[str, int] = field(default_factory=dict[str, int])
+    partitions: int = 0
+    transfers: int = 0
+    transferred: int = 0
+    """Bytes that go to the device or come from it in one inference."""
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+    """Operator that the device does not execute → why."""
+
+    @property
+    def constant_bytes(self) -> int:
+        """Bytes of the constants that the device reads."""
+        return sum(self.constants.values())
+
+
+def shares_of(module: ModuleOp) -> list[DeviceShare]:
+    """What each device of a module has whose operators are placed, as far as that is known before it is partitioned."""
+    devices, storage = devices_of(module), Storage(module)
+    found = {device.name: DeviceShare(device.name) for device in devices}
+    support = Support(storage)
+    for function in high_functions(module):
+        nodes = Nodes(function, storage)
+        for op in nodes.ops:
+            if isinstance(op, GetOp | SaveOp) or (where := pinned(op)) is None:
+                continue
+            share = found[where]
+            share.operators += 1
+            share.multiply_adds += multiply_adds(op)
+            share.constants.update(nodes.constants(op))
+            for device in devices:
+                if reason := support.refusal(op, device):
+                    name = f"{op.name.partition('.')[2]} '{described(op)}'"
+                    found[device.name].refused[name] = reason
+    return list(found.values())
+
+
+def add_host_programs(shares: Sequence[DeviceShare], module: ModuleOp) -> None:
+    """Add what the host programs of a module put into the queues of devices."""
+    found = {share.device: share for share in shares}
+    for function in low_functions(module):
+        for op in own_operations(function):
+            if isinstance(op, CallOp):
+                found[op.queue_name].partitions += 1
+            elif isinstance(op, TransferOp):
+                found[op.queue_name].transfers += 1
+                found[op.queue_name].transferred += bytes_of(op.source)
+
+
+def multiply_adds(op: Operation) -> int:
+    """The multiply-adds of an operator, and of all that is in its regions once."""
+    inside = [op, *(inner for block in inner_blocks(op) for inner in operations(block))]
+    products = (item for item in inside if isinstance(item, PRODUCTS))
+    return sum(item.arithmetic().operations for item in products if isinstance(item, HighOp))

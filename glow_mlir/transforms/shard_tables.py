@@ -1,0 +1,92 @@
+"""`shard-tables`: let several devices have the rows of one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.device import DEVICE, devices_of
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, LessOp, MaxOp, MinOp, WhereOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.shapes import bytes_of, has_static_shape, rank_of, shape_of
+from glow_mlir.ir import statistics
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.rewriting import high_functions, replace
+from glow_mlir.ir.traversal import own_operations
+from glow_mlir.support.dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class ShardTablesPass(ModulePass):
+    """
+    Split tables of at least `least` bytes, of which rows are gathered, over the devices of the module: each looks up
+    what it has, and the right row is chosen, so that results are the same to the bit.
+
+    An index that is out of range is one for the first device, or the last, too, and fails there.
+    """
+
+    name = "shard-tables"
+
+    least: int = 1 << 20
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        names, storage = [device.name for device in devices_of(op)], Storage(op)
+        if len(names) < 2:
+            return
+        for function in high_functions(op):
+            for item in own_operations(function):
+                if isinstance(item, GatherOp) and bytes_of(item.input) >= self.least:
+                    _shard(item, names, storage)
+
+
+def _shard(op: GatherOp, devices: Sequence[str], storage: Storage) -> None:
+    """Split the table of one operator, if it is a constant whose rows are gathered."""
+    is_table = storage.is_constant(op.input) and integer(op.axis) in (0, -rank_of(op.input))
+    rows = shape_of(op.input)[0]
+    if not is_table or rows < len(devices) or not has_static_shape(op.indices):
+        return
+    emit = Emitter(op, storage)
+    edges = [rows * number // len(devices) for number in range(len(devices) + 1)]
+    zero = emit.splat(0, op.indices)
+    # Indices from the end count from the begin; those below the first row are behind the last of the first part.
+    from_end = emit(AddOp, op.indices, _number(emit, rows, op))
+    counted = emit(WhereOp, emit(LessOp, op.indices, zero), from_end, op.indices)
+    found: list[SSAValue] = []
+    for number, device in enumerate(devices):
+        begin, end = edges[number], edges[number + 1]
+        index = counted
+        if number:
+            index = emit(MaxOp, emit(AddOp, index, _number(emit, -begin, op)), zero)
+        if number < len(devices) - 1:
+            index = emit(MinOp, index, _number(emit, end - begin - 1, op))
+        if not number:
+            index = emit(WhereOp, emit(LessOp, counted, zero), _number(emit, end, op), index)
+        starts, ends = (begin, *[0] * (rank_of(op.input) - 1)), (end, *shape_of(op.input)[1:])
+        part = emit(SliceOp, op.input, starts=starts, ends=ends)
+        rows_of_part = emit(GatherOp, part, index, axis=0)
+        assert isinstance(rows_of_part.owner, Operation)
+        rows_of_part.owner.attributes[DEVICE] = StringAttr(device)
+        found.append(rows_of_part)
+    result = found[-1]
+    for number in range(len(devices) - 2, -1, -1):
+        is_here = emit(LessOp, counted, _number(emit, edges[number + 1], op))
+        result = emit(WhereOp, _by_rows(emit, is_here, op), found[number], result)
+    replace(op, [result])
+    statistics.count("tables split")
+
+
+def _number(emit: Emitter, value: int, op: GatherOp) -> SSAValue:
+    return emit.splat(value, op.indices)
+
+
+def _by_rows(emit: Emitter, is_here: SSAValue, op: GatherOp) -> SSAValue:
+    """What holds for indices, for each element of the rows that they choose."""
+    shape = (*shape_of(op.indices), *[1] * (rank_of(op.input) - 1))
+    return emit(ReshapeOp, is_here, shape=shape)
