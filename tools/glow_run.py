@@ -141,8 +141,11 @@ class ModelRun:
 
         self.model = self._model() if self.model is None else self.model
         self.args.backend = self.args.backend or model_backend(accepted_model(self.model), self.args.devices or "")
-        if wanted := [name for name in COMPILED if getattr(self.args, name)]:
-            check_machine_code(self.args.backend, wanted[0])
+        needed = [name for name in COMPILED if getattr(self.args, name)]
+        if self.args.backend == SEVERAL_BACKENDS:  # Whose queues are measured, not instructions.
+            needed = [name for name in needed if name not in ("profile", "trace")]
+        if needed:
+            check_machine_code(self.args.backend, needed[0])
         if self.args.target is not None:
             check_runnable(self.args.backend, self.args.target)
         if self.args.compare is not None:
@@ -260,7 +263,7 @@ class ModelRun:
         return ModelSession.of(
             self.model,
             **self._compile_options,
-            profile=bool(self.args.profile or self.args.trace),
+            profile=bool(self.args.profile or self.args.trace) and self.placement is None,
             cache=cache,
             observers=[self.times],
             pass_observers=pass_observers,
@@ -364,10 +367,30 @@ class ModelRun:
         args = self.args
         self.progress.say("measuring")
         budget = self._budget
-        if not (args.profile or args.trace):
+        if self.placement is not None and (args.profile or args.trace):
+            self._trace_queues(session, inputs, budget)
+        elif not (args.profile or args.trace):
             self._add(measure(lambda: session.run(inputs), budget))
         else:
             self._profile(session, inputs, budget)
+
+    def _trace_queues(self, session: ModelSession, inputs: dict[str, np.ndarray], budget: Budget) -> None:
+        """Measure, and report what the queues of devices did when."""
+        from glow_mlir.ir.text import write_text
+        from glow_mlir.runtime.queue_trace import QueueTrace, tracing
+        from glow_mlir.runtime.trace import chrome_trace
+        from glow_mlir.tools.latency import measure
+        from glow_mlir.tools.queue_times import QueueTimes
+
+        trace = QueueTrace()
+        session.run(inputs)
+        with tracing(trace):
+            measurement = measure(lambda: session.run(inputs), budget)
+        self._add(measurement)
+        self._add(QueueTimes(trace))
+        if self.args.trace is not None:
+            text = chrome_trace(trace.events(), f"{PROGRAM} {self.args.model}", trace.queues)
+            write_text(text, Path(self.args.trace))
 
     @property
     def _budget(self) -> Budget:

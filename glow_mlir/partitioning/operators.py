@@ -19,7 +19,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import bytes_of
 from glow_mlir.dialects.target import Target
-from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.traversal import inner_blocks, operations, own_operations
 from glow_mlir.partitioning.extraction import is_free, values_read
 from glow_mlir.partitioning.problem import HOST, Problem, Value
@@ -183,29 +183,36 @@ def seconds_of(
 
 
 class _Measured:
-    """What was measured of nodes, shared among the operators that have the name of one, by what the model says."""
+    """What was measured of nodes, shared among the operators that have the names of one, by what the model says."""
 
     def __init__(self, ops: Iterable[Operation], times: Mapping[str, float]) -> None:
+        self._ops = [op for op in ops if not isinstance(op, GetOp | SaveOp)]
         self._times = times
-        self._ops = list(ops)
-        self._shares: dict[Target, dict[str, float]] = {}
+        self._found: dict[Target, dict[Operation, float]] = {}
 
     def seconds(self, op: Operation, target: Target) -> float:
-        """Seconds of an operator: its share of what was measured, or what the model says."""
+        """Seconds of an operator: its share of what was measured, or what the model says where nothing was."""
         if isinstance(op, GetOp | SaveOp):
             return 0.0
-        modelled, name = cost(op, target), location_name(op.location)
-        if name not in self._times:
-            return modelled
-        if target not in self._shares:
-            sums: dict[str, float] = {}
-            for item in self._ops:
-                if not isinstance(item, GetOp | SaveOp):
-                    key = location_name(item.location)
-                    sums[key] = sums.get(key, 0.0) + cost(item, target)
-            self._shares[target] = sums
-        whole = self._shares[target][name]
-        return self._times[name] * (modelled / whole if whole else 1.0)
+        if target not in self._found:
+            self._found[target] = self._shared(target)
+        found = self._found[target].get(op)
+        return cost(op, target) if found is None else found
+
+    def _shared(self, target: Target) -> dict[Operation, float]:
+        """The seconds of the operators one of whose names was measured, alone or with others."""
+        by_name: dict[str, list[Operation]] = {}
+        for op in self._ops:
+            for name in location_names(op.location):
+                by_name.setdefault(name, []).append(op)
+        found: dict[Operation, float] = {}
+        for nodes, seconds in self._times.items():
+            members = {op: cost(op, target) for name in nodes.split("+") for op in by_name.get(name, ())}
+            whole = sum(members.values())
+            for op, modelled in members.items():
+                share = modelled / whole if whole else 1 / len(members)
+                found[op] = found.get(op, 0.0) + seconds * share
+        return found
 
 
 def transfers_between(devices: Sequence[DeviceSpec]) -> Callable[[int, int, int], float]:

@@ -33,12 +33,16 @@ def read_placement(path: Path, devices: Sequence[DeviceSpec]) -> dict[str, str]:
 
 def read_profile(path: Path) -> Profile:
     """
-    Device, or backend → node → seconds, as a JSON file has it: `{"cpu": {"conv1": 0.0012}}`.
+    Device, or backend → nodes → seconds, as a JSON file has it: `{"cpu": {"conv1": 0.0012, "conv2+relu2": 0.001}}`.
 
-    Raises `OptionError` for a file that is something else.
+    What `glow-run --profile --json` writes is such a file for its backend. Raises `OptionError` for one that is
+    something else.
     """
     found: dict[str, Mapping[str, float]] = {}
-    for device, times in _object(path).items():
+    data = _object(path)
+    if "profile" in data:
+        return {str(data.get("backend")): _measured(data["profile"], path)}
+    for device, times in data.items():
         given = cast("dict[str, Any]", times if isinstance(times, dict) else {"": ""})
         if not all(isinstance(time, int | float) and time >= 0 for time in given.values()):
             raise OptionError(f"{path}: '{device}' has no seconds of nodes")
@@ -46,8 +50,22 @@ def read_profile(path: Path) -> Profile:
     return found
 
 
+def _measured(profile: Any, path: Path) -> dict[str, float]:
+    """Nodes → the seconds of the instructions that they became."""
+    found: dict[str, float] = {}
+    try:
+        for item in profile["instructions"]:
+            found[item["nodes"]] = found.get(item["nodes"], 0.0) + item["median_us"] / 1e6
+    except (LookupError, TypeError) as error:
+        raise OptionError(f"{path} has no times of instructions", hint="glow-run --profile --json FILE") from error
+    return found
+
+
 def _object(path: Path) -> dict[str, Any]:
     try:
-        return parsed_json(path.read_text("utf-8"))
+        data = parsed_json(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise OptionError(f"{path} cannot be read: {error}") from error
+    if not isinstance(data, dict):
+        raise OptionError(f"{path} is no JSON object of devices")
+    return cast("dict[str, Any]", data)

@@ -12,6 +12,7 @@ import numpy as np
 from glow_mlir.errors import OutOfMemoryError
 from glow_mlir.runtime.devices import Buffer, Device, DeviceMemory, Event, QueueEntry
 from glow_mlir.runtime.executable import EntryPoint
+from glow_mlir.runtime.queue_trace import traced
 
 ALIGNMENT = 64
 
@@ -68,13 +69,14 @@ class HostDevice(Device):
         self._lock = Lock()
         self._queue: ThreadPoolExecutor | None = None
 
-    def put(self, work: Callable[[], None], after: Sequence[Event] = ()) -> Event:
-        """Put work into the queue, to be done when some events are."""
+    def put(self, work: Callable[[], None], after: Sequence[Event] = (), what: str = "transfer") -> Event:
+        """Put work into the queue, to be done when some events are; a trace calls it `what`."""
 
         def begin() -> None:
             for event in after:
                 event.wait()
-            work()
+            with traced(self.name, what):
+                work()
 
         with self._lock:
             if self._queue is None:
@@ -118,7 +120,7 @@ class HostEntry(QueueEntry):
         for binding, buffer in zip(self.passed, buffers, strict=True):
             assert isinstance(buffer, HostBuffer)
             given[binding.role][binding.name] = buffer.view(binding.shape, binding.numpy_dtype)
-        return self._device.put(lambda: self._call(given["input"], given["output"]), after)
+        return self._device.put(lambda: self._call(given["input"], given["output"]), after, self._point.name)
 
     def _call(self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]) -> None:
         self._point.bound(inputs, outputs)()
