@@ -3,8 +3,8 @@ What several CPU devices gain over one: a pipeline of two halves of a network, a
 
     python benchmarks/partitioned.py [pipeline product balance ...]
 
-Each is timed in turns, as often as `--rounds` says, with one thread a device. Ratios are what counts: of throughput with
-three calls in flight, and of latency for products.
+Each is timed in turns, as often as `--rounds` says, with one thread a device. Ratios are what counts: of throughput
+with three calls in flight, and of latency for products.
 """
 
 from __future__ import annotations
@@ -113,10 +113,10 @@ CASES: dict[str, Callable[[int], None]] = {"pipeline": pipeline, "balance": bala
 def main() -> None:
     """Run the cases that are named, by default all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", choices=[*CASES, []], default=list(CASES))
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)} (all)")
     parser.add_argument("--rounds", type=int, default=15)
     args = parser.parse_args()
-    for name in args.cases:
+    for name in args.cases or CASES:
         CASES[name](args.rounds)
 
 

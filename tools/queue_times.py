@@ -33,10 +33,7 @@ class QueueTimes:
 
     def show(self) -> None:
         """Print a row for each partition and for the transfers of each queue."""
-        rows = [
-            [queue, what, str(count), f"{middle:.1f}", f"{whole:.3f}"]
-            for queue, what, count, middle, whole in self.rows()
-        ]
+        rows = [[*names, str(count), f"{middle:.1f}", f"{whole:.3f}"] for *names, count, middle, whole in self.rows()]
         print_table("queues of devices", COLUMNS, rows)
 
     def data(self) -> list[dict[str, object]]:
