@@ -25,6 +25,10 @@ class ControlFlowOp(LeanOperation, ABC):
     """
 
 
+class FunctionCall(LeanOperation, ABC):
+    """A call of a function of the module, which stands in another function itself."""
+
+
 def verify_scalar(value: SSAValue, element: Attribute, noun: str) -> None:
     """Check that a tensor or buffer has one element, of that type."""
     is_scalar = has_one_element(value) and element_of(value) == element

@@ -13,8 +13,9 @@ from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.control_flow import FunctionCall
 from glow_mlir.dialects.glow_high.base import parse_defined_value
-from glow_mlir.dialects.glow_high.storage import FunctionCall, FunctionOp, GetOp, PlaceholderOp, StorageOp
+from glow_mlir.dialects.glow_high.storage import FunctionOp, GetOp, PlaceholderOp, StorageOp
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.shapes import require

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Self, cast
 
@@ -42,7 +42,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue, parse_properties, print_properties, to_attribute
-from glow_mlir.dialects.control_flow import ControlFlowOp
+from glow_mlir.dialects.control_flow import ControlFlowOp, FunctionCall
 from glow_mlir.dialects.glow_high.base import (
     HighOp,
     Operand,
@@ -176,8 +176,8 @@ class PlaceholderOp(ContentOp):
     A tensor bound at run time (Glow's Placeholder): an input, an output, or state that lives from call to call.
 
     State may have an initial value, in the form that a constant has its content; without one it begins with zeros.
-    Packed state is other state in the form that kernels read, as the function `packed_by` makes it. What is `between`
-    functions is written by one and read by others, in one call of a function that calls them.
+    Packed state is other state in the form that kernels read, as `packed_by` makes it. What is `between` functions one
+    writes and others read, in one call of a function that calls them.
 
     ```mlir
     glow_high.placeholder @image : tensor<1x3x224x224xf32> {input}
@@ -244,10 +244,6 @@ class PlaceholderOp(ContentOp):
         require(not self.has_content or self.state is not None, "only state has an initial value")
         require(self.trainable is None or self.state is not None, "only state is trainable")
         require(self.label is None or bool(self.sides), "nobody calls it by a label")
-
-
-class FunctionCall(LeanOperation, ABC):
-    """A call of a function of the module, which stands in another function itself."""
 
 
 class FunctionOp(LeanOperation):
@@ -349,13 +345,8 @@ class FunctionOp(LeanOperation):
         """Check that symbols are those of inputs and state, or bound by an op in front of all that uses them."""
         bound = (storage[name] for name in self.binding_names)
         written = self.written_names()
-        types = [
-            op.tensor_type
-            for op in bound
-            if isinstance(op, PlaceholderOp)
-            and op.role != "output"
-            and not (op.role == "between" and op.sym_name.data in written)
-        ]
+        found = [op for op in bound if isinstance(op, PlaceholderOp) and op.role != "output"]
+        types = [op.tensor_type for op in found if op.role != "between" or op.sym_name.data not in written]
         given = {symbol.name: symbol for type_ in types for symbol in symbols_of(sizes_of(type_))}
         verify_bound(self.block, given, self.SIZED)
 

@@ -16,6 +16,7 @@ from glow_mlir.dialects.shapes import has_static_shape, largest_shape, shape_of,
 from glow_mlir.errors import ModelError
 from glow_mlir.ir.locations import location_name, place_of
 from glow_mlir.ir.rewriting import functions
+from glow_mlir.ir.traversal import own_operations
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.state import Initial
 from glow_mlir.support.symbols import Symbol, symbols_of
@@ -29,7 +30,7 @@ def entries_of(module: ModuleOp) -> list[FunctionOp]:
 
 def called_functions(module: ModuleOp) -> set[str]:
     """The names of the functions that functions of a module call."""
-    ops = (op for function in functions(module) for op in function.block.ops)
+    ops = (op for function in functions(module) for op in own_operations(function))
     return {op.callee_name for op in ops if isinstance(op, CallOp | LowCallOp)}
 
 

@@ -22,6 +22,9 @@ NEVER = 1e12
 MOST_SEARCHED = 1 << 14
 """Assignments that a problem has at most for all of them to be looked at."""
 
+PREFERENCE = 10.0
+"""How much longer an operator is said to take on each device than on the first one, in multiples of what it takes."""
+
 MULTIPLIERS = 40
 """How many prices of memory are tried until the devices have enough of it."""
 
@@ -35,6 +38,15 @@ def least_latency(problem: Problem) -> Assignment | None:
     if found is None or problem.fits(found):
         return found
     return _within_memory(problem, groups)
+
+
+def preferring(problem: Problem) -> Problem:
+    """The problem in which an operator takes much longer on each device than on the one that is listed before it."""
+    seconds: list[tuple[float, ...]] = []
+    for times in problem.seconds:
+        base = min(times)
+        seconds.append(tuple(inf if isinf(time) else base * (1 + PREFERENCE * rank) for rank, time in enumerate(times)))
+    return replace(problem, seconds=tuple(seconds))
 
 
 def _searched(problem: Problem, groups: Sequence[Sequence[int]]) -> Assignment | None:

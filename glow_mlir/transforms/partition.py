@@ -21,7 +21,7 @@ from glow_mlir.ir import statistics
 from glow_mlir.ir.entries import entries_of, symbols_in
 from glow_mlir.ir.locations import described, location_name, place_of
 from glow_mlir.ir.rewriting import high_functions
-from glow_mlir.ir.traversal import own_operations
+from glow_mlir.ir.traversal import operations, own_operations, own_operations_backward
 from glow_mlir.partitioning.extraction import extracted
 from glow_mlir.partitioning.operators import Nodes, pinned
 from glow_mlir.partitioning.problem import HOST
@@ -56,7 +56,7 @@ class PartitionPass(ModulePass):
 
 def _check_sizes(function: FuncOp) -> None:
     """Raise `UnsupportedError` where a size is not a number."""
-    binding = next((item for item in function.walk() if isinstance(item, BindSymbolOp)), None)
+    binding = next((item for item in operations(function) if isinstance(item, BindSymbolOp)), None)
     if binding is not None or symbols_in(function):
         raise UnsupportedError(
             f"@{function.sym_name.data} has sizes that are known at run time only, and partitions take numbers",
@@ -203,7 +203,7 @@ class _Partitioning:
     def _call(self, made: Sequence[FuncOp]) -> None:
         """Let the function do nothing but call its partitions."""
         block = self.function.block
-        for op in reversed(list(block.ops)):
+        for op in own_operations_backward(block):
             block.erase_op(op, safe_erase=False)
         known: dict[str, SSAValue] = {}
         for part in made:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from math import inf, isinf
 from pathlib import Path
 
 from xdsl.context import Context
@@ -19,16 +17,13 @@ from glow_mlir.ir import statistics
 from glow_mlir.ir.locations import described, location_name, place_of
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.options.placement import PREFERRED, STRATEGIES
-from glow_mlir.partitioning.latency import least_latency
+from glow_mlir.partitioning.latency import least_latency, preferring
 from glow_mlir.partitioning.operators import Nodes, Profile, pinned, problem_of, refusals_of, seconds_of
 from glow_mlir.partitioning.placement_file import read_placement, read_profile
 from glow_mlir.partitioning.problem import Assignment, Problem
 from glow_mlir.partitioning.stages import balanced_stages
 from glow_mlir.partitioning.support import Support
 from glow_mlir.support.dataclass import dataclass
-
-PREFERENCE = 10.0
-"""How much longer an operator is said to take on each device than on the first one, in multiples of what it takes."""
 
 
 @dataclass(frozen=True)
@@ -98,16 +93,7 @@ class PlaceOperatorsPass(ModulePass):
         if self.strategy == "pipeline":
             found = balanced_stages(problem)
             return None if found is None or not problem.fits(found[0]) else found[0]
-        return least_latency(_preferring(problem) if self.strategy == "preferred" else problem)
-
-
-def _preferring(problem: Problem) -> Problem:
-    """The problem in which an operator takes much longer on each device than on the one in front of it."""
-    seconds: list[tuple[float, ...]] = []
-    for times in problem.seconds:
-        base = min(times)
-        seconds.append(tuple(inf if isinf(time) else base * (1 + PREFERENCE * rank) for rank, time in enumerate(times)))
-    return replace(problem, seconds=tuple(seconds))
+        return least_latency(preferring(problem) if self.strategy == "preferred" else problem)
 
 
 def _pin(nodes: Nodes, said: Mapping[str, str]) -> None:

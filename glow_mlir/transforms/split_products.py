@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.backends.interface import costs_of
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.device import DEVICE, devices_of
@@ -26,9 +27,6 @@ from glow_mlir.ir.rewriting import high_functions, replace
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dataclass import dataclass
 
-LANES = 16
-"""Columns of a part are a multiple of so many, but for those of the last: vectors of all machines are full then."""
-
 
 @dataclass(frozen=True)
 class SplitProductsPass(ModulePass):
@@ -44,17 +42,19 @@ class SplitProductsPass(ModulePass):
     least: int = 1 << 20
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        names, storage = [device.name for device in devices_of(op)], Storage(op)
-        if len(names) < 2:
+        devices, storage = devices_of(op), Storage(op)
+        if len(devices) < 2:
             return
+        names = [device.name for device in devices]
+        lanes = max(costs_of(device.target).channel_lanes for device in devices)
         for function in high_functions(op):
             for item in own_operations(function):
                 if isinstance(item, Workload) and item.arithmetic().operations >= self.least:
-                    _split(item, names, storage)
+                    _split(item, names, lanes, storage)
 
 
-def _split(op: Operation, devices: Sequence[str], storage: Storage) -> None:
-    """Split an operator, if it is a product of constant weights with enough columns."""
+def _split(op: Operation, devices: Sequence[str], lanes: int, storage: Storage) -> None:
+    """Split an operator, if it is a product of constant weights with enough columns for vectors of so many lanes."""
     if not isinstance(op, ConvOp | FullyConnectedOp | MatMulOp) or not has_static_shape(op.results[0]):
         return
     operands = _along_columns(op)
@@ -62,7 +62,7 @@ def _split(op: Operation, devices: Sequence[str], storage: Storage) -> None:
         return
     weights, axis = operands[0]
     columns = shape_of(weights)[axis]
-    edges = column_edges(columns, len(devices))
+    edges = column_edges(columns, len(devices), lanes)
     if len(edges) < 3:
         return
     emit = Emitter(op, storage)
@@ -96,10 +96,10 @@ def _bias(op: ConvOp | MatMulOp) -> list[tuple[SSAValue, int]]:
     return [] if op.bias is None else [(op.bias, 0)]
 
 
-def column_edges(columns: int, count: int) -> list[int]:
+def column_edges(columns: int, count: int, lanes: int) -> list[int]:
     """Where the parts of so many columns begin, and where the last ends: about equal, of full vectors."""
-    vectors = -(-columns // LANES)
-    edges = [min(columns, vectors * number // count * LANES) for number in range(count + 1)]
+    vectors = -(-columns // lanes)
+    edges = [min(columns, vectors * number // count * lanes) for number in range(count + 1)]
     return [edge for number, edge in enumerate(edges) if not number or edge > edges[number - 1]]
 
 

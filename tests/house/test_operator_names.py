@@ -13,7 +13,7 @@ from glow_mlir.dialects.packages import BUILTIN
 STRUCTURE = frozenset(
     {
         f"glow_mlir.dialects.glow_high.{name}"
-        for name in ("control_flow", "data_movement", "loop", "returns", "sizes", "storage")
+        for name in ("call", "control_flow", "data_movement", "loop", "returns", "sizes", "storage")
     },
 )
 """Modules whose ops only say where elements are, how many, or what runs when: they become views, copies, loops."""

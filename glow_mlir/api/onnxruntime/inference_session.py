@@ -152,13 +152,17 @@ class InferenceSession(SessionFacade):
                 add_carried_options(settings, model)
             self._compiled = ModelSession.told(model, keywords_of(model, settings, self._providers, given))
             super().__init__(self._compiled)
-            if settings.enable_profiling:
-                self._check_profile()
-            if settings.optimized_model_filepath:
-                write_optimized(model, self.options, settings.external_form, self._model_path)
+            self._finish(model, settings)
         self._settings = settings
         self._profile = _call_profile(settings, start)
         self._is_watched = self._profile is not None or is_telling(settings) or bool(self._compiled.time_limit)
+
+    def _finish(self, model: Any, settings: SessionOptions) -> None:
+        """Do what settings ask for beside the session; raises `OptionError` where nothing would keep times."""
+        if settings.enable_profiling:
+            self._check_profile()
+        if settings.optimized_model_filepath:
+            write_optimized(model, self.options, settings.external_form, self._model_path)
 
     def _check_profile(self) -> None:
         """Raise `OptionError` where nothing would keep times."""

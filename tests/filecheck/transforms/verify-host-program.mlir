@@ -1,6 +1,6 @@
 // What a host program promises: memory that devices can use, and queues that wait for what they need.
 
-// RUN: glow-opt %s --split-input-file --verify-diagnostics -p verify-host-program
+// RUN: glow-opt %s --split-input-file --verify-diagnostics -p verify-host-program | filecheck %s
 
 #own = #glow.target<backend = "interpreter">
 builtin.module attributes {glow.devices = [#glow.device<"interpreter:0", #own, own_memory>]} {
@@ -90,4 +90,11 @@ builtin.module attributes {glow.devices = [#glow.device<"interpreter:0", #glow.t
     // expected-error@+1 {{event 0 is recorded twice}}
     glow_low.record_event {queue = "interpreter:0", event = 0}
   }
+}
+
+// -----
+
+// What is right is printed.
+// CHECK: glow_high.func @fine()
+glow_high.func @fine() {
 }

@@ -1,6 +1,6 @@
 // What a partitioned module promises.
 
-// RUN: glow-opt %s --split-input-file --verify-diagnostics -p verify-partitioned
+// RUN: glow-opt %s --split-input-file --verify-diagnostics -p verify-partitioned | filecheck %s
 
 builtin.module attributes {glow.devices = [#glow.device<"interpreter:0", #glow.target<backend = "interpreter">>]} {
   glow_high.placeholder @x : tensor<4xf32> {input}
@@ -100,4 +100,11 @@ builtin.module attributes {glow.devices = [#glow.device<"interpreter:0", #glow.t
     glow_high.call @second()
     glow_high.save %y, @y
   }
+}
+
+// -----
+
+// What is right is printed.
+// CHECK: glow_high.func @fine()
+glow_high.func @fine() {
 }

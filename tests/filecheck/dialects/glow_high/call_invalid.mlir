@@ -1,6 +1,6 @@
 // Calls of functions, and what is between these: what the verifier refuses.
 
-// RUN: glow-opt %s --split-input-file --verify-diagnostics
+// RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
 glow_high.placeholder @x : tensor<4xf32> {input}
 glow_high.func @main(@x) {
@@ -70,4 +70,11 @@ glow_high.placeholder @t : tensor<4xf32> {between, label = "half"}
 glow_high.func @main() {
   // expected-error@+1 {{@main calls itself}}
   glow_high.call @main()
+}
+
+// -----
+
+// What is right is printed.
+// CHECK: glow_high.func @fine()
+glow_high.func @fine() {
 }

@@ -1,6 +1,6 @@
 // Instructions of host programs: what the verifier refuses.
 
-// RUN: glow-opt %s --split-input-file --verify-diagnostics
+// RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
 glow_low.func @main() {
   // expected-error@+1 {{there is no function @part}}
@@ -52,4 +52,11 @@ glow_low.func @main() {
 glow_low.func @main() {
   // expected-error@+1 {{events are numbered by an i64 from 0 on}}
   glow_low.record_event {queue = "cpu:0", event = -1}
+}
+
+// -----
+
+// What is right is printed.
+// CHECK: glow_high.func @fine()
+glow_high.func @fine() {
 }
