@@ -1,0 +1,64 @@
+"""The backend: what it executes, how modules are compiled for it, and what runs them."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from glow_mlir.backends.interface import Backend, Compiling, Room
+from glow_mlir.dialects.target import Target
+from glow_mlir.driver.pipelines import LOWERED, OPTIMIZE, Pipeline, Stage
+from glow_mlir.errors import OptionError
+from glow_mlir.ir.entries import bindings_of, initial_state
+from glow_mlir.ir.registry import backend
+from glow_mlir.ir.rewriting import high_functions
+from glow_mlir.options.policy import Policy
+from glow_mlir.runtime.executable import Executable
+from tosa_backend import emitters as _emitters
+from tosa_backend.device import TosaDevice, TosaFunction, TosaProgram
+from tosa_backend.ports import signature_of
+from tosa_backend.rules import executes
+
+assert _emitters
+
+TOSA = Stage.of("tosa", "convert-to-tosa")
+"""Functions of TOSA."""
+
+NOT_WANTED = ("lower-quantization", "fold-transposes-into-pools")
+"""Passes for other machines: TOSA has products of codes less their zero points, and pools with channels last alone."""
+
+
+@backend("tosa")
+class TosaBackend(Backend):
+    """TOSA 1.0, of integers and of f32; codes change their scale by integers alone, as NPUs do it."""
+
+    name = "tosa"
+    MOST_THREADS = 1
+
+    def supports(self, op: Operation) -> bool:
+        return executes(op)
+
+    def host(self) -> Target:
+        return Target(self.name, policy=Policy(requantization="integer"))
+
+    def check_target(self, target: Target) -> None:
+        super().check_target(target)
+        if target.policy.requantization != "integer":
+            raise OptionError("TOSA changes the scale of codes by integers alone", hint="requantization=integer")
+
+    def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
+        """Down to operators that TOSA has, and these in TOSA."""
+        return OPTIMIZE.named(self.name).then(LOWERED, TOSA).for_target(target, self.name).without(*NOT_WANTED)
+
+    def compile(self, compilation: Compiling, room: Room | None = None) -> TosaProgram:
+        """The functions of TOSA, with what the host needs to know of them."""
+        module = compilation.run(LOWERED.name)
+        found = high_functions(module)
+        names = [function.sym_name.data for function in found]
+        bindings = [dict(zip(function.binding_names, bindings_of(function), strict=True)) for function in found]
+        signatures, state = list(map(signature_of, found)), tuple(initial_state(module))
+        programs = list(compilation.run().body.block.ops)
+        parts = zip(names, bindings, signatures, programs, strict=True)
+        return TosaProgram(tuple(TosaFunction(*part) for part in parts), state)
+
+    def load(self, artifact: TosaProgram, threads: int) -> Executable:
+        return TosaDevice(artifact)

@@ -1,0 +1,117 @@
+"""Operators between codes: changes of scale by integers, and tables."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import i8, i32
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import is_integer, storage_of
+from glow_mlir.dialects.glow_high.quantization import CODES_OF_A_BYTE, IntegerRescaleOp, LookupOp, RescaleOp, StorageCastOp
+from glow_mlir.dialects.quant import UniformQuantizedType
+from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
+from glow_mlir.errors import ModelError
+from glow_mlir.ir.locations import location_name
+from tosa_backend.builder import TosaBuilder
+from tosa_backend.elements import OFFSET, held, held_zero_point, offset_of, to_held
+from tosa_backend.rules import emits, is_constant
+
+LEAST_MULTIPLIER = 1 << 30
+"""Multipliers are doubled, with their shifts, up to this: TOSA shifts no number of more bits than the shift."""
+MOST_SHIFT = 62
+"""The largest shift of RESCALE."""
+
+
+@emits(StorageCastOp)
+def storage_cast(op: StorageCastOp, b: TosaBuilder) -> SSAValue:
+    """Nothing: the integers are the same."""
+    return b.value(op.input)
+
+
+def _never(op: RescaleOp) -> bool:
+    return False
+
+
+@emits(RescaleOp, when=_never)
+def rescale(op: RescaleOp, b: TosaBuilder) -> SSAValue:
+    """TOSA changes scales by integers: the target of this backend says so to the passes, which write no other."""
+    raise AssertionError(op)
+
+
+def _can_rescale(op: IntegerRescaleOp) -> bool:
+    """Whether multipliers and shifts are constants for all, or for each index of the last axis."""
+    rank = rank_of(op.result)
+    for value in (op.multiplier, op.shift):
+        shape = shape_of(value)
+        if not is_constant(value) or shape_of(op.input) != shape_of(op.result) or set(shape[:-1]) > {1} or len(shape) > rank:
+            return False
+    return is_integer(storage_of(element_of(op.input)))
+
+
+@emits(IntegerRescaleOp, when=_can_rescale)
+def integer_rescale(op: IntegerRescaleOp, b: TosaBuilder) -> SSAValue:
+    """
+    RESCALE with one rounding, of halves up.
+
+    An offset is the bias of the product in front, the zero point of narrow codes, or added before.
+    """
+    element = op.to
+    multiplier, shift = _scaled(op, b)
+    x, zero = b.value(op.input), -offset_of(element_of(op.input))
+    if op.offset is not None and op not in b.with_bias:
+        x, zero = _less_offset(op, x, zero, b)
+    if (multiplier < 0).any():
+        signs = np.where(multiplier < 0, -1, 1).astype(np.int32)
+        wide = _wide(x, zero, b)
+        x, zero = b.mul(wide, b.ranked(b.constant(signs), rank_of(wide))), 0
+    found = b.rescale(x, held(element), np.abs(multiplier), shift, (zero, held_zero_point(element)))
+    return _limited(found, element, b)
+
+
+def _scaled(op: IntegerRescaleOp, b: TosaBuilder) -> tuple[np.ndarray, np.ndarray]:
+    """Multipliers of 31 bits and their shifts, as one row."""
+    known = [b.known(value) for value in (op.multiplier, op.shift)]
+    multiplier, shift = np.broadcast_arrays(*(np.atleast_1d(array).reshape(-1).astype(np.int64) for array in known if array is not None))
+    multiplier, shift = multiplier.copy(), shift.copy()
+    while (small := (np.abs(multiplier) < LEAST_MULTIPLIER) & (multiplier != 0) & (shift < MOST_SHIFT)).any():
+        multiplier[small] *= 2
+        shift[small] += 1
+    if shift.min() < 2:
+        raise ModelError("TOSA rescales by no factor of 2^29 or more", node=location_name(op.location))
+    return multiplier, shift
+
+
+def _less_offset(op: IntegerRescaleOp, x: SSAValue, zero: int, b: TosaBuilder) -> tuple[SSAValue, int]:
+    """The input and its zero point, with an offset in one of them."""
+    assert op.offset is not None
+    known = b.known(op.offset)
+    if known is not None and known.size == 1 and element_of(x) == i8 and -OFFSET <= zero - int(known.item()) < OFFSET:
+        return x, zero - int(known.item())
+    offset = b.ranked(b.value(op.offset), rank_of(x))
+    return b.add(_wide(x, zero, b), offset), 0
+
+
+def _wide(x: SSAValue, zero: int, b: TosaBuilder) -> SSAValue:
+    """Integers less a zero point, in 32 bits."""
+    return x if element_of(x) == i32 and not zero else b.rescale(x, i32, zero_points=(zero, 0))
+
+
+def _limited(x: SSAValue, element: object, b: TosaBuilder) -> SSAValue:
+    """Codes limited to the part of the range that their type has."""
+    if not isinstance(element, UniformQuantizedType):
+        return x
+    low, high = (bound.data - offset_of(element) for bound in (element.least, element.most))
+    return b.clamp(x, low, high) if (low, high) != (-OFFSET, OFFSET - 1) else x
+
+
+def _has_known_table(op: LookupOp) -> bool:
+    return is_constant(op.table)
+
+
+@emits(LookupOp, when=_has_known_table)
+def lookup(op: LookupOp, b: TosaBuilder) -> SSAValue:
+    """TABLE, whose first entry is of the least integer; that of `lookup` is of the bits 0."""
+    table = b.known(op.table)
+    assert table is not None
+    entries = to_held(table) if offset_of(element_of(op.input)) else np.roll(to_held(table), CODES_OF_A_BYTE // 2)
+    return b("table", b.value(op.input), b.constant(np.ascontiguousarray(entries)))

@@ -1,0 +1,48 @@
+"""
+Arm's programs, which run as processes of their own: `tosa-opt`, the reference model, and `vela`.
+
+They come with `pip install tosa-tools ethos-u-vela`, in an environment of its own, since they want an older numpy. The
+environment variable `GLOW_TOSA_TOOLS` names the folder that they are in; without it, they are those on the PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from glow_mlir.errors import ExecutionError, GlowError, OptionError
+
+FOLDER = "GLOW_TOSA_TOOLS"
+"""The environment variable with the folder of the programs."""
+
+OPT, MODEL, VELA = "tosa-opt", "tosa_reference_model", "vela"
+DISTRIBUTIONS = {OPT: "tosa-tools", MODEL: "tosa-tools", VELA: "ethos-u-vela"}
+"""Program → what has it."""
+
+
+def program(name: str) -> str:
+    """The path of a program; raises `OptionError` where there is none."""
+    found = shutil.which(name, path=os.environ.get(FOLDER))
+    if found is None:
+        place = os.environ.get(FOLDER) or "the PATH"
+        hint = f"pip install {DISTRIBUTIONS[name]} in an environment of its own, and set {FOLDER} to its bin folder"
+        raise OptionError(f"there is no {name} in {place}", hint=hint)
+    return found
+
+
+def run(name: str, arguments: Sequence[str | Path], failure: type[GlowError] = ExecutionError) -> str:
+    """What a program prints; raises `failure`, with the last line of its errors, where it fails."""
+    done = subprocess.run([program(name), *map(str, arguments)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        wanted = [line for line in said if "error" in line.lower()] or said
+        raise failure(f"{name} failed: {wanted[0] if wanted else f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def serialize(text: Path, file: Path) -> None:
+    """Make the flatbuffer of a module of TOSA; raises `GlowError` where TOSA does not take it."""
+    run(OPT, [text, f"--tosa-serialize=tosa-flatbuffer-filename={file}", "-o", os.devnull], GlowError)
