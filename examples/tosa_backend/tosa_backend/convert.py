@@ -81,7 +81,13 @@ class _Conversion:
                 self._save(op)
             elif isinstance(op, HighOp) and op.results[0] not in self.b.values:
                 self._operator(op)
-        return [self._result(port) for port in self.signature.outputs]
+        results: list[SSAValue] = []
+        for port in self.signature.outputs:
+            value = self._content[port.symbol]
+            # A tensor of a file is an argument, or one result.
+            own = value in self.b.block.args or value in results
+            results.append(self.b("identity", value) if own else value)
+        return results
 
     def _get(self, op: GetOp) -> None:
         content = self._content.get(op.storage_name)
@@ -105,9 +111,6 @@ class _Conversion:
         rule = rule_of(op)
         assert rule is not None, f"{op.name} is executed by no rule"
         self.b.values[op.results[0]] = rule.emit(op, self.b)
-
-    def _result(self, port: Port) -> SSAValue:
-        return self._content[port.symbol]
 
 
 def _is_save(op: object) -> bool:

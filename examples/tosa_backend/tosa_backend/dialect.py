@@ -95,7 +95,7 @@ DECLARED: Mapping[str, tuple[Fields, Fields]] = {
     "matmul": ({"a": TENSOR, "b": TENSOR, "a_zp": TENSOR, "b_zp": TENSOR}, {}),
     # Elementwise functions of one operand.
     **{name: (ONE, {}) for name in ("abs", "bitwise_not", "cast", "ceil", "erf", "exp", "floor", "log")},
-    **{name: (ONE, {}) for name in ("logical_not", "rsqrt", "sigmoid", "tanh")},
+    **{name: (ONE, {}) for name in ("identity", "logical_not", "rsqrt", "sigmoid", "tanh")},
     "negate": ({**ONE, "input1_zp": TENSOR, "output_zp": TENSOR}, {}),
     "table": ({**ONE, "table": TENSOR}, {}),
     # Of two and three.

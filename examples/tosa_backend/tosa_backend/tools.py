@@ -19,6 +19,11 @@ FOLDER = "GLOW_TOSA_TOOLS"
 """The environment variable with the folder of the programs."""
 
 OPT, MODEL, VELA = "tosa-opt", "tosa_reference_model", "vela"
+CHECKS = (
+    "--tosa-attach-target=specification_version=1.0 profiles=pro_int,pro_fp extensions=int16 level=8k",
+    "--tosa-validate=strict-op-spec-alignment",
+)
+"""What `tosa-opt` checks: that a program is one of TOSA 1.0, of integers, also of 16 bits, and floats, at the level 8K."""
 DISTRIBUTIONS = {OPT: "tosa-tools", MODEL: "tosa-tools", VELA: "ethos-u-vela"}
 """Program → what has it."""
 
@@ -45,4 +50,4 @@ def run(name: str, arguments: Sequence[str | Path], failure: type[GlowError] = E
 
 def serialize(text: Path, file: Path) -> None:
     """Make the flatbuffer of a module of TOSA; raises `GlowError` where TOSA does not take it."""
-    run(OPT, [text, f"--tosa-serialize=tosa-flatbuffer-filename={file}", "-o", os.devnull], GlowError)
+    run(OPT, [text, *CHECKS, f"--tosa-serialize=tosa-flatbuffer-filename={file}", "-o", os.devnull], GlowError)

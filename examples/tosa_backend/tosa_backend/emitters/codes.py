@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
-from xdsl.dialects.builtin import i8, i32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IntegerType, i8, i32
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import is_integer, storage_of
 from glow_mlir.dialects.glow_high.quantization import CODES_OF_A_BYTE, IntegerRescaleOp, LookupOp, RescaleOp, StorageCastOp
-from glow_mlir.dialects.quant import UniformQuantizedType
+from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds
 from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
 from glow_mlir.errors import ModelError
 from glow_mlir.ir.locations import location_name
 from tosa_backend.builder import TosaBuilder
+from tosa_backend.dialect import PROPAGATE
 from tosa_backend.elements import OFFSET, held, held_zero_point, offset_of, to_held
 from tosa_backend.rules import emits, is_constant
 
 LEAST_MULTIPLIER = 1 << 30
 """Multipliers are doubled, with their shifts, up to this: TOSA shifts no number of more bits than the shift."""
+LEAST, MOST = -(1 << 31), (1 << 31) - 1
+"""What 32 bits hold."""
 MOST_SHIFT = 62
 """The largest shift of RESCALE."""
 
@@ -64,8 +69,10 @@ def integer_rescale(op: IntegerRescaleOp, b: TosaBuilder) -> SSAValue:
         signs = np.where(multiplier < 0, -1, 1).astype(np.int32)
         wide = _wide(x, zero, b)
         x, zero = b.mul(wide, b.ranked(b.constant(signs), rank_of(wide))), 0
-    found = b.rescale(x, held(element), np.abs(multiplier), shift, (zero, held_zero_point(element)))
-    return _limited(found, element, b)
+    factors = np.abs(multiplier)
+    if held(element) == i8:
+        return _limited(b.rescale(x, i8, factors, shift, (zero, held_zero_point(element))), element, b)
+    return _wider_codes(b.rescale(x, i32, factors, shift, (zero, 0)), element, b)
 
 
 def _scaled(op: IntegerRescaleOp, b: TosaBuilder) -> tuple[np.ndarray, np.ndarray]:
@@ -96,11 +103,25 @@ def _wide(x: SSAValue, zero: int, b: TosaBuilder) -> SSAValue:
     return x if element_of(x) == i32 and not zero else b.rescale(x, i32, zero_points=(zero, 0))
 
 
-def _limited(x: SSAValue, element: object, b: TosaBuilder) -> SSAValue:
-    """Codes limited to the part of the range that their type has."""
-    if not isinstance(element, UniformQuantizedType):
-        return x
-    low, high = (bound.data - offset_of(element) for bound in (element.least, element.most))
+def _wider_codes(x: SSAValue, element: Attribute, b: TosaBuilder) -> SSAValue:
+    """Codes of more than 8 bits, of codes less their zero point: RESCALE adds no such zero point."""
+    zero, (low, high) = held_zero_point(element), _bounds(element)
+    ones = (1,) * rank_of(x)
+    for name, bound in (("maximum", max(low - zero, LEAST)), ("minimum", min(high - zero, MOST))):
+        x = b(name, x, b.splat(bound, i32, ones), nan_mode=PROPAGATE)
+    return b.cast(b.add(x, b.splat(zero, i32, ones)) if zero else x, held(element))
+
+
+def _bounds(element: Attribute) -> tuple[int, int]:
+    """The least and the largest code of a type."""
+    if isinstance(element, UniformQuantizedType):
+        return element.least.data, element.most.data
+    return integer_bounds(cast("IntegerType", element))
+
+
+def _limited(x: SSAValue, element: Attribute, b: TosaBuilder) -> SSAValue:
+    """Codes of 8 bits limited to the part of the range that their type has."""
+    low, high = (bound - offset_of(element) for bound in _bounds(element))
     return b.clamp(x, low, high) if (low, high) != (-OFFSET, OFFSET - 1) else x
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from xdsl.dialects.builtin import f32, i1, i8, i32
 from xdsl.ir import SSAValue
 
@@ -24,15 +25,24 @@ def _can_take(op: GatherOp) -> bool:
 @emits(GatherOp, when=_can_take)
 def gather(op: GatherOp, b: TosaBuilder) -> SSAValue:
     """GATHER of [around, axis, inside]; an index below 0 counts from the back."""
-    shape, axis = shape_of(op.input), normalize_axis(integer(op.axis), rank_of(op.input))
-    around, size, inside = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
-    count = math.prod(shape_of(op.indices))
-    places = b.reshape(b.value(op.indices), (1, count))
-    below = b("greater", b.splat(0, i32, (1, 1)), places, shape=(1, count), element=i1)
-    places = b("select", below, b.add(places, b.splat(size, i32, (1, 1))), places, shape=(1, count), element=i32)
-    values = b.reshape(b.value(op.input), (around, size, inside))
+    axis, count = normalize_axis(integer(op.axis), rank_of(op.input)), math.prod(shape_of(op.indices))
+    size, known = shape_of(op.input)[axis], b.known(op.indices)
+    if known is not None:
+        places = b.constant(np.where(known < 0, known + size, known).astype(np.int32).reshape(1, count))
+    else:
+        places = b.reshape(b.value(op.indices), (1, count))
+        below = b("greater", b.splat(0, i32, (1, 1)), places, shape=(1, count), element=i1)
+        places = b("select", below, b.add(places, b.splat(size, i32, (1, 1))), places, shape=(1, count), element=i32)
+    return b.reshape(taken(b, b.value(op.input), axis, places), shape_of(op.result))
+
+
+def taken(b: TosaBuilder, value: SSAValue, axis: int, places: SSAValue) -> SSAValue:
+    """What is at places [1, count] of an axis."""
+    shape, (_, count) = shape_of(value), shape_of(places)
+    around, inside = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+    values = b.reshape(value, (around, shape[axis], inside))
     found = b("gather", values, b.tile(places, (around, 1)), shape=(around, count, inside))
-    return b.reshape(found, shape_of(op.result))
+    return b.reshape(found, (*shape[:axis], count, *shape[axis + 1 :]))
 
 
 def _first_largest(op: ArgMaxOp) -> bool:

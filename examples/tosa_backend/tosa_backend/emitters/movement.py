@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import (
@@ -18,6 +22,7 @@ from glow_mlir.dialects.properties import integer, ints, sizes, text
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of
 from tosa_backend.builder import TosaBuilder
 from tosa_backend.elements import held, held_zero_point
+from tosa_backend.emitters.indexing import taken
 from tosa_backend.rules import emits
 
 
@@ -76,14 +81,21 @@ def _every(b: TosaBuilder, value: SSAValue, axis: int, part: range) -> SSAValue:
     return b.reshape(first, (*before, len(part), *after))
 
 
-def _has_constant_border(op: PadOp) -> bool:
-    return text(op.mode) == "constant"
+def _has_border(op: PadOp) -> bool:
+    return text(op.mode) == "constant" or held(element_of(op.input)) != i1
 
 
-@emits(PadOp, when=_has_constant_border)
+@emits(PadOp, when=_has_border)
 def pad(op: PadOp, b: TosaBuilder) -> SSAValue:
-    """PAD."""
-    element = element_of(op.input)
+    """PAD; a border of elements of the input is gathered from it."""
+    element, mode = element_of(op.input), text(op.mode)
+    if mode != "constant":
+        found = b.value(op.input)
+        for axis, width in enumerate(op.widths()):
+            if any(width):
+                places = np.pad(np.arange(shape_of(found)[axis], dtype=np.int32), width, cast("Any", mode))
+                found = taken(b, found, axis, b.constant(places[np.newaxis]))
+        return found
     if op.value is None:
         fill = b.splat(held_zero_point(element), held(element))
     else:
