@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from glow_mlir.backends.interface import Backend, Compiling, Room
@@ -56,7 +57,7 @@ class TosaBackend(Backend):
         names = [function.sym_name.data for function in found]
         bindings = [dict(zip(function.binding_names, bindings_of(function), strict=True)) for function in found]
         signatures, state = list(map(signature_of, found)), tuple(initial_state(module))
-        programs = list(compilation.run().body.block.ops)
+        programs = [op for op in compilation.run().body.block.ops if isinstance(op, FuncOp)]
         parts = zip(names, bindings, signatures, programs, strict=True)
         return TosaProgram(tuple(TosaFunction(*part) for part in parts), state)
 

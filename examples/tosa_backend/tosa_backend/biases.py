@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -51,5 +50,6 @@ def _product(value: SSAValue) -> ConvOp | MatMulOp | None:
             return None
         value = source
     owner = value.owner
-    is_product = isinstance(owner, ConvOp | MatMulOp) and value.has_one_use()
-    return cast("ConvOp | MatMulOp", owner) if is_product and owner.bias is None else None
+    if not isinstance(owner, ConvOp | MatMulOp) or not value.has_one_use():
+        return None
+    return owner if owner.bias is None else None

@@ -57,7 +57,9 @@ class Body:
         """A constant beside a tensor."""
         return self.b.splat(value, element_of(like), (1,) * self.rank)
 
-    def two(self, name: str, left: SSAValue, right: SSAValue, element: Attribute | None = None, **fields: Any) -> SSAValue:
+    def two(
+        self, name: str, left: SSAValue, right: SSAValue, element: Attribute | None = None, **fields: Any
+    ) -> SSAValue:
         """An operation on two tensors that broadcast."""
         shape = np.broadcast_shapes(shape_of(left), shape_of(right))
         return self.b(name, left, right, shape=shape, element=element, **fields)
@@ -159,7 +161,7 @@ def _compare(body: Body, op: arith.CmpiOp | arith.CmpfOp) -> Lanes:
     if element_of(left) == i1:
         found = body.b("logical_not", body.two("logical_xor", left, right))
     else:
-        found = body.two(name, left, right, i1)
+        found = body.two(name, left, right, element=i1)
     return Lanes(body.b("logical_not", found) if negates else found)
 
 
@@ -175,7 +177,8 @@ def _extreme(name: str, offset: int = 0) -> Emit:
 
     def emit(body: Body, op: Any) -> Lanes:
         element = element_of(body.lanes[op.operands[0]].tensor)
-        found = body.two(name, *(_wide(body, operand, offset) for operand in op.operands), nan_mode=PROPAGATE)
+        left, right = (_wide(body, operand, offset) for operand in op.operands)
+        found = body.two(name, left, right, nan_mode=PROPAGATE)
         return Lanes(body.b.cast(found, element), offset if element == i8 else 0)
 
     return emit
@@ -260,7 +263,6 @@ PARTS: dict[type[Operation], Emit] = {
     math.ExpM1Op: _function(Body.expm1),
     math.ExpOp: _unary("exp"),
     math.FloorOp: _unary("floor"),
-    math.FmaOp: lambda body, op: Lanes(body.b.add(body.b.mul(*map(body.read, op.operands[:2])), body.read(op.operands[2]))),
     math.Log1pOp: _function(Body.log1p),
     math.LogOp: _unary("log"),
     math.PowFOp: _binary("pow"),
@@ -271,7 +273,7 @@ PARTS: dict[type[Operation], Emit] = {
     math.TanhOp: _unary("tanh"),
     math.TruncOp: _function(Body.truncated),
 }
-"""Op of a body → what TOSA has for it."""
+"""Op of a body → what TOSA has for it; nothing multiplies and adds with one rounding."""
 
 ON_WIDE = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.DivSIOp, arith.ShLIOp, arith.ShRSIOp, arith.ShRUIOp)
 """What TOSA computes on integers of 32 bits alone."""
@@ -309,5 +311,3 @@ def elementwise(op: Elementwise, b: TosaBuilder) -> SSAValue:
         return found
     # A result that reads not all operands.
     return b.tile(found, [size // given for size, given in zip(shape, shape_of(found), strict=True)])
-
-

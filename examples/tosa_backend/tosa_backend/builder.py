@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -27,7 +27,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from glow_mlir.constants.storage import constant_array, reads_back, splat_array
 from glow_mlir.dialects.element_types import element_type
-from glow_mlir.dialects.glow_high.storage import ContentOp, FunctionOp, GetOp, SplatOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp, SplatOp
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from tosa_backend.biases import biases_of
 from tosa_backend.dialect import OPERATIONS, SINGLE_ROUND, ShapeType
@@ -74,13 +74,19 @@ class TosaBuilder:
     # ---- operations --------------------------------------------------------------------------------------------
 
     def __call__(
-        self, name: str, *operands: SSAValue, shape: Shape | None = None, element: Attribute | None = None, **fields: Any
+        self,
+        name: str,
+        *operands: SSAValue,
+        shape: Shape | None = None,
+        element: Attribute | None = None,
+        **fields: Any,
     ) -> SSAValue:
         """Write `tosa.name`; by default its result has the type of the first operand."""
         like = operands[0] if operands else None
         sizes = shape_of(like) if shape is None and like is not None else shape
         kind = element_of(like) if element is None and like is not None else element
-        assert sizes is not None and kind is not None
+        assert sizes is not None
+        assert kind is not None
         return self._write(name, operands, TensorType(kind, sizes), fields)
 
     def _write(self, name: str, operands: Sequence[SSAValue], type_: Attribute, fields: dict[str, Any]) -> SSAValue:
@@ -123,8 +129,7 @@ class TosaBuilder:
         if isinstance(value.owner, SplatOp):
             return splat_array(value.owner)
         storage = self._storage.get(value.owner.storage_name) if isinstance(value.owner, GetOp) else None
-        is_constant = isinstance(storage, ContentOp) and storage.has_content and value not in self.values
-        return constant_array(storage) if is_constant else None
+        return constant_array(storage) if isinstance(storage, ConstantOp) else None
 
     def value(self, value: SSAValue) -> SSAValue:
         """What stands for a value of `glow_high`."""
@@ -236,7 +241,11 @@ class TosaBuilder:
         shift: np.ndarray | int = ONE_SCALE,
         zero_points: tuple[int, int] = (0, 0),
     ) -> SSAValue:
-        """Integers less a zero point, times multipliers, shifted, plus another one; a multiplier for all or the last axis."""
+        """
+        Integers less a zero point, times a multiplier, shifted, plus another zero point.
+
+        There is one multiplier for all, or one for each index of the last axis.
+        """
         factors, places = np.broadcast_arrays(np.atleast_1d(multiplier), np.atleast_1d(shift))
         constants = (
             self.constant(factors.astype(np.int32)),
@@ -244,7 +253,8 @@ class TosaBuilder:
             self.splat(zero_points[0], element_of(value)),
             self.splat(zero_points[1], element),
         )
-        flags = {"scale32": True, "per_channel": factors.size > 1, "input_unsigned": False, "output_unsigned": False}
+        flags: dict[str, Any] = dict.fromkeys(("input_unsigned", "output_unsigned"), False)
+        flags |= {"scale32": True, "per_channel": factors.size > 1}
         return self("rescale", value, *constants, element=element, rounding_mode=SINGLE_ROUND, **flags)
 
 
@@ -253,7 +263,7 @@ def _attribute(value: Any) -> Attribute:
     if isinstance(value, bool):
         return BoolAttr.from_bool(value)
     if isinstance(value, tuple):
-        return DenseArrayBase.from_list(i64, list(value))
+        return DenseArrayBase.from_list(i64, list(cast("tuple[int, ...]", value)))
     return value
 
 

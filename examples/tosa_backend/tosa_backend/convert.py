@@ -5,18 +5,18 @@ from __future__ import annotations
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp
+from glow_mlir.dialects.glow_high.quantization import QuantizeOp
 from glow_mlir.dialects.glow_high.storage import FunctionOp, GetOp, SaveOp
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.support.dataclass import dataclass
 from tosa_backend import emitters as _emitters
 from tosa_backend.builder import TosaBuilder
 from tosa_backend.elements import held
-from tosa_backend.ports import Port, Signature, signature_of
+from tosa_backend.ports import Port, Signature, dequantized_last, signature_of
 from tosa_backend.rules import rule_of
 
 assert _emitters
@@ -47,7 +47,9 @@ def converted_function(function: FunctionOp) -> func.FuncOp:
     b = TosaBuilder(function, block)
     results = _Conversion(b, signature).run(function)
     for op in reversed(list(block.ops)):
-        if not op.results[0].uses and op.results[0] not in results:  # Constants that were wanted in another shape, and what feeds nothing.
+        if (
+            not op.results[0].uses and op.results[0] not in results
+        ):  # Constants that were wanted in another shape, and what feeds nothing.
             block.erase_op(op)
     block.add_op(func.ReturnOp(*results))
     types = [list(block.arg_types), [value.type for value in results]]
@@ -68,8 +70,8 @@ class _Conversion:
         self._content: dict[str, SSAValue] = {port.symbol: argument for port, argument in ports}
         """Placeholder → what is in it."""
         self._coded = {port.symbol for port in signature.inputs if port.on_host is not None}
-        self._given = {port.on_host for port in signature.outputs if port.on_host is not None}
-        """Operators of the host that make numbers of codes that a function gives."""
+        self._given = {port.symbol for port in signature.outputs if port.on_host is not None}
+        """Outputs that are codes here, and numbers for callers."""
 
     def run(self, function: FunctionOp) -> list[SSAValue]:
         """Write the operators in order, and give the results."""
@@ -101,17 +103,17 @@ class _Conversion:
             self.b.values[op.result] = content
 
     def _save(self, op: SaveOp) -> None:
-        owner = op.input.owner
-        value = owner.input if isinstance(owner, DequantizeOp) and owner in self._given else op.input
-        self._content[op.storage_name] = self.b.value(value)
+        coded = dequantized_last(op.input) if op.storage_name in self._given else None
+        self._content[op.storage_name] = self.b.value(op.input if coded is None else coded.input)
 
     def _operator(self, op: HighOp) -> None:
-        if isinstance(op, DequantizeOp) and op in self._given and all(_is_save(use.operation) for use in op.result.uses):
+        uses = list(op.results[0].uses)
+        if uses and all(self._is_on_host(use.operation) for use in uses):
             return
         rule = rule_of(op)
         assert rule is not None, f"{op.name} is executed by no rule"
         self.b.values[op.results[0]] = rule.emit(op, self.b)
 
-
-def _is_save(op: object) -> bool:
-    return isinstance(op, SaveOp)
+    def _is_on_host(self, op: Operation) -> bool:
+        """Whether an operation saves numbers that the host makes of codes."""
+        return isinstance(op, SaveOp) and op.storage_name in self._given

@@ -78,7 +78,9 @@ class TosaEntry(EntryPoint):
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         given = {"input": inputs, "state": state}
         bindings, signature = self._function.bindings, self._function.signature
-        arrays = [_entering(port, given[bindings[port.symbol].role][bindings[port.symbol].name]) for port in signature.inputs]
+        arrays = [
+            _entering(port, given[bindings[port.symbol].role][bindings[port.symbol].name]) for port in signature.inputs
+        ]
         outputs: dict[str, np.ndarray] = {}
         for port, array in zip(signature.outputs, self._executed(arrays), strict=True):
             binding, found = bindings[port.symbol], _leaving(port, array)
@@ -95,7 +97,10 @@ class TosaEntry(EntryPoint):
             got = [Path(folder, f"out{number}.npy") for number in range(len(self._function.signature.outputs))]
             for path, array in zip(given, arrays, strict=True):
                 np.save(path, array)
-            run(MODEL, [f"--tosa_file={self._file}", "--flatbuffer_dir=.", f"--output_dir={folder}", *_named(given, got)])
+            run(
+                MODEL,
+                [f"--tosa_file={self._file}", "--flatbuffer_dir=.", f"--output_dir={folder}", *_named(given, got)],
+            )
             if missing := [path for path in got if not path.exists()]:
                 raise ExecutionError(f"{MODEL} wrote {len(got) - len(missing)} results of {len(got)}")
             return [np.load(path) for path in got]

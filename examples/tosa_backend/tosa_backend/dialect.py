@@ -54,6 +54,8 @@ class ShapeType(ParametrizedAttribute, TypeAttribute):
 
 
 class ResizeMode(StrEnum):
+    """What stands between elements."""
+
     NEAREST_NEIGHBOR = "NEAREST_NEIGHBOR"
     BILINEAR = "BILINEAR"
 
@@ -100,7 +102,9 @@ DECLARED: Mapping[str, tuple[Fields, Fields]] = {
     "table": ({**ONE, "table": TENSOR}, {}),
     # Of two and three.
     **{name: (TWO, {}) for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "equal", "greater", "greater_equal")},
-    **{name: (TWO, {}) for name in ("intdiv", "logical_and", "logical_left_shift", "logical_or", "logical_right_shift")},
+    **{
+        name: (TWO, {}) for name in ("intdiv", "logical_and", "logical_left_shift", "logical_or", "logical_right_shift")
+    },
     **{name: (TWO, {}) for name in ("logical_xor", "pow")},
     **{name: (TWO, NAN) for name in ("maximum", "minimum")},
     "arithmetic_right_shift": (TWO, {"round": BOOL}),

@@ -7,13 +7,17 @@ it: the host computes both, by the semantics of the operators.
 
 from __future__ import annotations
 
-from xdsl.ir import Attribute, SSAValue
+from typing import TypeVar
+
+from xdsl.ir import Attribute, Block, SSAValue
 
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp
 from glow_mlir.dialects.glow_high.storage import FunctionOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from glow_mlir.ir.entries import placeholders_of
 from glow_mlir.support.dataclass import dataclass
+
+Coder = TypeVar("Coder", QuantizeOp, DequantizeOp)
 
 
 @dataclass(frozen=True)
@@ -24,11 +28,6 @@ class Port:
     shape: Shape
     element: Attribute
     on_host: QuantizeOp | DequantizeOp | None = None
-
-    @property
-    def name(self) -> str:
-        """What people call it: that of the storage."""
-        return self.symbol
 
 
 @dataclass(frozen=True)
@@ -64,10 +63,10 @@ def _input(placeholder: PlaceholderOp, gets: list[GetOp]) -> Port:
     """A placeholder that is read; as codes where all that reads it makes the same codes of it."""
     name, type_ = placeholder.sym_name.data, placeholder.tensor_type
     readers = [use.operation for get in gets for use in get.result.uses]
-    first = readers[0] if readers else None
-    is_coded = placeholder.role == "input" and isinstance(first, QuantizeOp) and first.scale is None
-    if is_coded and all(isinstance(reader, QuantizeOp) and reader.to == first.to for reader in readers):
-        return Port(name, shape_of(type_), first.to, first)
+    coders = [reader for reader in readers if isinstance(reader, QuantizeOp) and reader.scale is None]
+    targets = {coder.to for coder in coders}
+    if placeholder.role == "input" and len(coders) == len(readers) and len(targets) == 1:
+        return Port(name, shape_of(type_), coders[0].to, _alone(coders[0]))
     return Port(name, shape_of(type_), type_.element_type)
 
 
@@ -75,8 +74,14 @@ def _output(placeholder: PlaceholderOp, save: SaveOp) -> Port:
     """A placeholder that is written; as codes where these become numbers last."""
     name, last = placeholder.sym_name.data, dequantized_last(save.input)
     if placeholder.role == "output" and last is not None:
-        return Port(name, shape_of(last.input), element_of(last.input), last)
+        return Port(name, shape_of(last.input), element_of(last.input), _alone(last))
     return Port(name, shape_of(save.input), element_of(save.input))
+
+
+def _alone(op: Coder) -> Coder:
+    """The operator in no function, which may be gone when it is computed."""
+    argument = Block(arg_types=[op.input.type]).args[0]
+    return type(op).create(operands=[argument], properties=op.properties, result_types=op.result_types)
 
 
 def dequantized_last(value: SSAValue) -> DequantizeOp | None:

@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.storage import FunctionOp, GetOp, SplatOp
+from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
 from glow_mlir.dialects.shapes import element_of, has_static_shape, is_empty, rank_of
 from glow_mlir.ir.traversal import function_of
 from glow_mlir.support.dataclass import dataclass
@@ -73,5 +73,4 @@ def is_constant(value: SSAValue) -> bool:
     owner = value.owner
     if not isinstance(owner, GetOp):
         return isinstance(owner, SplatOp)
-    function = function_of(owner)
-    return isinstance(function, FunctionOp) and owner.storage_name not in function.binding_names
+    return owner.storage_name not in function_of(owner).binding_names

@@ -39,5 +39,3 @@ def contents_of(function: func.FuncOp) -> list[Content]:
         if isinstance(values, DenseResourceAttr) and isinstance(values.resource_handle.data, Content):
             found[values.resource_handle.data] = None
     return list(found)
-
-

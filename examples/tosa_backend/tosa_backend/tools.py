@@ -23,7 +23,7 @@ CHECKS = (
     "--tosa-attach-target=specification_version=1.0 profiles=pro_int,pro_fp extensions=int16 level=8k",
     "--tosa-validate=strict-op-spec-alignment",
 )
-"""What `tosa-opt` checks: that a program is one of TOSA 1.0, of integers, also of 16 bits, and floats, at the level 8K."""
+"""What `tosa-opt` checks: that a program is one of TOSA 1.0, of integers and floats, at the level 8K."""
 DISTRIBUTIONS = {OPT: "tosa-tools", MODEL: "tosa-tools", VELA: "ethos-u-vela"}
 """Program → what has it."""
 
@@ -39,13 +39,21 @@ def program(name: str) -> str:
 
 
 def run(name: str, arguments: Sequence[str | Path], failure: type[GlowError] = ExecutionError) -> str:
-    """What a program prints; raises `failure`, with the last line of its errors, where it fails."""
+    """What a program prints; raises `failure`, with its first error, where it fails."""
     done = subprocess.run([program(name), *map(str, arguments)], capture_output=True, text=True, check=False)
     if done.returncode:
-        said = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        wanted = [line for line in said if "error" in line.lower()] or said
-        raise failure(f"{name} failed: {wanted[0] if wanted else f'exit code {done.returncode}'}")
+        raise failure(f"{name} failed: {_reason(done.stderr or done.stdout) or f'exit code {done.returncode}'}")
     return done.stdout
+
+
+def _reason(said: str) -> str:
+    """The first error that a program tells, with what it says of it on the next lines where it ends with a colon."""
+    lines = [line.strip(" -\t") for line in said.splitlines() if line.strip()]
+    first = next((place for place, line in enumerate(lines) if "error" in line.lower()), 0)
+    last = first
+    while last + 1 < len(lines) and lines[last].endswith(":"):
+        last += 1
+    return " ".join(lines[first : last + 1])
 
 
 def serialize(text: Path, file: Path) -> None:

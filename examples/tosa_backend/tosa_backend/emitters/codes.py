@@ -9,11 +9,19 @@ from xdsl.dialects.builtin import IntegerType, i8, i32
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import is_integer, storage_of
-from glow_mlir.dialects.glow_high.quantization import CODES_OF_A_BYTE, IntegerRescaleOp, LookupOp, RescaleOp, StorageCastOp
+from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.quantization import (
+    CODES_OF_A_BYTE,
+    IntegerRescaleOp,
+    LookupOp,
+    StorageCastOp,
+)
 from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds
 from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
 from glow_mlir.errors import ModelError
 from glow_mlir.ir.locations import location_name
+from tosa_backend.body import can_write, elementwise
 from tosa_backend.builder import TosaBuilder
 from tosa_backend.dialect import PROPAGATE
 from tosa_backend.elements import OFFSET, held, held_zero_point, offset_of, to_held
@@ -21,6 +29,10 @@ from tosa_backend.rules import emits, is_constant
 
 LEAST_MULTIPLIER = 1 << 30
 """Multipliers are doubled, with their shifts, up to this: TOSA shifts no number of more bits than the shift."""
+MULTIPLIER_BITS = 31
+"""Bits of the largest multiplier."""
+MOST_FACTOR = 1 << 21
+"""Products of integers of 9 bits with factors up to this are exact in a RESCALE: its shift is 9 or more."""
 LEAST, MOST = -(1 << 31), (1 << 31) - 1
 """What 32 bits hold."""
 MOST_SHIFT = 62
@@ -33,22 +45,17 @@ def storage_cast(op: StorageCastOp, b: TosaBuilder) -> SSAValue:
     return b.value(op.input)
 
 
-def _never(op: RescaleOp) -> bool:
-    return False
-
-
-@emits(RescaleOp, when=_never)
-def rescale(op: RescaleOp, b: TosaBuilder) -> SSAValue:
-    """TOSA changes scales by integers: the target of this backend says so to the passes, which write no other."""
-    raise AssertionError(op)
-
-
 def _can_rescale(op: IntegerRescaleOp) -> bool:
     """Whether multipliers and shifts are constants for all, or for each index of the last axis."""
     rank = rank_of(op.result)
     for value in (op.multiplier, op.shift):
         shape = shape_of(value)
-        if not is_constant(value) or shape_of(op.input) != shape_of(op.result) or set(shape[:-1]) > {1} or len(shape) > rank:
+        if (
+            not is_constant(value)
+            or shape_of(op.input) != shape_of(op.result)
+            or set(shape[:-1]) > {1}
+            or len(shape) > rank
+        ):
             return False
     return is_integer(storage_of(element_of(op.input)))
 
@@ -78,7 +85,9 @@ def integer_rescale(op: IntegerRescaleOp, b: TosaBuilder) -> SSAValue:
 def _scaled(op: IntegerRescaleOp, b: TosaBuilder) -> tuple[np.ndarray, np.ndarray]:
     """Multipliers of 31 bits and their shifts, as one row."""
     known = [b.known(value) for value in (op.multiplier, op.shift)]
-    multiplier, shift = np.broadcast_arrays(*(np.atleast_1d(array).reshape(-1).astype(np.int64) for array in known if array is not None))
+    multiplier, shift = np.broadcast_arrays(
+        *(np.atleast_1d(array).reshape(-1).astype(np.int64) for array in known if array is not None)
+    )
     multiplier, shift = multiplier.copy(), shift.copy()
     while (small := (np.abs(multiplier) < LEAST_MULTIPLIER) & (multiplier != 0) & (shift < MOST_SHIFT)).any():
         multiplier[small] *= 2
@@ -123,6 +132,25 @@ def _limited(x: SSAValue, element: Attribute, b: TosaBuilder) -> SSAValue:
     """Codes of 8 bits limited to the part of the range that their type has."""
     low, high = (bound - offset_of(element) for bound in _bounds(element))
     return b.clamp(x, low, high) if (low, high) != (-OFFSET, OFFSET - 1) else x
+
+
+@emits(MulOp, when=can_write)
+def mul(op: MulOp, b: TosaBuilder) -> SSAValue:
+    """MUL; of codes of 8 bits, in 32, with a number it is one RESCALE, which NPUs have for sums of codes."""
+    for value, other in ((op.left, op.right), (op.right, op.left)):
+        factor, cast_ = b.known(other), value.owner
+        if (
+            factor is None
+            or factor.size != 1
+            or not isinstance(cast_, CastOp)
+            or shape_of(value) != shape_of(op.result)
+        ):
+            continue
+        if held(element_of(cast_.input)) == i8 and 0 < (number := int(factor.item())) <= MOST_FACTOR:
+            places = MULTIPLIER_BITS - number.bit_length()
+            zero = -offset_of(element_of(cast_.input))
+            return b.rescale(b.value(cast_.input), i32, number << places, places, (zero, 0))
+    return elementwise(op, b)
 
 
 def _has_known_table(op: LookupOp) -> bool:

@@ -72,7 +72,8 @@ def two_axes(window: Window) -> Window:
 
 def as_image(shape: Shape) -> Shape:
     """The shape of an image or filter, with a second spatial axis where there is one alone."""
-    return shape if len(shape) > 3 else (*shape[:2], 1, shape[2])
+    *before, last = shape
+    return shape if len(shape) > 3 else (*before, 1, last)
 
 
 def _can_convolve(op: ConvOp) -> bool:
@@ -167,5 +168,3 @@ def sum_pool(op: SumPoolOp, b: TosaBuilder) -> SSAValue:
     zeros = zero_point(b, op.input), b.splat(0, i8)
     fields = {"pad": flat(widths), "stride": window.strides, "dilation": window.dilations, "acc_type": i32}
     return b("depthwise_conv2d", x, ones, b.splat(0, i32), *zeros, shape=shape_of(op.result), element=i32, **fields)
-
-

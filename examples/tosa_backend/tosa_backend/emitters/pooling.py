@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import f32, i8
 from xdsl.ir import SSAValue
@@ -65,7 +66,13 @@ def avg_pool(op: AvgPoolOp, b: TosaBuilder) -> SSAValue:
 
 
 def _pool(
-    op: Pool, name: str, x: SSAValue, zeros: Sequence[SSAValue], b: TosaBuilder, window: Window | None = None, **fields: object
+    op: Pool,
+    name: str,
+    x: SSAValue,
+    zeros: Sequence[SSAValue],
+    b: TosaBuilder,
+    window: Window | None = None,
+    **fields: Any,
 ) -> SSAValue:
     """A pool over images with two axes."""
     window = window or _window(op)
