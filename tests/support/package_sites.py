@@ -6,35 +6,52 @@ import os
 import subprocess
 import sys
 import tomllib
+from configparser import ConfigParser
 from pathlib import Path
 
 from checkout import ROOT
 
-OPERATOR_PACKAGE, BACKEND_PACKAGE = EXAMPLES = tuple(
-    ROOT / "examples" / name for name in ("operator_package", "backend_package")
+OPERATOR_PACKAGE, BACKEND_PACKAGE, TOSA_PACKAGE = EXAMPLES = tuple(
+    ROOT / "examples" / name for name in ("operator_package", "backend_package", "tosa_backend")
 )
 """The examples of distributions."""
 
 
-def install(site: Path, name: str, version: str, entry: str) -> None:
-    """Make a distribution known to Python as an installer would: a folder with its name and its entry point."""
+GROUP = "glow_mlir.operators"
+"""The group of entry points that are packages of operators."""
+
+
+def install(site: Path, name: str, version: str, entry: str, others: str = "") -> None:
+    """
+    Make a distribution known to Python as an installer would: a folder with its name and its entry point.
+
+    `others` are entry points of other groups, as the file has them.
+    """
     folder = site / f"{name.replace('-', '_')}-{version}.dist-info"
     folder.mkdir(parents=True)
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    (folder / "entry_points.txt").write_text(f"[glow_mlir.operators]\n{entry}\n")
+    (folder / "entry_points.txt").write_text(f"[{GROUP}]\n{entry}\n{others}")
 
 
 def install_example(site: Path, example: Path) -> None:
     """Install an example as its own pyproject.toml says; its code stays where it is."""
     project = tomllib.loads((example / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    ((name, value),) = project["entry-points"]["glow_mlir.operators"].items()
-    install(site, project["name"], project["version"], f"{name} = {value}")
+    groups = project["entry-points"]
+    ((name, value),) = groups.pop(GROUP).items()
+    others = "".join(
+        f"[{group}]\n{name} = {value}\n" for group, entries in groups.items() for name, value in entries.items()
+    )
+    install(site, project["name"], project["version"], f"{name} = {value}", others)
 
 
 def entry_names(site: Path) -> list[str]:
     """The names of the entry points of a folder."""
-    texts = [path.read_text(encoding="utf-8") for path in site.glob("*.dist-info/entry_points.txt")]
-    return [line.partition(" =")[0] for text in texts for line in text.splitlines()[1:]]
+    found: list[str] = []
+    for path in site.glob("*.dist-info/entry_points.txt"):
+        groups = ConfigParser()
+        groups.read(path, encoding="utf-8")
+        found += groups[GROUP]
+    return found
 
 
 def run(site: Path, *arguments: str | Path, packages: str | None = None) -> subprocess.CompletedProcess[str]:

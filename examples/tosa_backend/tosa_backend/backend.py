@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from glow_mlir.backends.interface import Backend, Compiling, Room
+from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import LOWERED, OPTIMIZE, Pipeline, Stage
 from glow_mlir.errors import OptionError
@@ -13,13 +16,11 @@ from glow_mlir.ir.entries import bindings_of, initial_state
 from glow_mlir.ir.registry import backend
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.options.policy import Policy
+from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.executable import Executable
-from tosa_backend import emitters as _emitters
 from tosa_backend.device import TosaDevice, TosaFunction, TosaProgram
-from tosa_backend.ports import signature_of
+from tosa_backend.ports import Port, borders_of
 from tosa_backend.rules import executes
-
-assert _emitters
 
 TOSA = Stage.of("tosa", "convert-to-tosa")
 """Functions of TOSA."""
@@ -53,13 +54,18 @@ class TosaBackend(Backend):
     def compile(self, compilation: Compiling, room: Room | None = None) -> TosaProgram:
         """The functions of TOSA, with what the host needs to know of them."""
         module = compilation.run(LOWERED.name)
-        found = high_functions(module)
-        names = [function.sym_name.data for function in found]
-        bindings = [dict(zip(function.binding_names, bindings_of(function), strict=True)) for function in found]
-        signatures, state = list(map(signature_of, found)), tuple(initial_state(module))
+        state, described = tuple(initial_state(module)), list(map(_described, high_functions(module)))
         programs = [op for op in compilation.run().body.block.ops if isinstance(op, FuncOp)]
-        parts = zip(names, bindings, signatures, programs, strict=True)
-        return TosaProgram(tuple(TosaFunction(*part) for part in parts), state)
+        parts = zip(described, programs, strict=True)
+        return TosaProgram(tuple(TosaFunction(*known, program) for known, program in parts), state)
 
     def load(self, artifact: TosaProgram, threads: int) -> Executable:
         return TosaDevice(artifact)
+
+
+def _described(function: FunctionOp) -> tuple[str, Mapping[str, Binding], tuple[Port, ...], tuple[Port, ...]]:
+    """What is known of a function before it is a program: its name, bindings by storage, and ports on both sides."""
+    borders = borders_of(function)
+    bindings = dict(zip(function.binding_names, bindings_of(function), strict=True))
+    inputs, outputs = (tuple(border.port for border in side) for side in (borders.inputs, borders.outputs))
+    return function.sym_name.data, bindings, inputs, outputs

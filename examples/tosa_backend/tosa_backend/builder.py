@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -27,7 +27,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from glow_mlir.constants.storage import constant_array, reads_back, splat_array
 from glow_mlir.dialects.element_types import element_type
-from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp, SplatOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, FunctionOp, GetOp, SplatOp, StorageOp
 from glow_mlir.dialects.shapes import Shape, element_of, shape_of
 from tosa_backend.biases import biases_of
 from tosa_backend.dialect import OPERATIONS, SINGLE_ROUND, ShapeType
@@ -52,6 +52,14 @@ class Content(str):
         name = Content(f"c{hashlib.blake2b(packed.tobytes(), digest_size=12).hexdigest()}")
         name.array = packed
         return name
+
+
+def known_in(storage: Mapping[str, StorageOp], value: SSAValue) -> np.ndarray | None:
+    """The elements of a constant of a module; `None` for other values."""
+    if isinstance(value.owner, SplatOp):
+        return splat_array(value.owner)
+    read = storage.get(value.owner.storage_name) if isinstance(value.owner, GetOp) else None
+    return constant_array(read) if isinstance(read, ConstantOp) else None
 
 
 class TosaBuilder:
@@ -126,10 +134,7 @@ class TosaBuilder:
 
     def known(self, value: SSAValue) -> np.ndarray | None:
         """The elements of a constant, as `glow_high` has them; `None` for other values."""
-        if isinstance(value.owner, SplatOp):
-            return splat_array(value.owner)
-        storage = self._storage.get(value.owner.storage_name) if isinstance(value.owner, GetOp) else None
-        return constant_array(storage) if isinstance(storage, ConstantOp) else None
+        return known_in(self._storage, value)
 
     def value(self, value: SSAValue) -> SSAValue:
         """What stands for a value of `glow_high`."""
@@ -167,6 +172,9 @@ class TosaBuilder:
         """A box of elements."""
         if shape_of(value) == shape:
             return value
+        if value in self._arrays:
+            part = tuple(slice(start, start + size) for start, size in zip(starts, shape, strict=True))
+            return self.constant(np.ascontiguousarray(self._arrays[value][part]), element_of(value))
         return self("slice", value, self.sizes(starts), self.sizes(shape), shape=shape)
 
     def concat(self, values: Sequence[SSAValue], axis: int) -> SSAValue:
@@ -189,6 +197,8 @@ class TosaBuilder:
         """The tensor as often along each axis."""
         if set(multiples) <= {1}:
             return value
+        if value in self._arrays:
+            return self.constant(np.tile(self._arrays[value], multiples), element_of(value))
         shape = tuple(size * count for size, count in zip(shape_of(value), multiples, strict=True))
         return self("tile", value, self.sizes(multiples), shape=shape)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -12,25 +14,25 @@ from xdsl.dialects import func
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.errors import ExecutionError
-from glow_mlir.interpreter.semantics import apply_semantics
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.state import Initial, State
 from glow_mlir.support.dataclass import dataclass
 from tosa_backend.elements import from_held, to_held
-from tosa_backend.ports import Port, Signature
+from tosa_backend.ports import Port
 from tosa_backend.text import tosa_text
 from tosa_backend.tools import MODEL, run, serialize
 
 
 @dataclass(frozen=True)
 class TosaFunction:
-    """One function: what callers give and get, by storage; its ports; and the program."""
+    """One function: what callers give and get, by storage; what the program takes and gives; and the program."""
 
     name: str
     bindings: Mapping[str, Binding]
     """Symbol of storage → the binding, in the order in which callers see them."""
-    signature: Signature
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
     program: func.FuncOp
 
     @cached_property
@@ -71,19 +73,19 @@ class TosaEntry(EntryPoint):
     def __init__(self, function: TosaFunction, state: State) -> None:
         super().__init__(function.name, list(function.bindings.values()), state)
         self._function = function
-        self._folder = tempfile.TemporaryDirectory(prefix="glow-tosa-")
-        self._file = Path(self._folder.name, "program.tosa")
+        self._folder = Path(tempfile.mkdtemp(prefix="glow-tosa-"))
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._file = self._folder / "program.tosa"
         function.write(self._file)
 
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         given = {"input": inputs, "state": state}
-        bindings, signature = self._function.bindings, self._function.signature
-        arrays = [
-            _entering(port, given[bindings[port.symbol].role][bindings[port.symbol].name]) for port in signature.inputs
-        ]
+        bindings = [self._function.bindings[port.symbol] for port in self._function.inputs]
+        arrays = [given[binding.role][binding.name] for binding in bindings]
+        entering = [_entering(port, array) for port, array in zip(self._function.inputs, arrays, strict=True)]
         outputs: dict[str, np.ndarray] = {}
-        for port, array in zip(signature.outputs, self._executed(arrays), strict=True):
-            binding, found = bindings[port.symbol], _leaving(port, array)
+        for port, array in zip(self._function.outputs, self._executed(entering), strict=True):
+            binding, found = self._function.bindings[port.symbol], _leaving(port, array)
             if binding.role == "state":
                 state[binding.name][...] = found
             else:
@@ -92,9 +94,9 @@ class TosaEntry(EntryPoint):
 
     def _executed(self, arrays: list[np.ndarray]) -> list[np.ndarray]:
         """What the reference model makes of arrays as TOSA holds them."""
-        with tempfile.TemporaryDirectory(dir=self._folder.name) as folder:
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
             given = [Path(folder, f"in{number}.npy") for number in range(len(arrays))]
-            got = [Path(folder, f"out{number}.npy") for number in range(len(self._function.signature.outputs))]
+            got = [Path(folder, f"out{number}.npy") for number in range(len(self._function.outputs))]
             for path, array in zip(given, arrays, strict=True):
                 np.save(path, array)
             run(
@@ -120,11 +122,9 @@ def _named(given: list[Path], got: list[Path]) -> list[str]:
 
 def _entering(port: Port, array: np.ndarray) -> np.ndarray:
     """What a port takes of an array of the caller's: the codes of its numbers where it takes codes."""
-    codes = array if port.on_host is None else apply_semantics(port.on_host, [array, None, None])[0]
-    return np.ascontiguousarray(to_held(codes))
+    return np.ascontiguousarray(to_held(port.computed(array)))
 
 
 def _leaving(port: Port, array: np.ndarray) -> np.ndarray:
     """What callers get of what a port gives: the numbers of its codes where it gives codes."""
-    found = from_held(array.reshape(port.shape), numpy_dtype(port.element))
-    return found if port.on_host is None else apply_semantics(port.on_host, [found, None, None])[0]
+    return port.computed(from_held(array.reshape(port.shape), numpy_dtype(port.element)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from xdsl.ir import Operation, SSAValue
@@ -18,7 +20,15 @@ from tosa_backend.elements import is_held
 MOST_AXES = 6
 """Axes of a tensor at the level 8K of TOSA."""
 
-Emitted = SSAValue | Sequence[SSAValue]
+MODULES = (
+    "body",
+    *(f"emitters.{name}" for name in ("codes", "convolution", "functions", "indexing", "matrices")),
+    *(f"emitters.{name}" for name in ("movement", "pooling", "reductions", "resize")),
+)
+"""Where rules are; they are imported when the first one is asked for."""
+
+Emit = Callable[[Any, TosaBuilder], SSAValue]
+"""Writes an operator, and gives what stands for its result."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +36,7 @@ class Rule:
     """How TOSA executes an operator: where it does, by types, shapes and properties, and what is written then."""
 
     accepts: Callable[[Any], bool]
-    emit: Callable[[Any, TosaBuilder], SSAValue]
+    emit: Emit
 
 
 RULES: dict[type[Operation], Rule] = {}
@@ -37,12 +47,10 @@ def _always(op: Operation) -> bool:
     return True
 
 
-def emits(
-    *operators: type[HighOp], when: Callable[[Any], bool] = _always
-) -> Callable[[Callable[[Any, TosaBuilder], SSAValue]], Callable[[Any, TosaBuilder], SSAValue]]:
+def emits(*operators: type[HighOp], when: Callable[[Any], bool] = _always) -> Callable[[Emit], Emit]:
     """Register how operators are written, where `when` holds of them."""
 
-    def register(function: Callable[[Any, TosaBuilder], SSAValue]) -> Callable[[Any, TosaBuilder], SSAValue]:
+    def register(function: Emit) -> Emit:
         for operator in operators:
             RULES[operator] = Rule(when, function)
         return function
@@ -50,9 +58,18 @@ def emits(
     return register
 
 
+@cache
+def rules() -> Mapping[type[Operation], Rule]:
+    """The whole table."""
+    for name in MODULES:
+        import_module(f"tosa_backend.{name}")
+    return RULES
+
+
 def rule_of(op: Operation) -> Rule | None:
     """The rule of an operator, or of the nearest class of operators that it belongs to."""
-    return next((RULES[kind] for kind in type(op).__mro__ if kind in RULES), None)
+    known = rules()
+    return next((known[kind] for kind in type(op).__mro__ if kind in known), None)
 
 
 def executes(op: Operation) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -18,9 +20,10 @@ from glow_mlir.dialects.glow_high.quantization import (
     StorageCastOp,
 )
 from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds
-from glow_mlir.dialects.shapes import element_of, rank_of, shape_of
+from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of
 from glow_mlir.errors import ModelError
 from glow_mlir.ir.locations import location_name
+from glow_mlir.support.dataclass import dataclass
 from tosa_backend.body import can_write, elementwise
 from tosa_backend.builder import TosaBuilder
 from tosa_backend.dialect import PROPAGATE
@@ -46,18 +49,9 @@ def storage_cast(op: StorageCastOp, b: TosaBuilder) -> SSAValue:
 
 
 def _can_rescale(op: IntegerRescaleOp) -> bool:
-    """Whether multipliers and shifts are constants for all, or for each index of the last axis."""
-    rank = rank_of(op.result)
-    for value in (op.multiplier, op.shift):
-        shape = shape_of(value)
-        if (
-            not is_constant(value)
-            or shape_of(op.input) != shape_of(op.result)
-            or set(shape[:-1]) > {1}
-            or len(shape) > rank
-        ):
-            return False
-    return is_integer(storage_of(element_of(op.input)))
+    """Whether multipliers and shifts are constants, and the input has the shape of the result."""
+    known = is_constant(op.multiplier) and is_constant(op.shift)
+    return known and shape_of(op.input) == shape_of(op.result) and is_integer(storage_of(element_of(op.input)))
 
 
 @emits(IntegerRescaleOp, when=_can_rescale)
@@ -67,34 +61,60 @@ def integer_rescale(op: IntegerRescaleOp, b: TosaBuilder) -> SSAValue:
 
     An offset is the bias of the product in front, the zero point of narrow codes, or added before.
     """
-    element = op.to
     multiplier, shift = _scaled(op, b)
     x, zero = b.value(op.input), -offset_of(element_of(op.input))
     if op.offset is not None and op not in b.with_bias:
         x, zero = _less_offset(op, x, zero, b)
     if (multiplier < 0).any():
         signs = np.where(multiplier < 0, -1, 1).astype(np.int32)
-        wide = _wide(x, zero, b)
-        x, zero = b.mul(wide, b.ranked(b.constant(signs), rank_of(wide))), 0
-    factors = np.abs(multiplier)
-    if held(element) == i8:
-        return _limited(b.rescale(x, i8, factors, shift, (zero, held_zero_point(element))), element, b)
-    return _wider_codes(b.rescale(x, i32, factors, shift, (zero, 0)), element, b)
+        x, zero = b.mul(_wide(x, zero, b), b.constant(signs)), 0
+    return _with_last_axis(x, multiplier.shape, b, _Rescale(op.to, np.abs(multiplier), shift, zero, b))
 
 
 def _scaled(op: IntegerRescaleOp, b: TosaBuilder) -> tuple[np.ndarray, np.ndarray]:
-    """Multipliers of 31 bits and their shifts, as one row."""
+    """Multipliers of 31 bits and their shifts, with as many axes as the result."""
     known = [b.known(value) for value in (op.multiplier, op.shift)]
-    multiplier, shift = np.broadcast_arrays(
-        *(np.atleast_1d(array).reshape(-1).astype(np.int64) for array in known if array is not None)
-    )
-    multiplier, shift = multiplier.copy(), shift.copy()
+    ranked = [
+        array.reshape((1,) * (rank_of(op.result) - array.ndim) + array.shape) for array in known if array is not None
+    ]
+    multiplier, shift = (np.array(array, np.int64) for array in np.broadcast_arrays(*ranked))
     while (small := (np.abs(multiplier) < LEAST_MULTIPLIER) & (multiplier != 0) & (shift < MOST_SHIFT)).any():
         multiplier[small] *= 2
         shift[small] += 1
     if shift.min() < 2:
         raise ModelError("TOSA rescales by no factor of 2^29 or more", node=location_name(op.location))
     return multiplier, shift
+
+
+@dataclass(frozen=True)
+class _Rescale:
+    """A change of scale, with a multiplier for all or for each index of the last axis."""
+
+    to: Attribute
+    multiplier: np.ndarray
+    shift: np.ndarray
+    zero: int
+    b: TosaBuilder
+
+    def __call__(self, x: SSAValue) -> SSAValue:
+        factors, places = self.multiplier.reshape(-1), self.shift.reshape(-1)
+        if held(self.to) == i8:
+            zeros = self.zero, held_zero_point(self.to)
+            return _limited(self.b.rescale(x, i8, factors, places, zeros), self.to, self.b)
+        return _wider_codes(self.b.rescale(x, i32, factors, places, (self.zero, 0)), self.to, self.b)
+
+
+def _with_last_axis(x: SSAValue, varying: Shape, b: TosaBuilder, function: Callable[[SSAValue], SSAValue]) -> SSAValue:
+    """What a function makes of a tensor whose last axis has those axes in which `varying` is not 1."""
+    shape = shape_of(x)
+    some = [axis for axis, size in enumerate(varying) if size > 1]
+    if some in ([], [len(shape) - 1]):
+        return function(x)
+    order = [*(axis for axis in range(len(shape)) if axis not in some), *some]
+    turned = b.transpose(x, order)
+    last = math.prod(shape[axis] for axis in some)
+    found = function(b.reshape(turned, (math.prod(shape) // last, last)))
+    return b.transpose(b.reshape(found, shape_of(turned)), [order.index(axis) for axis in range(len(shape))])
 
 
 def _less_offset(op: IntegerRescaleOp, x: SSAValue, zero: int, b: TosaBuilder) -> tuple[SSAValue, int]:

@@ -33,12 +33,12 @@ class Axis:
 
 def _axis_of(op: ResizeOp, axis: int) -> Axis | None:
     """The places along an axis; `None` where TOSA has none such."""
-    before, after, ratio = shape_of(op.input)[axis], shape_of(op.result)[axis], Fraction(op.ratios()[axis])
+    before, after = shape_of(op.input)[axis], shape_of(op.result)[axis]
     rule = text(op.coordinates)
     if rule == "align_corners":
         stride, first = Fraction(before - 1, max(after - 1, 1)), Fraction(0)
-    elif rule in ("asymmetric", "half_pixel") and ratio == Fraction(after, before):
-        stride = 1 / ratio
+    elif rule in ("asymmetric", "half_pixel") and op.ratios()[axis] == after / before:
+        stride = Fraction(before, after)
         first = Fraction(0) if rule == "asymmetric" else stride / 2 - Fraction(1, 2)
     else:
         return None
