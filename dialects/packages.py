@@ -119,7 +119,7 @@ BUILTIN = OperatorPackage(
         )
     },
     packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},
-    backends=_modules("glow_mlir.backends", "cpu.backend interpreter.backend heterogeneous.backend"),
+    backends=_modules("glow_mlir.backends", "cpu.backend cuda.backend interpreter.backend heterogeneous.backend"),
     loaders={"cpu": "glow_mlir.runtime.machine_code"},
 )
 """

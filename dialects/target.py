@@ -31,8 +31,14 @@ _FAMILIES: Mapping[str, str] = {
     "thumb": "arm",
     "riscv": "riscv",
     "wasm": "wasm",
+    "nvptx": "nvptx",
+    "amdgcn": "amdgpu",
+    "spirv": "spirv",
 }
 """How an architecture begins, the longer first → the family that `_CAPABILITIES` knows."""
+
+_DEVICES = ("nvptx", "amdgpu", "spirv")
+"""The families of graphics processors, and of what their drivers compile."""
 
 _ALWAYS = frozenset({""})
 """In the place of features: all processors of a family can do it."""
@@ -49,14 +55,16 @@ _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
         "aarch64": frozenset({"neon"}),
         "riscv": frozenset({"f", "d"}),
         "arm": _FPV4,
+        **dict.fromkeys(_DEVICES, _ALWAYS),
     },
     "rounding": {
         "x86": frozenset({"sse4.1", "avx", "avx2", "avx512f"}),
         "aarch64": frozenset({"neon"}),
         "arm": _FPV5,
         "wasm": frozenset({"simd128"}),
+        **dict.fromkeys(_DEVICES, _ALWAYS),
     },
-    "maxima": {"arm": _FPV5},
+    "maxima": {"arm": _FPV5, "nvptx": _ALWAYS},
     # LLVM calls a library for that of Arm's small processors and of WebAssembly.
     "rounding_conversion": {
         "x86": frozenset({"sse2", "avx2"}),
@@ -76,6 +84,7 @@ _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
         "wasm": _ALWAYS,
         "riscv": frozenset({"f", "d"}),
         "arm": _FPV4,
+        **dict.fromkeys(_DEVICES, _ALWAYS),
     },
     "doubles": {
         "x86": _ALWAYS,
@@ -83,12 +92,14 @@ _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
         "wasm": _ALWAYS,
         "riscv": frozenset({"d"}),
         "arm": frozenset({"vfp4d16", "vfp4", "fp-armv8d16", "fp-armv8"}),
+        **dict.fromkeys(_DEVICES, _ALWAYS),
     },
     "halves": {
         "x86": frozenset({"f16c", "avx512f"}),
         "aarch64": _ALWAYS,
         "riscv": frozenset({"zfh", "zfhmin"}),
         "arm": _FPV4 | {"fp16"},
+        **dict.fromkeys(_DEVICES, _ALWAYS),
     },
     "wide_integers": {"wasm": _ALWAYS},
 }
@@ -130,7 +141,7 @@ class Target(Machine):
 
     @cached_property
     def family(self) -> str:
-        """The family that the architecture belongs to: x86, aarch64, arm, riscv, wasm, or empty for any other."""
+        """The family of the architecture: x86, aarch64, arm, riscv, wasm, nvptx, amdgpu, spirv; empty for any other."""
         return next((of for start, of in _FAMILIES.items() if self.architecture.startswith(start)), "")
 
     @property

@@ -94,8 +94,11 @@ class Backend(ABC):
     """Whether what it loads is `MachineCode`, with sizes, steps and stamps."""
     MOST_THREADS: ClassVar[int] = MOST_THREADS
     """For how many threads an inference may be cut."""
-    SCRATCH_BY_PART: ClassVar[bool] = False
-    """Whether private scratch is that of a part of an instruction, where all may run at once; else of a thread."""
+    PART_SCRATCH: ClassVar[int] = 0
+    """
+    How many bytes private scratch of the parts of an instruction may have, which may all run at once; 0 where it is of
+    the threads that run them.
+    """
     TABLES: ClassVar[tuple[str, ...]] = ()
     """The backends in whose tables its kernels and packed forms are, the preferred first; by default its own alone."""
 

@@ -184,6 +184,25 @@ def region_bytes(contents: Sequence[Content]) -> int:
     return max((content.end for content in contents), default=0)
 
 
+def build_manifest(module: ModuleOp, entries: Sequence[Entry], further: int = 0) -> tuple[Manifest, list[Content]]:
+    """
+    How to call the entries of an allocated module, and what its constants region holds: constants, and behind them the
+    initial values of state. `further` bytes are behind those.
+    """
+    functions, hidden = low_functions(module), packing_functions(module)
+    contents = constants_of(functions, Storage(module))
+    state, initial = build_state(functions, region_bytes(contents))
+    whole = [*contents, *initial]
+    manifest = Manifest(
+        tuple(entry for entry in entries if entry.name not in hidden),
+        region_bytes(whole) + further,
+        tuple(state),
+        tuple(entry for entry in entries if entry.name in hidden),
+        tuple((content.offset, content.value.nbytes) for content in contents if is_shared(content.value.nbytes)),
+    )
+    return manifest, whole
+
+
 def build_region(
     contents: Sequence[Content], room: Callable[[int], np.ndarray] = zeroed, further: int = 0
 ) -> np.ndarray:
@@ -215,29 +234,20 @@ def build_artifact(
         passes = (GlowLowToLlvmPass(profile=profile),)
         verify_module(module)
         check_given(module, context, memory_pipeline(TABLES), ALLOCATED.name)
-    functions, storage = low_functions(module), Storage(module)
+    functions = low_functions(module)
     of_entry = {function.sym_name.data: function.target for function in functions}
     # Functions of one target share an object file.
     targets = list(dict.fromkeys(of_entry.values()))
     emission = next((item for item in passes if isinstance(item, GlowLowToLlvmPass)), GlowLowToLlvmPass())
     entries = [build_entry(function, profile, targets.index(function.target), emission) for function in functions]
-    hidden = packing_functions(module)
-    contents = constants_of(functions, storage)
-    state, initial = build_state(functions, region_bytes(contents))
     further = 0 if interface is None else interface.SEAL_BYTES
-    manifest = Manifest(
-        tuple(entry for entry in entries if entry.name not in hidden),
-        region_bytes([*contents, *initial]) + further,
-        tuple(state),
-        tuple(entry for entry in entries if entry.name in hidden),
-        tuple((content.offset, content.value.nbytes) for content in contents if is_shared(content.value.nbytes)),
-    )
+    manifest, contents = build_manifest(module, entries, further)
     for item in passes:
         apply_pass(item, context, module)
     modules = modules_of_targets(module, of_entry)
 
     def region() -> np.ndarray:
-        return build_region([*contents, *initial], room, further)
+        return build_region(contents, room, further)
 
     if interface is None:
         code, constants = _code_and_constants(modules, targets, region)

@@ -8,19 +8,22 @@ function that gets all it needs as arguments and runs one part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import field
 from functools import cached_property
 from itertools import groupby
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.backends.interface import Backend, backend_of
-from glow_mlir.codegen.builder.functions import define_function
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import Param, define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.partition import Partition
 from glow_mlir.codegen.builder.types import i64, index_type, ptr
-from glow_mlir.codegen.builder.value import Index
+from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.glow_low_to_llvm import check_entry, executed, failing, offset_in_region
 from glow_mlir.codegen.instruction_functions import (
     failure_of,
@@ -60,18 +63,47 @@ from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Quotient
 
+Frame = Callable[..., AbstractContextManager[tuple[Builder, list[Value], Value]]]
+"""
+Begins a device function: `(module, name, parameters, parts, threads, passes)`, as `by_number` does. Yields its builder,
+its arguments, and the number of the part that it runs.
+"""
 
-def emit_device_functions(functions: Sequence[FuncOp], module: ModuleBuilder) -> list[LaunchProgram]:
+
+@contextmanager
+def by_number(
+    module: ModuleBuilder, name: str, parameters: Sequence[Attribute | Param], parts: int, threads: int, passes: str
+) -> Generator[tuple[Builder, list[Value], Value]]:
+    """A function that gets the number of its part as its last argument, an i64."""
+    with define_function(module, name, [*parameters, i64], passes=passes) as (b, arguments):
+        yield b, arguments[:-1], b.index(arguments[-1])
+
+
+def emit_device_functions(
+    functions: Sequence[FuncOp], module: ModuleBuilder, frame: Frame = by_number
+) -> list[LaunchProgram]:
     """
     Emit what allocated functions run into a module, and give the launch program of each.
 
-    The functions are for the target of the module. Each device function is external, and takes what `Launch` says, and
-    in front of symbols, where the instruction may fail, the address of its status and, where it takes scalar
-    parameters, theirs. Raises `ModelError` for what no launch program says (`refused`).
+    The functions are for the target of the module. Each device function is external, and takes what `Launch` says;
+    `frame` decides how it gets the number of its part. Pointers are aligned as the offsets of all operands there are,
+    to `ALIGNED` bytes at most. Raises `ModelError` for what no launch program says (`refused`).
     """
     for function in functions:
         check_entry(function)
-    return [_DeviceEmission(function, module, backend_of(function)).program() for function in functions]
+    return [_DeviceEmission(function, module, backend_of(function), frame).program() for function in functions]
+
+
+ALIGNED = 16
+"""What one access reads or writes at most: pointers promise no more."""
+
+
+def _alignment(place: Address) -> int:
+    """The largest power of two of whose multiples an address is one, `ALIGNED` at most; regions begin at those."""
+    found = ALIGNED
+    for number in (place.offset, *place.strides):
+        found = math.gcd(found, number)
+    return found
 
 
 def refused(op: QualifiedOp) -> str:
@@ -92,6 +124,7 @@ class _DeviceEmission:
     function: FuncOp
     module: ModuleBuilder
     backend: Backend
+    frame: Frame
     scalars: list[int] = field(default_factory=list[int])
     """The words of the scalar parameters so far."""
     loops: list[SSAValue] = field(default_factory=list[SSAValue])
@@ -134,21 +167,25 @@ class _DeviceEmission:
         kernel, parts = kernel_of(op, self.backend), partitions_of(op)
         operands = tuple(self._operands(op))
         symbols = tuple(symbols_of(op))
+        alignments = tuple(map(_alignment, operands))
         if not parts:
-            yield Launch(self._function(kernel, op, "", 1, False), operands, 1, symbols)
+            threads = kernel.threads(op, "", self.target)
+            name = self._function(kernel, op, "", 1, False, alignments)
+            yield Launch(name, operands, 1, symbols, threads=threads)
             return
-        if kernel.private(op) and not self.backend.SCRATCH_BY_PART:
-            raise CompilerBugError(f"parts of '{kernel.name}' share scratch", hint="Backend.SCRATCH_BY_PART")
+        if kernel.private(op) and not self.backend.PART_SCRATCH:
+            raise CompilerBugError(f"parts of '{kernel.name}' share scratch", hint="Backend.PART_SCRATCH")
         axes = [axis for axis in kernel.AXES if axis in parts]
         for rounds, group in groupby(axes, lambda axis: kernel.rounds(op, axis, self.target)):
             takes_round = rounds != 1
             body = tuple(
                 Launch(
-                    self._function(kernel, op, axis, parts[axis], takes_round),
+                    self._function(kernel, op, axis, parts[axis], takes_round, alignments),
                     operands,
                     parts[axis],
                     symbols,
                     takes_round,
+                    kernel.threads(op, axis, self.target),
                 )
                 for axis in group
             )
@@ -159,16 +196,20 @@ class _DeviceEmission:
             else:
                 raise ModelError("the number of rounds depends on sizes that are known at run time", hint="fix sizes")
 
-    def _function(self, kernel: Kernel, op: Instruction, axis: str, parts: int, takes_round: bool) -> str:
+    def _function(
+        self, kernel: Kernel, op: Instruction, axis: str, parts: int, takes_round: bool, alignments: Sequence[int]
+    ) -> str:
         """The function of one part of an instruction along an axis, or of all of it."""
         may_fail, with_scalars = bool(failure_of(op)), takes_scalars(op)
 
         def build(name: str) -> None:
             names, count = symbols_of(op), len(list(op.named_uses()))
-            parameters = [*[ptr] * (count + may_fail + with_scalars), *[index_type] * len(names)]
-            parameters += [*[i64] * takes_round, i64]
-            with define_function(self.module, name, parameters, passes=kernel.passes) as (b, arguments):
-                pointers, part = arguments[:count], b.index(arguments[-1])
+            parameters: list[Attribute | Param] = [Param(ptr, align=alignment) for alignment in alignments]
+            parameters += [*[index_type] * len(names), *[i64] * takes_round]
+            threads = kernel.threads(op, axis, self.target)
+            framed = self.frame(self.module, name, parameters, parts, threads, kernel.passes)
+            with framed as (b, arguments, part):
+                pointers = arguments[:count]
                 behind = count + may_fail + with_scalars
                 failed = arguments[count] if may_fail else None
                 b.scalars = arguments[count + may_fail] if with_scalars else None
@@ -177,13 +218,12 @@ class _DeviceEmission:
                 operands = operands_of(op, pointers, symbols, quotients)
                 if axis:
                     private_to(part, kernel, op, operands)
-                number = b.index(arguments[-2]) if takes_round else None
+                number = b.index(arguments[-1]) if takes_round else None
                 share = Partition(part, parts) if axis else Partition()
                 kernel.emit(KernelCall(b, self.module, op, operands, axis, share, number, symbols, failed, quotients))
-                b.give_back()
 
         readable = f"{readable_name(kernel, op)}.{axis}" if axis else readable_name(kernel, op)
-        return self.module.shared((axis, signature(kernel, op)), build, readable)
+        return self.module.shared((axis, alignments, signature(kernel, op)), build, readable)
 
     def _operands(self, op: Instruction) -> Iterator[Address]:
         """Where the operands of an instruction are, its status, and its scalar parameters."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from glow_mlir.runtime.launches import LaunchProgram
 from glow_mlir.runtime.shared_constants import SharedPages, share
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
@@ -112,6 +113,8 @@ class Entry:
     """What the statuses from 1 on mean."""
     writes: tuple[str, ...] = ()
     """Names of the state that it writes."""
+    program: LaunchProgram | None = None
+    """What a device runs for it, where the code has device functions."""
 
     @staticmethod
     def from_data(data: dict[str, Any]) -> Entry:
@@ -124,6 +127,8 @@ class Entry:
             "failures": tuple(Failure(**item) for item in data["failures"]),
             "writes": tuple(data["writes"]),
         }
+        if data.get("program") is not None:
+            tuples["program"] = LaunchProgram.from_data(data["program"])
         return Entry(**{**data, **tuples})
 
 

@@ -167,7 +167,11 @@ class DeviceEntry(EntryPoint, QueueEntry):
 
     @abstractmethod
     def submit(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
-        """Put a call into the queue of the device, on a buffer for each of the `bindings`, state among them."""
+        """
+        Put a call into the queue of the device, on a buffer for each of the `bindings`, state among them.
+
+        Packed state has none here: a device that wants it makes it itself.
+        """
 
     def enqueue(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
         given, state = iter(buffers), self._state
@@ -175,7 +179,8 @@ class DeviceEntry(EntryPoint, QueueEntry):
         if not kept:
             return self.submit(buffers, after)
         assert isinstance(state, DeviceState)
-        every = [state.buffer(item.name) if item.role == "state" else next(given) for item in self.bindings]
+        bound = (item for item in self.bindings if item.role != "packed")
+        every = [state.buffer(item.name) if item.role == "state" else next(given) for item in bound]
         done = self.submit(every, after)
         state.written(kept)
         return done

@@ -7,13 +7,10 @@ that `codegen.device_functions` makes beside it, and an operand is a place in on
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.json_text import parsed_json
 
 CONSTANTS = "constants"
 """The region of constants."""
@@ -57,6 +54,8 @@ class Launch:
     parts: int = 1
     symbols: tuple[str, ...] = ()
     takes_round: bool = False
+    threads: int = 1
+    """How many threads run a part together, with barriers; 1 where a part is that of one thread."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +85,9 @@ class LaunchProgram:
         """The functions that it launches, each once."""
         return tuple(dict.fromkeys(launch.function for launch in _each(self.steps)))
 
-    def to_json(self) -> str:
-        """The program as JSON text."""
-        return json.dumps(asdict(self))
-
     @staticmethod
-    def from_json(text: str) -> LaunchProgram:
-        """The program that `to_json` wrote; raises `ValueError`, `KeyError` or `TypeError` for anything else."""
-        data: dict[str, Any] = parsed_json(text)
+    def from_data(data: Mapping[str, Any]) -> LaunchProgram:
+        """The program that a manifest in JSON has; raises `KeyError` or `TypeError` for anything else."""
         tuples: dict[str, Any] = {"steps": _steps(data["steps"]), "scalars": tuple(map(int, data["scalars"]))}
         return LaunchProgram(**{**data, **tuples})
 

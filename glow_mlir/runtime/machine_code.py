@@ -253,7 +253,7 @@ class MachineCode(Executable):
         if manifest.requirements:
             reason = f"the code calls functions that it does not have: {', '.join(manifest.requirements)}"
             raise OptionError(reason, hint="a linker has to find them: make a bundle of it")
-        super().__init__([entry.name for entry in manifest.entries], State(_initial_state(artifact)))
+        super().__init__([entry.name for entry in manifest.entries], State(initial_state(artifact)))
         self.manifest = manifest
         self.constants = artifact.constants
         self._shared = artifact.shared
@@ -326,7 +326,7 @@ def _check_machine(entry: Entry) -> None:
         raise OptionError(reason, hint="compile the function for this machine")
 
 
-def _initial_state(artifact: Artifact) -> list[Initial]:
+def initial_state(artifact: Artifact) -> list[Initial]:
     """The state that an artifact says, with the initial values behind its constants."""
     found: list[Initial] = []
     for value in artifact.manifest.state:

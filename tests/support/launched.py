@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -35,7 +36,7 @@ class LaunchedBackend(CpuBackend):
     """The CPU as a device, whose parts may all run at once. Nobody knows it but `launching`."""
 
     name: ClassVar[str] = NAME
-    SCRATCH_BY_PART: ClassVar[bool] = True
+    PART_SCRATCH: ClassVar[int] = 1 << 24
 
 
 @pytest.fixture
@@ -106,6 +107,6 @@ def launched(module: ModuleOp, threads: int = 4) -> Launched:
     constants = build_region(constants_of([function], Storage(module)))
     activations = function.properties["activations"]
     assert isinstance(activations, IntegerAttr)
-    found = LaunchProgram.from_json(program.to_json())
+    found = LaunchProgram.from_data(json.loads(json.dumps(asdict(program))))
     assert found == program
     return Launched(found, Library(data), constants, bound_layouts(function), activations.value.data)

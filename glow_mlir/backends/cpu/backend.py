@@ -37,7 +37,7 @@ from glow_mlir.ir.registry import backend
 from glow_mlir.ir.run_time_sizes import require_numbers
 from glow_mlir.runtime import machine_code
 from glow_mlir.runtime.artifact import Artifact
-from glow_mlir.runtime.machine_code import MachineCode
+from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.pool_layout import MOST_THREADS
 
 
@@ -80,7 +80,7 @@ class CpuBackend(Backend):
             lambda passes: build_artifact(compilation.module, compilation.context, profile, passes, room or zeroed)
         )
 
-    def load(self, artifact: Artifact, threads: int) -> MachineCode:
+    def load(self, artifact: Artifact, threads: int) -> Executable:
         return machine_code.load(artifact, threads)
 
     def targets(self) -> Mapping[str, Target]:

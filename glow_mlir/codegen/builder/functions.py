@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -59,6 +59,7 @@ def define_function(
     cold: bool = False,
     passes: str = "",
     takes_scalars: bool = False,
+    launch: Mapping[str, str] | None = None,
 ) -> Generator[tuple[Builder, list[Value]]]:
     """
     Build the function `name`; yields its builder and its arguments.
@@ -66,8 +67,8 @@ def define_function(
     `internal` hides it from other modules; `inline` False keeps it out of its callers; `cold` says that calls
     are rare, so that LLVM moves them out of the way of what is not. `passes` names the list of LLVM passes to
     run over it (`codegen.llvm.objects.PASS_LISTS`), none by default. One that `takes_scalars` has the scalar
-    parameters of the instruction that calls it, as `Builder.scalar` gives them; calls pass them on. Raises
-    `ValueError` when the name is taken.
+    parameters of the instruction that calls it, as `Builder.scalar` gives them; calls pass them on. With `launch` it is
+    one that the host of a device launches, and has these string attributes. Raises `ValueError` when the name is taken.
     """
     if name in module.signatures:
         raise ValueError(f"the module has a function '{name}' already")
@@ -93,7 +94,15 @@ def define_function(
         further.append(ArrayAttr([StringAttr("vscale_range"), StringAttr(str(bounds))]))
     if passes:
         further.append(ArrayAttr([StringAttr(PASSES_ATTRIBUTE), StringAttr(passes)]))
-    module.module.body.block.add_op(_function_op(module, name, params, result, region, internal, inline, further))
+    further += [ArrayAttr([StringAttr(key), StringAttr(value)]) for key, value in (launch or {}).items()]
+    op = _function_op(module, name, params, result, region, internal, inline, further)
+    if launch is not None:
+        op.attributes[_LAUNCHED[module.target.family]] = UnitAttr()
+    module.module.body.block.add_op(op)
+
+
+_LAUNCHED = {"nvptx": "nvvm.kernel", "amdgpu": "rocdl.kernel", "spirv": "spir.kernel"}
+"""Family of processors → the attribute of functions that the host launches."""
 
 
 def _parameter(module: ModuleBuilder, given: Attribute | Param) -> Param:
@@ -115,7 +124,9 @@ def _function_op(
     properties: dict[str, Attribute | None] = {"no_unwind": UnitAttr(), **module.processor}
     if any(param.attributes().data for param in params):
         properties["arg_attrs"] = ArrayAttr([param.attributes() for param in params])
-    if inline is False:
+    if internal and module.machine.family in _LAUNCHED:
+        properties["always_inline"] = UnitAttr()
+    elif inline is False:
         properties["no_inline"] = UnitAttr()
     if further:
         properties["passthrough"] = ArrayAttr(further)

@@ -11,19 +11,25 @@ from xdsl.ir import Attribute
 from glow_mlir.codegen.builder.lanes import Lanes
 from glow_mlir.codegen.builder.types import (
     ALIGNMENTS,
+    array,
     i1,
     i8,
     i32,
     i32_array,
     i64,
     integer_of_width,
+    pointer_in,
     ptr,
     type_info,
     vector,
 )
 from glow_mlir.codegen.builder.value import Index, Number, Value
 from glow_mlir.dialects.llvm_ops import memory
+from glow_mlir.dialects.llvm_ops.values import AddrSpaceCastOp
 from glow_mlir.support.op_creation import created
+
+STACK_SPACES: Mapping[str, int] = {"nvptx": 0, "amdgpu": 5, "spirv": 0}
+"""Family of devices → the address space of what is on the stack."""
 
 _INBOUNDS = IntegerAttr(memory.GEP_FLAGS["inbounds"], i32)
 _DYNAMIC_INDEX = i32_array(GEP_USE_SSA_VAL)
@@ -52,8 +58,8 @@ class Memory(Lanes):
         }
         if isinstance(index, int) and -(2**31) < index < 2**31:
             properties["rawConstantIndices"] = i32_array(index)
-            return self.emit(memory.GEPOp, (pointer,), ptr, properties)
-        return self.emit(memory.GEPOp, (pointer, self.index(index)), ptr, properties)
+            return self.emit(memory.GEPOp, (pointer,), pointer.type, properties)
+        return self.emit(memory.GEPOp, (pointer, self.index(index)), pointer.type, properties)
 
     def load(self, pointer: Value, type_: Attribute, align: int | None = None, *, nontemporal: bool = False) -> Value:
         """As `Operators.load`; `nontemporal` goes past the caches."""
@@ -135,14 +141,24 @@ class Memory(Lanes):
 
     def stack(self, element: Attribute, count: int, align: int = 64) -> Value:
         """Return the address of a buffer that lives as long as the call; it is made once, at the top."""
+        space = STACK_SPACES.get(self.target.family)
+        if space is not None:
+            element, count = (
+                array(element, count),
+                1,
+            )  # Of so many elements, its size would count as known when it runs.
         properties = {"alignment": ALIGNMENTS[align], "elem_type": element}
-        op = created(AllocaOp, (self.constant(count, i64).ssa,), (ptr,), properties)
+        op = created(AllocaOp, (self.constant(count, i64).ssa,), (pointer_in(space or 0),), properties)
         self.constants.append(op)
-        return self.wrap(op)
+        if not space:
+            return self.wrap(op)
+        generic = created(AddrSpaceCastOp, (op.results[0],), (ptr,))
+        self.constants.append(generic)
+        return self.wrap(generic)
 
-    def symbol(self, name: str) -> Value:
-        """Return the address of a global of the module."""
-        return self.emit(AddressOfOp, (), ptr, {"global_name": SymbolRefAttr(name)})
+    def symbol(self, name: str, space: int = 0) -> Value:
+        """Return the address of a global of the module, which is in an address space."""
+        return self.emit(AddressOfOp, (), pointer_in(space), {"global_name": SymbolRefAttr(name)})
 
 
 def _access(align: int, nontemporal: bool) -> Mapping[str, Attribute]:

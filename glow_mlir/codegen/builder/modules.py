@@ -98,12 +98,19 @@ def vector_length(target: Target) -> VectorLength | None:
 
 
 class ModuleBuilder:
-    """Builds one module of the `llvm` dialect for one target."""
+    """
+    Builds one module of the `llvm` dialect for one target.
 
-    def __init__(self, target: Target) -> None:
+    With `emulated_by`, what kernels choose is for the target, and the code for that machine, which runs it instead.
+    """
+
+    def __init__(self, target: Target, emulated_by: Target | None = None) -> None:
         self.target = target
-        self.module = ModuleOp([], {TRIPLE: StringAttr(target.triple)})
-        self.processor = processor_of(target)
+        self.emulated_by = emulated_by
+        self.machine = emulated_by or target
+        """The machine that runs the code."""
+        self.module = ModuleOp([], {TRIPLE: StringAttr(self.machine.triple)})
+        self.processor = processor_of(self.machine)
         """What each function says of the processor that it is for."""
         self.signatures: dict[str, Signature] = {}
         self._shared: dict[Hashable, str] = {}
@@ -120,8 +127,9 @@ class ModuleBuilder:
         if known is None:
             parts = cast("tuple[object, ...]", key if isinstance(key, tuple) else (key,))
             words = name or ".".join(str(part) for part in parts)
-            base = re.sub(r"[^A-Za-z0-9_.]+", "_", words)
-            known = base if base not in self.signatures else f"{base}.{len(self._shared)}"
+            dot = "_" if self.target.family == "nvptx" else "."  # PTX has none in names.
+            base = re.sub(r"[^A-Za-z0-9_.]+", "_", words).replace(".", dot)
+            known = base if base not in self.signatures else f"{base}{dot}{len(self._shared)}"
             self._shared[key] = known
             build(known)
         return known

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     IndexType,
+    IntAttr,
     IntegerAttr,
     IntegerType,
     VectorType,
@@ -51,12 +52,21 @@ __all__ = [
     "i64",
     "index_type",
     "integer_of_width",
+    "pointer_in",
     "ptr",
     "type_info",
     "vector",
 ]
 
 ptr = LLVMPointerType()
+
+
+@functools.cache
+def pointer_in(space: int) -> LLVMPointerType:
+    """Return the pointer to an address space; 0 is that of plain pointers."""
+    return LLVMPointerType(IntAttr(space)) if space else ptr
+
+
 index_type = IndexType()
 """Of extents, offsets and addresses: the builder puts the integer as wide as the target's pointers in its place."""
 NO_FAST_MATH: Mapping[str, Attribute] = {"fastmathFlags": FastMathAttr(None)}

@@ -28,6 +28,9 @@ from glow_mlir.codegen.llvm.text import EmissionError, TypeText, constant_text
 MODULE_HEADERS = {"llvm.target_triple": "target triple", "llvm.data_layout": "target datalayout"}
 VISIBILITIES = {0: "", 1: " hidden", 2: " protected"}
 
+KERNEL_CONVENTIONS = {"nvvm.kernel": "ptx_kernel", "rocdl.kernel": "amdgpu_kernel", "spir.kernel": "spir_kernel"}
+"""Attribute of a function that the host of a device launches → how it is called."""
+
 _FUNCTION_GROUP = frozenset({*ENUM_ATTRIBUTES, *STRING_ATTRIBUTES, "passthrough"})
 _FUNCTION_HEAD = frozenset(
     """sym_name function_type CConv linkage visibility_ sym_visibility arg_attrs res_attrs unnamed_addr
@@ -232,11 +235,12 @@ def _function(op: FuncOp, module: _Module) -> list[str]:
     """Return the lines of one function, definition or declaration."""
     where = f"function '@{op.sym_name.data}'"
     attributes = _attributes_of(op)
-    if extra := sorted(attributes.keys() - _FUNCTION_HEAD - _FUNCTION_GROUP):
+    if extra := sorted(attributes.keys() - _FUNCTION_HEAD - _FUNCTION_GROUP - KERNEL_CONVENTIONS.keys()):
         raise EmissionError(f"{where}: the attribute '{extra[0]} = {attributes[extra[0]]}' is not translated")
     body = _Function(op, module)
     lines = body.lines()
     convention = op.CConv.cconv_name if isinstance(op.properties.get("CConv"), CallingConventionAttr) else "ccc"
+    convention = next((KERNEL_CONVENTIONS[name] for name in attributes if name in KERNEL_CONVENTIONS), convention)
     convention = "" if convention == "ccc" else f" {convention}"
     result = "".join(parameter_text(result, module.types, where) for result in op.res_attrs or ())
     group = function_attributes({name: attributes[name] for name in attributes if name in _FUNCTION_GROUP}, where)

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import DenseArrayBase, IntAttr, IntegerAttr, IntegerType, StringAttr, SymbolRefAttr
 from xdsl.dialects.llvm import (
     GEP_USE_SSA_VAL,
     CallingConventionAttr,
     FCmpPredicateFlag,
     ICmpPredicateFlag,
     LLVMFunctionType,
+    LLVMPointerType,
     OverflowAttr,
     TailCallKindAttr,
 )
@@ -235,7 +236,10 @@ def _alignment(op: Operation) -> str:
 
 def _alloca(scope: Scope, op: Operation) -> str:
     element = scope.type(op.properties["elem_type"])
-    return f"{_result(scope, op)}alloca {element}, {typed(scope, op.operands[0])}{_alignment(op)}"
+    pointer = op.results[0].type
+    space = pointer.addr_space if isinstance(pointer, LLVMPointerType) else None
+    place = f", addrspace({space.data})" if isinstance(space, IntAttr) else ""
+    return f"{_result(scope, op)}alloca {element}, {typed(scope, op.operands[0])}{_alignment(op)}{place}"
 
 
 def _ordering(op: Operation, name: str = "ordering") -> str:

@@ -24,10 +24,20 @@ PASS_LISTS: dict[str, tuple[str, ...]] = {
         "add_simplify_cfg_pass",
         "add_dead_code_elimination_pass",
     ),
+    "device": (
+        "add_sroa_pass",
+        "add_instruction_combine_pass",
+        "add_new_gvn_pass",
+        "add_simplify_cfg_pass",
+        "add_instruction_combine_pass",
+        "add_dead_code_elimination_pass",
+    ),
 }
 """
 The lists of passes a function may name in its attribute `glow-passes`: methods of llvmlite's pass manager.
 """
+
+ALWAYS_INLINE = "alwaysinline"
 
 CODEGEN_LEVEL = 2
 
@@ -80,7 +90,7 @@ class Machine:
         module.data_layout = str(machine.target_data)
         module.verify()
         if PASSES_ATTRIBUTE in text:
-            _run_passes(module, machine)
+            _run_passes(module, machine, ALWAYS_INLINE in text)
         return machine, module
 
 
@@ -108,12 +118,16 @@ def _initialize(architecture: str) -> None:
         _llvm().initialize_all_asmprinters()
 
 
-def _run_passes(module: Any, machine: Any) -> None:
-    """Run over each function the passes that its attribute names."""
+def _run_passes(module: Any, machine: Any, inlines: bool) -> None:
+    """Run over each function the passes that its attribute names, behind what is always inlined."""
     llvm = _llvm()
     managers: dict[str, Any] = {}
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)
     builder = llvm.create_pass_builder(machine, tuning)
+    if inlines:
+        inliner = llvm.create_new_module_pass_manager()
+        inliner.add_always_inliner_pass()
+        inliner.run(module, builder)
     marker = f'"{PASSES_ATTRIBUTE}"="'
     for function in module.functions:
         name = _pass_list(function, marker)

@@ -346,6 +346,13 @@ class Kernel(ABC, Generic[OpT]):
         """
         return 1
 
+    def threads(self, op: OpT, axis: str, target: Target) -> int:
+        """
+        How many threads of a device run a part along an axis together, with barriers (`codegen.blocks`); 1 for code
+        that one thread runs.
+        """
+        return 1
+
     def private(self, op: OpT) -> Sequence[int]:
         """Numbers of the @scratch operands that each worker needs for itself."""
         return ()

@@ -13,7 +13,7 @@ from glow_mlir.codegen.selection.kernel import Buffer, Kernel, operands_of
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.forms import at_largest
-from glow_mlir.dialects.glow_low.memory import AllocOp, buffer_type
+from glow_mlir.dialects.glow_low.memory import AllocOp, buffer_type, byte_size
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest
 from glow_mlir.dialects.target import Target
@@ -36,10 +36,13 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
         grain = costs.part_operations * max(1, largest(kernel.rounds(op, axis, target)))
         wanted = min(total // grain, costs.parts_per_thread * target.policy.threads)
         parts[axis] = max(1, min(wanted, steps, MOST_PARTS))
+    scratch = operands_of(op, "scratch")
+    if room := get_backend(target.backend).PART_SCRATCH:
+        taken = sum(byte_size(scratch[number]) for number in kernel.private(op))
+        parts = {axis: max(1, min(count, room // max(1, taken))) for axis, count in parts.items()}
     if all(count == 1 for count in parts.values()):
         return False
     op.properties["partitions"] = DictionaryAttr({axis: to_attribute(count) for axis, count in parts.items()})
-    scratch = operands_of(op, "scratch")
     for number in kernel.private(op):
         _multiply(scratch[number], private_copies(parts, target))
     return True
@@ -47,7 +50,7 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
 
 def private_copies(parts: Mapping[str, int], target: Target) -> int:
     """How many copies there are of private scratch of an instruction that is cut into so many parts along each axis."""
-    return max(parts.values()) if get_backend(target.backend).SCRATCH_BY_PART else target.policy.threads
+    return max(parts.values()) if get_backend(target.backend).PART_SCRATCH else target.policy.threads
 
 
 def steps_of_axes(op: Instruction, kernel: Kernel, target: Target) -> Mapping[str, int]:

@@ -1,0 +1,154 @@
+"""The CUDA backend: it executes what kernels of its own, or those of CPUs, accept, each thread a part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
+from typing import Any, ClassVar
+
+from xdsl.ir import Operation
+
+from glow_mlir.backends.cpu.backend import CpuBackend
+from glow_mlir.backends.cpu.targets import host_target
+from glow_mlir.backends.cuda.device import ALIGNMENT, CudaDevice
+from glow_mlir.backends.cuda.emulation import EmulatedDriver
+from glow_mlir.backends.cuda.executable import CudaExecutable
+from glow_mlir.backends.cuda.measured import assumed
+from glow_mlir.backends.cuda.targets import (
+    EMULATED,
+    EMULATED_TRIPLE,
+    GENERATIONS,
+    NAME,
+    PRESETS,
+    THREADS,
+    TRIPLE,
+)
+from glow_mlir.backends.interface import Backend, Compiling, Room
+from glow_mlir.codegen.build import zeroed
+from glow_mlir.codegen.build_for_device import build_device_artifact
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.costs import KernelCosts
+from glow_mlir.codegen.device_functions import emit_device_functions
+from glow_mlir.codegen.llvm.emit import emit_module
+from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
+from glow_mlir.codegen.nvptx import add_races, by_emulated_grid, by_grid
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_low.memory import FuncOp
+from glow_mlir.dialects.target import Target, with_fields
+from glow_mlir.driver.pipelines import Pipeline
+from glow_mlir.errors import OptionError
+from glow_mlir.ir.registry import backend
+from glow_mlir.runtime.artifact import Artifact
+from glow_mlir.runtime.devices import Device, DeviceMemory
+from glow_mlir.runtime.launches import LaunchProgram
+
+UNSUITED = ("conv-winograd", "conv-strassen", "matmul-strassen")
+"""How the names of kernels of CPUs begin that do not suit a device."""
+
+
+def grid_target(target: Target) -> Target:
+    """A target with as many threads as a launch has, whatever was said for calls."""
+    return with_fields(target, {"threads": THREADS})
+
+
+def is_emulated(target: Target) -> bool:
+    """Whether the CPU emulates the device."""
+    return target.triple == EMULATED_TRIPLE
+
+
+@backend(NAME)
+class CudaBackend(CpuBackend):
+    """
+    Compiles device functions to PTX, and launch programs beside them.
+
+    A table of kernels of its own is in front of that of the CPU, whose kernels run as one part a thread.
+    """
+
+    name = NAME
+    MACHINE_CODE = False
+    PART_SCRATCH: ClassVar[int] = 64 << 20
+    TABLES = (NAME, *CpuBackend.TABLES)
+
+    def compile(self, compilation: Compiling, room: Room | None = None) -> Artifact:
+        """PTX, or machine code where the device is emulated, with constants, and a manifest with launch programs."""
+        module = compilation.run()
+        return build_device_artifact(module, emit, translate, room or zeroed)
+
+    @cached_property
+    def kernels(self) -> dict[str, Any]:
+        """Those of the tables, but for what trades products for memory: a device has more of the former."""
+        return {name: made for name, made in super().kernels.items() if not name.startswith(UNSUITED)}
+
+    def load(self, artifact: Artifact, threads: int) -> CudaExecutable:
+        entries = artifact.manifest.entries
+        emulated = all(entry.triple == EMULATED_TRIPLE for entry in entries)
+        return CudaExecutable(artifact, emulated_device(0) if emulated else self.device(0))
+
+    def load_on(self, artifact: Artifact, device: Device, threads: int) -> CudaExecutable:
+        assert isinstance(device, CudaDevice)
+        return CudaExecutable(artifact, device)
+
+    def device(self, number: int) -> CudaDevice:
+        return emulated_device(number)
+
+    def memory(self, target: Target) -> DeviceMemory:
+        return DeviceMemory(alignment=ALIGNMENT)
+
+    def targets(self) -> Mapping[str, Target]:
+        return PRESETS
+
+    def about_targets(self) -> Mapping[str, str]:
+        plain = {name: generation.about for name, generation in GENERATIONS.items()}
+        return {**plain, **{f"{EMULATED}{name}": f"{about}, emulated on the CPU" for name, about in plain.items()}}
+
+    def host(self) -> Target:
+        """The device of the driver, or, where there is none, an emulated one."""
+        return PRESETS[f"{EMULATED}sm_80"]
+
+    def measured(self, target: Target) -> KernelCosts:
+        return assumed(target)
+
+    def check_target(self, target: Target) -> None:
+        Backend.check_target(self, target)
+        if target.triple not in (TRIPLE, EMULATED_TRIPLE) or target.cpu.rstrip("af") not in GENERATIONS:
+            raise OptionError(f"'{self.name}' compiles for no such device", hint=f"there are {', '.join(PRESETS)}")
+
+    def lacks(self, target: Target) -> str:
+        return "" if is_emulated(target) else "a CUDA device"
+
+    def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
+        """The shared one down to places in memory."""
+        return Backend.pipeline(self, target, profile)
+
+    def select(
+        self, op: Operation, storage: Storage, target: Target, tune: bool = False, room: int | None = None
+    ) -> None:
+        if tune:
+            raise OptionError(f"kernels of '{self.name}' are not measured", hint="leave 'tune' out")
+        super().select(op, storage, grid_target(target), room=room)
+
+    def check_selected(self, op: Operation, target: Target) -> None:
+        super().check_selected(op, grid_target(target))
+
+
+@cache
+def emulated_device(number: int) -> CudaDevice:
+    """The emulated device of that number."""
+    return CudaDevice(EmulatedDriver(), number, f"{NAME}:{number}")
+
+
+def emit(functions: Sequence[FuncOp], target: Target) -> tuple[str, list[LaunchProgram]]:
+    """LLVM IR of the device functions of functions for a target, and their launch programs."""
+    emulated = is_emulated(target)
+    module = ModuleBuilder(grid_target(target), host_target() if emulated else None)
+    programs = emit_device_functions(functions, module, by_emulated_grid if emulated else by_grid)
+    if emulated:
+        add_races(module)
+    return emit_module(module.module), programs
+
+
+def translate(text: str, target: Target) -> bytes:
+    """What the driver loads of LLVM IR."""
+    if is_emulated(target):
+        return compile_text(text, host_target())
+    return assembly_text(text, target).encode()

@@ -1,0 +1,197 @@
+"""A device of the driver: memory that is used again, pinned memory for copies, and one stream as its queue."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import defaultdict
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from threading import RLock
+
+import numpy as np
+
+from glow_mlir.backends.cuda.driver import Driver, Handle
+from glow_mlir.runtime.devices import Buffer, Device, DeviceMemory, Event
+
+ALIGNMENT = 256
+"""What the driver's memory begins at multiples of."""
+
+
+class CudaBuffer(Buffer):
+    """Bytes at an address of a device."""
+
+    def __init__(self, address: int, nbytes: int) -> None:
+        self.address = address
+        self.nbytes = nbytes
+
+
+class CudaEvent(Event):
+    """What a stream does; when it is done, what is left to the host is done by whoever asks first."""
+
+    def __init__(self, device: CudaDevice, handle: Handle, finish: Callable[[], None] | None) -> None:
+        self.device = device
+        self.handle = handle
+        self._finish = finish
+        self._failure: BaseException | None = None
+        self._is_finished = False
+
+    def wait(self) -> None:
+        with self.device.used():
+            if not self._is_finished:
+                self.device.driver.wait(self.handle)
+                self._end()
+        if self._failure is not None:
+            raise self._failure
+
+    @property
+    def is_done(self) -> bool:
+        with self.device.used():
+            if not self._is_finished and self.device.driver.is_done(self.handle):
+                self._end()
+            return self._is_finished
+
+    def _end(self) -> None:
+        """Do what is left to the host; what that fails with is told to everyone who waits."""
+        self._is_finished = True
+        self.device.driver.forget(self.handle)
+        finish, self._finish = self._finish, None
+        try:
+            if finish is not None:
+                finish()
+        except Exception as error:
+            self._failure = error
+
+
+class Pool:
+    """Memory that was given back, by size, for whoever wants as much next."""
+
+    def __init__(self, allocate: Callable[[int], int]) -> None:
+        self._allocate = allocate
+        self._free: defaultdict[int, list[int]] = defaultdict(list)
+
+    def take(self, nbytes: int) -> int:
+        """Memory for so many bytes."""
+        size = _rounded(nbytes)
+        free = self._free[size]
+        return free.pop() if free else self._allocate(size)
+
+    def give(self, address: int, nbytes: int) -> None:
+        """Give it back."""
+        self._free[_rounded(nbytes)].append(address)
+
+    def emptied(self) -> list[int]:
+        """All that is free, for good."""
+        found = [address for group in self._free.values() for address in group]
+        self._free.clear()
+        return found
+
+
+def _rounded(nbytes: int) -> int:
+    """The size of what is allocated: one of few, a quarter more than what is asked for at most."""
+    step = max(ALIGNMENT, 1 << max(0, nbytes.bit_length() - 3))
+    return max(step, -(-nbytes // step) * step)
+
+
+class CudaDevice(Device):
+    """
+    One device of a driver.
+
+    Memory that is freed goes to whoever wants as much next: since there is one stream, it is done there with what it
+    was given before. Arrays are copied through pinned memory, so that nobody waits for the stream.
+    """
+
+    def __init__(self, driver: Driver, number: int, name: str) -> None:
+        self.driver = driver
+        self.name = name
+        self.properties = driver.properties(number)
+        self.memory = DeviceMemory(self.properties.nbytes, ALIGNMENT)
+        self._lock = RLock()
+        self._context = driver.open(number)
+        with self.used():
+            self.stream = driver.stream()
+        self._pool, self._pinned = Pool(driver.allocate), Pool(driver.allocate_pinned)
+        self._copying: list[CudaEvent] = []
+
+    @contextmanager
+    def used(self) -> Generator[None]:
+        """Calls of the driver by this thread alone, about this device."""
+        with self._lock:
+            self.driver.use(self._context)
+            yield
+
+    def allocate(self, nbytes: int) -> CudaBuffer:
+        with self.used():
+            return CudaBuffer(self._pool.take(nbytes), nbytes)
+
+    def free(self, buffer: Buffer) -> None:
+        assert isinstance(buffer, CudaBuffer)
+        with self.used():
+            self._pool.give(buffer.address, buffer.nbytes)
+
+    def upload(self, buffer: Buffer, source: np.ndarray, after: Sequence[Event] = ()) -> Event:
+        assert isinstance(buffer, CudaBuffer)
+        with self.used():
+            self.wait_for(after)
+            place = self._pinned_for(source.nbytes)
+            ctypes.memmove(place, source.ctypes.data, source.nbytes)
+            self.driver.upload(buffer.address, place, source.nbytes, self.stream)
+            return self._copied(place, source.nbytes, lambda: None)
+
+    def download(self, buffer: Buffer, place: np.ndarray, after: Sequence[Event] = ()) -> Event:
+        assert isinstance(buffer, CudaBuffer)
+        return self.download_at(buffer.address, place, after)
+
+    def download_at(
+        self, address: int, place: np.ndarray, after: Sequence[Event] = (), behind: Callable[[], None] | None = None
+    ) -> CudaEvent:
+        """Copy memory of the device into a contiguous array, and then do what comes `behind` that on the host."""
+        with self.used():
+            self.wait_for(after)
+            pinned = self._pinned_for(place.nbytes)
+            self.driver.download(pinned, address, place.nbytes, self.stream)
+
+            def finish() -> None:
+                ctypes.memmove(place.ctypes.data, pinned, place.nbytes)
+                if behind is not None:
+                    behind()
+
+            return self._copied(pinned, place.nbytes, finish)
+
+    def wait_for(self, events: Sequence[Event]) -> None:
+        """Let what the stream is given from now on wait for events: its own have happened by then."""
+        for event in events:
+            if not isinstance(event, CudaEvent) or event.device.driver is not self.driver:
+                event.wait()
+            elif event.device is not self and not event.is_done:
+                self.driver.wait_in_stream(self.stream, event.handle)
+
+    def event(self, finish: Callable[[], None] | None = None) -> CudaEvent:
+        """That the stream has done what it was given so far."""
+        return CudaEvent(self, self.driver.record(self.stream), finish)
+
+    def _pinned_for(self, nbytes: int) -> int:
+        """Pinned memory, some of that of copies that are done."""
+        self._copying = [event for event in self._copying if not event.is_done]
+        return self._pinned.take(nbytes)
+
+    def _copied(self, pinned: int, nbytes: int, finish: Callable[[], None]) -> CudaEvent:
+        """The event of a copy, behind which its pinned memory is free again."""
+
+        def end() -> None:
+            try:
+                finish()
+            finally:
+                self._pinned.give(pinned, nbytes)
+
+        event = self.event(end)
+        self._copying.append(event)
+        return event
+
+    def close(self) -> None:
+        """Give all memory back that nobody has."""
+        with self.used():
+            self._pinned_for(0)
+            for address in self._pool.emptied():
+                self.driver.free(address)
+            for address in self._pinned.emptied():
+                self.driver.free_pinned(address)

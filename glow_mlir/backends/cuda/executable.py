@@ -1,0 +1,175 @@
+"""Loaded artifacts: launch programs on a device, one graph for each set of buffers."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from glow_mlir.backends.cuda.device import CudaBuffer, CudaDevice, CudaEvent
+from glow_mlir.backends.cuda.driver import Grid, Handle
+from glow_mlir.errors import ExecutionError
+from glow_mlir.runtime.artifact import Artifact, Binding, Entry
+from glow_mlir.runtime.devices import Buffer, DeviceEntry, DeviceState, Event
+from glow_mlir.runtime.executable import Executable
+from glow_mlir.runtime.launches import ACTIVATIONS, BINDINGS, CONSTANTS, SCALARS, STATUS, Launch
+from glow_mlir.runtime.machine_code import initial_state
+from glow_mlir.support.dataclass import dataclass
+
+BLOCK = 128
+"""How many threads are one block where each runs a part of its own (`codegen.nvptx`)."""
+
+MOST_GRAPHS = 8
+"""How many sets of buffers an entry keeps the graphs of."""
+
+WORD = 4
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A launch whose function is loaded."""
+
+    function: Handle
+    grid: Grid
+    launch: Launch
+    indices: tuple[int, ...]
+
+    def values(self, bases: Mapping[str, Sequence[int]]) -> list[int]:
+        """The arguments where the regions are at those addresses."""
+        operands = self.launch.operands
+        found = [bases[place.region][place.binding] + place.at(self.indices) for place in operands]
+        return [*found, *self.indices[-1:]] if self.launch.takes_round else found
+
+
+class CudaEntry(DeviceEntry):
+    """A function of a loaded artifact: its launches, done at once by a graph."""
+
+    def __init__(self, entry: Entry, loaded: CudaExecutable) -> None:
+        super().__init__(entry.name, entry.bindings, loaded.state, loaded.cuda)
+        assert entry.program is not None
+        self._entry, self._program, self._loaded, self._cuda = entry, entry.program, loaded, loaded.cuda
+        self._launches = [loaded.prepared(entry, *item) for item in self._program.launches()]
+        words = np.array(self._program.scalars, np.int32)
+        self._scalars = self._cuda.allocate(words.nbytes)
+        self._status = self._cuda.allocate(WORD * self._program.statuses)
+        if words.size:
+            self._cuda.upload(self._scalars, words).wait()
+        self._graphs: OrderedDict[tuple[int, ...], Handle] = OrderedDict()
+
+    def submit(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> CudaEvent:
+        with self._cuda.used():
+            self._cuda.wait_for(after)
+            given = iter(buffers)
+            every = [self._loaded.packed(item) if item.role == "packed" else next(given) for item in self.bindings]
+            return self.submit_all(every)
+
+    def submit_all(self, buffers: Sequence[Buffer]) -> CudaEvent:
+        """Put a call into the stream, on a buffer for each of the bindings, packed state among them."""
+        device, addresses = self._cuda, list[int]()
+        for buffer in buffers:
+            assert isinstance(buffer, CudaBuffer)
+            addresses.append(buffer.address)
+        with device.used():
+            device.driver.launch_graph(self._graph(tuple(addresses)), device.stream)
+            if not self._program.statuses:
+                return device.event()
+            status = np.zeros(self._program.statuses, np.int32)
+            return device.download_at(self._status.address, status, behind=lambda: self._check(status))
+
+    def _graph(self, addresses: tuple[int, ...]) -> Handle:
+        """The graph of all launches on bindings at those addresses."""
+        driver, activations = self._cuda.driver, self._loaded.activations(self._entry.activations)
+        key = (activations, *addresses)
+        if key in self._graphs:
+            self._graphs.move_to_end(key)
+            return self._graphs[key]
+        bases = {
+            CONSTANTS: [self._loaded.constants.address],
+            ACTIVATIONS: [activations],
+            BINDINGS: addresses,
+            STATUS: [self._status.address],
+            SCALARS: [self._scalars.address],
+        }
+        stream = self._cuda.stream
+        driver.capture(stream)
+        if self._program.statuses:
+            driver.clear(self._status.address, WORD * self._program.statuses, stream)
+        for item in self._launches:
+            driver.launch(item.function, item.grid, item.values(bases), stream)
+        self._graphs[key] = driver.captured(stream)
+        if len(self._graphs) > MOST_GRAPHS:
+            driver.forget_graph(self._graphs.popitem(last=False)[1])
+        return self._graphs[key]
+
+    def _check(self, status: np.ndarray) -> None:
+        """Raise `ExecutionError` for the first instruction that has failed."""
+        failed = [number for number, word in enumerate(status.tolist()) if word]
+        if failed:
+            failure = self._entry.failures[failed[0]]
+            raise ExecutionError(failure.reason, node=failure.location)
+
+
+class CudaExecutable(Executable):
+    """A loaded artifact on one device, with its constants there. Entries share one buffer of activations."""
+
+    def __init__(self, artifact: Artifact, device: CudaDevice) -> None:
+        manifest = artifact.manifest
+        super().__init__([entry.name for entry in manifest.entries], DeviceState(initial_state(artifact), device))
+        self.cuda = device
+        self._manifest = manifest
+        self._code = artifact.code
+        self._modules: dict[int, Handle] = {}
+        self._functions: dict[tuple[int, str], Handle] = {}
+        self._entries: dict[str, CudaEntry] = {}
+        self._packed: dict[str, tuple[CudaBuffer, int]] = {}
+        self._activations = device.allocate(0)
+        self.constants = device.allocate(artifact.constants.nbytes)
+        if artifact.constants.nbytes:
+            device.upload(self.constants, artifact.constants).wait()
+
+    @property
+    def activation_bytes(self) -> int:
+        return max((entry.activations for entry in self._manifest.entries), default=0)
+
+    def load(self, name: str) -> CudaEntry:
+        with self.cuda.used():
+            if name not in self._entries:
+                every = (*self._manifest.entries, *self._manifest.packing)
+                self._entries[name] = CudaEntry(next(entry for entry in every if entry.name == name), self)
+            return self._entries[name]
+
+    def prepared(self, entry: Entry, launch: Launch, indices: tuple[int, ...]) -> Prepared:
+        """A launch of an entry, with its function."""
+        driver = self.cuda.driver
+        if entry.code not in self._modules:
+            self._modules[entry.code] = driver.load(self._code[entry.code])
+        key = entry.code, launch.function
+        if key not in self._functions:
+            self._functions[key] = driver.function(self._modules[entry.code], launch.function)
+        parts, threads = launch.parts, launch.threads
+        grid = Grid(parts, threads) if threads > 1 else Grid(-(-parts // BLOCK), BLOCK)
+        return Prepared(self._functions[key], grid, launch, indices)
+
+    def activations(self, nbytes: int) -> int:
+        """The address of the buffer of activations, which has so many bytes."""
+        if self._activations.nbytes < nbytes:
+            self.cuda.free(self._activations)
+            self._activations = self.cuda.allocate(nbytes)
+        return self._activations.address
+
+    def packed(self, binding: Binding) -> CudaBuffer:
+        """Packed state, made again where what it is made of was written."""
+        (entry,) = (entry for entry in self._manifest.packing if binding in entry.bindings)
+        sources = [item.name for item in entry.bindings if item.role == "state"]
+        state = self.state
+        assert isinstance(state, DeviceState)
+        version = sum(state.changes[name] for name in sources)
+        found = self._packed.get(binding.name)
+        if found is None or found[1] != version:
+            buffer = self.cuda.allocate(binding.nbytes) if found is None else found[0]
+            of = {name: state.buffer(name) for name in sources}
+            bound = [buffer if item.role == "packed" else of[item.name] for item in entry.bindings]
+            self.load(entry.name).submit_all(bound)
+            self._packed[binding.name] = buffer, version
+        return self._packed[binding.name][0]

@@ -1,0 +1,64 @@
+"""The graphics processors that the CUDA backend knows by name: an entry of the table adds one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from glow_mlir.dialects.target import Target
+from glow_mlir.options.policy import Policy
+
+NAME = "cuda"
+"""The name of the backend."""
+
+TRIPLE = "nvptx64-nvidia-cuda"
+
+THREADS = 1024
+"""For how many threads instructions are cut: a launch has many parts for each."""
+
+_ANY = Target(
+    NAME,
+    triple=TRIPLE,
+    vector_bits=128,  # What one access reads.
+    vector_registers=16,  # Of 255 registers of 32 bits, those for which half of the warps are at hand.
+    line_bytes=128,
+    l1_bytes=128 << 10,
+    l2_bytes=4 << 20,
+    policy=Policy(threads=THREADS),
+)
+
+
+class Generation(NamedTuple):
+    """A generation: what it is, for people, and what kernels have to know of it."""
+
+    about: str
+    target: Target
+    shared_bytes: int
+    """Shared memory that a block may have without asking for more."""
+
+
+GENERATIONS: Mapping[str, Generation] = {
+    "sm_75": Generation("Turing", replace(_ANY, cpu="sm_75", features="+ptx63"), 48 << 10),
+    "sm_80": Generation("Ampere", replace(_ANY, cpu="sm_80", features="+ptx70", l2_bytes=40 << 20), 48 << 10),
+    "sm_90": Generation("Hopper", replace(_ANY, cpu="sm_90", features="+ptx78", l2_bytes=50 << 20), 48 << 10),
+    "sm_100": Generation("Blackwell", replace(_ANY, cpu="sm_100", features="+ptx86", l2_bytes=126 << 20), 48 << 10),
+}
+"""Name → generation. Code for one runs on those behind it."""
+
+EMULATED_TRIPLE = "nvptx64-nvidia-emulated"
+"""The triple of a device that the CPU emulates, with the code that kernels make for the generation."""
+
+EMULATED = "emulated-"
+"""How the names of emulated devices begin."""
+
+PRESETS: Mapping[str, Target] = {
+    **{name: generation.target for name, generation in GENERATIONS.items()},
+    **{f"{EMULATED}{name}": replace(item.target, triple=EMULATED_TRIPLE) for name, item in GENERATIONS.items()},
+}
+"""Name → machine, as passes and kernels know it."""
+
+
+def compute_capability(target: Target) -> int:
+    """The generation as a number, such as 80."""
+    return int(target.cpu.removeprefix("sm_").rstrip("af"))

@@ -1,0 +1,83 @@
+"""Device functions as PTX has them: entries that are launched over a grid of blocks of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.dialects.llvm import GlobalOp
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import Param, define_function
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.builder.types import array, i32, i64, ptr
+from glow_mlir.codegen.builder.value import Value
+
+BLOCK = 128
+"""How many threads are one block where each runs a part of its own."""
+
+RACE = "race"
+"""Where an emulated module says whether there was a race, at which byte of shared memory, and between which threads."""
+
+RACE_WORDS = 4
+
+PASSES = "device"
+"""The LLVM passes that device functions need: memory that only they see becomes registers."""
+
+
+@contextmanager
+def by_grid(
+    module: ModuleBuilder, name: str, parameters: Sequence[Attribute | Param], parts: int, threads: int, passes: str
+) -> Generator[tuple[Builder, list[Value], Value]]:
+    """
+    An entry of PTX. Where one thread runs a part, the grid has a thread for each, in blocks of `BLOCK`; where several
+    do, each block is a part.
+    """
+    bounds = {"nvvm.maxntid": str(threads if threads > 1 else BLOCK)}
+    with define_function(module, name, parameters, passes=passes or PASSES, launch=bounds) as (b, arguments):
+        block = b.index(register(b, "ctaid"))
+        if threads > 1:
+            yield b, arguments, block
+            return
+        part = block * BLOCK + b.index(register(b, "tid"))
+        with b.when(part < parts):
+            yield b, arguments, part
+
+
+@contextmanager
+def by_emulated_grid(
+    module: ModuleBuilder, name: str, parameters: Sequence[Attribute | Param], parts: int, threads: int, passes: str
+) -> Generator[tuple[Builder, list[Value], Value]]:
+    """
+    The same for a processor that does what blocks do, one after the other: behind all it takes the number of the first
+    block, how many there are, and the step from one to the next, an i64 each.
+    """
+    with define_function(module, name, [*parameters, i64, i64, i64], passes=passes) as (b, arguments):
+        *given, first, count, step = arguments
+        with b.loop(0, b.index(count)) as turn:
+            block = turn * b.index(step) + b.index(first)
+            if threads > 1:
+                yield b, given, block
+                return
+            with b.loop(0, BLOCK) as thread:
+                part = block * BLOCK + thread
+                with b.when(part < parts):
+                    yield b, given, part
+
+
+def add_races(module: ModuleBuilder) -> None:
+    """Add what an emulated module says of races, and the function `races` that gives the address of that."""
+    zeros: TensorType[Any] = TensorType(i64, [RACE_WORDS])
+    content = DenseIntOrFPElementsAttr.from_list(zeros, [0] * RACE_WORDS)
+    place = GlobalOp(array(i64, RACE_WORDS), RACE, "internal", value=content, alignment=8)
+    module.module.body.block.add_op(place)
+    with define_function(module, "races", [], result=ptr) as (b, _):
+        b.give_back(b.symbol(RACE))
+
+
+def register(b: Builder, name: str) -> Value:
+    """The number of the thread in its block (`tid`), or of the block in its grid (`ctaid`), an i32."""
+    return b.intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}.x", [], i32)
