@@ -116,7 +116,8 @@ BUILTIN = OperatorPackage(
             "elementwise pack conv matmul predicated_matmul attention linear_attention determinant reductions pooling "
             "sum_pool max_pool_with_indices data_movement indexing top_k resize sampling roi_align col2im ngrams "
             "embedding selection non_max_suppression recurrent lookup blockwise_matmul sizes reshape generic",
-        )
+        ),
+        "blocks": _modules("glow_mlir.codegen.block_kernels", "product"),
     },
     packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},
     backends=_modules("glow_mlir.backends", "cpu.backend cuda.backend interpreter.backend heterogeneous.backend"),

@@ -19,6 +19,9 @@ from glow_mlir.codegen.builder.value import Value
 BLOCK = 128
 """How many threads are one block where each runs a part of its own."""
 
+RESIDENT = 512
+"""Threads of blocks that a multiprocessor has room for at least, a quarter of all: so many registers each may have."""
+
 RACE = "race"
 """Where an emulated module says whether there was a race, at which byte of shared memory, and between which threads."""
 
@@ -37,6 +40,8 @@ def by_grid(
     do, each block is a part.
     """
     bounds = {"nvvm.maxntid": str(threads if threads > 1 else BLOCK)}
+    if threads > 1:
+        bounds["nvvm.minctasm"] = str(RESIDENT // threads)
     with define_function(module, name, parameters, passes=passes or PASSES, launch=bounds) as (b, arguments):
         block = b.index(register(b, "ctaid"))
         if threads > 1:

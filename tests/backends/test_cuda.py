@@ -33,7 +33,7 @@ MODELS: Mapping[str, Callable[[], onnx.ModelProto]] = {
     "mobilenet_v2": lambda: mobilenet_v2(size=64, classes=100, width=0.5),
 }
 
-TOLERANCE = 1e-5
+TOLERANCE = 3e-5
 """Of the largest output, between two orders of sums of floats."""
 
 LEAST_OCCUPANCY = 0.25
@@ -46,7 +46,7 @@ def model_named(name: str) -> onnx.ModelProto:
 
 @pytest.mark.extra
 @pytest.mark.parametrize("generation", GENERATIONS)
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("bert", "resnet18")])
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "bert"])
 def test_kernels_are_assembled_without_spills(name: str, generation: str, tmp_path: Path) -> None:
     ptx.ptxas()
     artifact: Artifact = Compilation(import_model(model_named(name)), backend="cuda", target=generation).artifact()

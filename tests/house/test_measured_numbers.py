@@ -100,12 +100,20 @@ KERNELS = {
         "_UNDEFINED",
     },
     "selection/kernel": {"UNBOUNDED"},
+    "block_kernels/product": {"COPIES"},
+    "block_kernels/product_tile": {
+        *("BLOCK_ROWS", "COLUMNS_A_THREAD", "DEPTH_BYTES", "ROWS_A_THREAD", "THREADS", "WARP_ROWS", "WORD"),
+    },
+    "block_kernels/product_view": {"ACCESS", "MOST_BYTES"},
+    "blocks": {"ALIGNED", "GLOBAL", "SHARED"},
     "device_functions": {"ALIGNED"},
     "instrumentation": {"_CYCLE_REGISTER"},
     "interpolation": {"MOST_UNROLLED", "_BEYOND"},
     "lines": {"BLOCK", "LEAST_BLOCK"},
-    "nvptx": {"BLOCK", "RACE_WORDS"},
+    "matrix_instructions": {"COLUMNS", "TF32_BITS", "WARP", "WORD_BITS"},
+    "nvptx": {"BLOCK", "RACE_WORDS", "RESIDENT"},
     "parallel_pool": {"_FUTEX_WAIT", "_FUTEX_WAKE", "_JOB_BITS", "_PART_BITS"},
+    "races": {"THREAD_BITS"},
     "rounded_codes": {"_BYTE", "_FAR", "_WIDEST_CODE"},
 }
 """

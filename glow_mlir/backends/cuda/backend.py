@@ -24,6 +24,7 @@ from glow_mlir.backends.cuda.targets import (
     TRIPLE,
 )
 from glow_mlir.backends.interface import Backend, Compiling, Room
+from glow_mlir.codegen.block_kernels import tables
 from glow_mlir.codegen.build import zeroed
 from glow_mlir.codegen.build_for_device import build_device_artifact
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -61,13 +62,13 @@ class CudaBackend(CpuBackend):
     """
     Compiles device functions to PTX, and launch programs beside them.
 
-    A table of kernels of its own is in front of that of the CPU, whose kernels run as one part a thread.
+    Kernels of blocks are in front of those of the CPU, which run as one part a thread.
     """
 
     name = NAME
     MACHINE_CODE = False
     PART_SCRATCH: ClassVar[int] = 64 << 20
-    TABLES = (NAME, *CpuBackend.TABLES)
+    TABLES = (tables.TABLES, *CpuBackend.TABLES)
 
     def compile(self, compilation: Compiling, room: Room | None = None) -> Artifact:
         """PTX, or machine code where the device is emulated, with constants, and a manifest with launch programs."""

@@ -39,7 +39,7 @@ class Generation(NamedTuple):
 
 
 GENERATIONS: Mapping[str, Generation] = {
-    "sm_75": Generation("Turing", replace(_ANY, cpu="sm_75", features="+ptx63"), 48 << 10),
+    "sm_75": Generation("Turing", replace(_ANY, cpu="sm_75", features="+ptx65"), 48 << 10),
     "sm_80": Generation("Ampere", replace(_ANY, cpu="sm_80", features="+ptx70", l2_bytes=40 << 20), 48 << 10),
     "sm_90": Generation("Hopper", replace(_ANY, cpu="sm_90", features="+ptx78", l2_bytes=50 << 20), 48 << 10),
     "sm_100": Generation("Blackwell", replace(_ANY, cpu="sm_100", features="+ptx86", l2_bytes=126 << 20), 48 << 10),
@@ -57,8 +57,3 @@ PRESETS: Mapping[str, Target] = {
     **{f"{EMULATED}{name}": replace(item.target, triple=EMULATED_TRIPLE) for name, item in GENERATIONS.items()},
 }
 """Name → machine, as passes and kernels know it."""
-
-
-def compute_capability(target: Target) -> int:
-    """The generation as a number, such as 80."""
-    return int(target.cpu.removeprefix("sm_").rstrip("af"))

@@ -142,11 +142,8 @@ class Memory(Lanes):
     def stack(self, element: Attribute, count: int, align: int = 64) -> Value:
         """Return the address of a buffer that lives as long as the call; it is made once, at the top."""
         space = STACK_SPACES.get(self.target.family)
-        if space is not None:
-            element, count = (
-                array(element, count),
-                1,
-            )  # Of so many elements, its size would count as known when it runs.
+        if space is not None:  # One array of a known size.
+            element, count = array(element, count), 1
         properties = {"alignment": ALIGNMENTS[align], "elem_type": element}
         op = created(AllocaOp, (self.constant(count, i64).ssa,), (pointer_in(space or 0),), properties)
         self.constants.append(op)

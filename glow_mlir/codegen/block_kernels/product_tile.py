@@ -1,0 +1,371 @@
+"""
+One tile of a product in a block of 128 threads: 64 rows and 64 columns, along 64 bytes of the depth at a time.
+
+Both sides lie in shared memory by rows of the depth, 80 bytes apart, so that neither matrix fragments nor vectors of 16
+bytes meet in a bank. There are two stages: one is read while the next one is filled. The sums go through shared memory
+once more, so that what is stored at once is 16 bytes of a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.block_kernels.product_view import ACCESS, ProductView
+from glow_mlir.codegen.blocks import Block, Private, Shared
+from glow_mlir.codegen.bodies import Sink
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import linear, unraveled
+from glow_mlir.codegen.builder.types import i32, vector
+from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.math.half import loaded_as, to_sums
+from glow_mlir.codegen.matrix_instructions import WARP, MatrixInstruction
+from glow_mlir.codegen.selection.kernel import KernelCall
+from glow_mlir.dialects.element_types import is_float, signless
+from glow_mlir.support.dataclass import dataclass
+
+THREADS = 128
+"""Threads of a block."""
+
+BLOCK_ROWS = BLOCK_COLUMNS = 64
+"""What a block computes."""
+
+WARP_ROWS = WARP_COLUMNS = 32
+"""What a warp computes of that, by matrix instructions; two warps stand below each other, and two side by side."""
+
+DEPTH_BYTES = 64
+"""What a stage has of the depth."""
+
+PITCH = DEPTH_BYTES + ACCESS
+"""From row to row in shared memory."""
+
+SIDE = BLOCK_ROWS * PITCH
+"""Bytes of a side of a stage."""
+
+STAGE = 2 * SIDE
+
+WORD = 4
+
+SUMS_PITCH = WORD * (BLOCK_COLUMNS + 4)
+"""From row to row of the sums in shared memory."""
+
+ROWS_A_THREAD, COLUMNS_A_THREAD = 8, 4
+"""The sums of a thread that multiplies by itself."""
+
+
+@dataclass(frozen=True)
+class BlockProduct:
+    """The emission of one product."""
+
+    call: KernelCall
+    view: ProductView
+    instruction: MatrixInstruction | None
+    """The matrix instruction; without one, each thread multiplies by itself."""
+    copies: bool
+    """Whether memory is copied to shared memory without registers between."""
+
+    @staticmethod
+    def tiles(view: ProductView) -> int:
+        """How many tiles there are."""
+        return math.prod(view.batch) * -(-view.row_count // BLOCK_ROWS) * -(-view.columns // BLOCK_COLUMNS)
+
+    @property
+    def b(self) -> Builder:
+        """The builder."""
+        return self.call.b
+
+    @cached_property
+    def block(self) -> Block:
+        """The threads."""
+        return Block.of(self.b, THREADS)
+
+    @cached_property
+    def memory(self) -> Shared:
+        """Both stages; later the sums."""
+        return self.block.shared(max(2 * STAGE, BLOCK_ROWS * SUMS_PITCH), self.view.element_bytes)
+
+    @property
+    def total(self) -> Attribute:
+        """The element type of the sums."""
+        return signless(self.view.signature.accumulator)
+
+    @cached_property
+    def sums(self) -> Private:
+        """The sums of each thread."""
+        return self.block.private(self.total, ROWS_A_THREAD * COLUMNS_A_THREAD)
+
+    def emit(self) -> None:
+        """Compute the tiles of the part."""
+        view, b = self.view, self.b
+        down, across = -(-view.row_count // BLOCK_ROWS), -(-view.columns // BLOCK_COLUMNS)
+        loads = Loads(self)
+        _ = self.sums, self.memory
+        with b.loop(*self.call.share("tiles").of(self.tiles(view))) as tile:
+            column = b.cast(tile % across * BLOCK_COLUMNS, i32)
+            row = b.cast(tile // across % down * BLOCK_ROWS, i32)
+            batch = [b.cast(b.index(index), i32) for index in unraveled(tile // (across * down), view.batch)]
+            loads.begin(batch, row, column)
+            self._multiply(loads)
+            self._store(batch, row, column)
+            self.block.barrier()
+
+    def _multiply(self, loads: Loads) -> None:
+        """All stages along the depth."""
+        b, block, elements = self.b, self.block, DEPTH_BYTES // self.view.element_bytes
+        with block.each_thread() as thread:
+            self.sums.fill(thread, 0)
+        loads.fill(b.constant(0, i32), b.constant(0, i32))
+        loads.finish()
+        with b.loop(0, -(-self.view.depth // elements)) as step:
+            number = b.cast(step, i32)
+            stage, other = number % 2 * STAGE, (number + 1) % 2 * STAGE
+            loads.fill(other, (number + 1) * elements)
+            self._by_instructions(stage) if self.instruction else self._by_threads(stage)
+            loads.finish()
+
+    def _by_threads(self, stage: Value) -> None:
+        """Each thread multiplies rows 8 apart with columns 16 apart."""
+        b, view, memory, sums = self.b, self.view, self.memory, self.sums
+        across = BLOCK_COLUMNS // COLUMNS_A_THREAD
+        down = BLOCK_ROWS // ROWS_A_THREAD
+        with self.block.each_thread() as thread:
+            row, column = thread // across, thread % across
+
+            def read(index: Index, side: int, element: Attribute, part: Value) -> list[Value]:
+                type_ = vector(loaded_as(element), ACCESS // view.element_bytes)
+                loaded = memory.load(thread, stage + (part * ACCESS + (index * PITCH + side)), type_)
+                wide = to_sums(b, loaded, element, self.total)
+                return [b.extract(wide, lane) for lane in range(wide.lanes)]
+
+            with b.loop(0, DEPTH_BYTES // ACCESS) as chunk:
+                part = b.cast(chunk, i32)
+                left = [read(row + down * i, 0, view.signature.left, part) for i in range(ROWS_A_THREAD)]
+                for j in range(COLUMNS_A_THREAD):
+                    right = read(column + across * j, SIDE, view.signature.right, part)
+                    for i, factors in enumerate(left):
+                        number = i * COLUMNS_A_THREAD + j
+                        total = sums.load(thread, number)
+                        for x, y in zip(factors, right, strict=True):
+                            total = b.fma(x, y, total) if is_float(self.total) else total + x * y
+                        sums.store(thread, total, number)
+
+    def _by_instructions(self, stage: Value) -> None:
+        """Each warp multiplies fragments."""
+        instruction, block, memory = self.instruction, self.block, self.memory
+        assert instruction is not None
+        down, across = WARP_ROWS // instruction.rows, WARP_COLUMNS // 8
+        left = block.private(i32, down * instruction.left_words)
+        right = block.private(i32, across * instruction.right_words)
+        for first in range(0, DEPTH_BYTES // WORD, instruction.words):
+            with block.each_thread() as thread:
+                place = Place.of(thread)
+                for i in range(down):
+                    for number in range(instruction.left_words):
+                        half, part = number % (instruction.rows // 8), number // (instruction.rows // 8)
+                        row = place.warp_row + (place.group + (i * instruction.rows + 8 * half))
+                        offset = row * PITCH + (place.lane * WORD + (first + 4 * part) * WORD)
+                        word = memory.load(thread, stage + offset, i32)
+                        left.store(thread, word, i * instruction.left_words + number)
+                for j in range(across):
+                    for part in range(instruction.right_words):
+                        row = place.warp_column + (place.group + 8 * j)
+                        offset = row * PITCH + (place.lane * WORD + ((first + 4 * part) * WORD + SIDE))
+                        word = memory.load(thread, stage + offset, i32)
+                        right.store(thread, word, j * instruction.right_words + part)
+            for i in range(down):
+                for j in range(across):
+                    block.multiply_add(
+                        instruction,
+                        (self.sums, (i * across + j) * instruction.sums),
+                        (left, i * instruction.left_words),
+                        (right, j * instruction.right_words),
+                    )
+
+    def _sum_places(self, thread: Value) -> list[tuple[Value, Value]]:
+        """Row and column in the tile of each sum of a thread."""
+        instruction = self.instruction
+        if instruction is None:
+            across, down = BLOCK_COLUMNS // COLUMNS_A_THREAD, BLOCK_ROWS // ROWS_A_THREAD
+            row, column = thread // across, thread % across
+            return [
+                (row + down * i, column + across * j) for i in range(ROWS_A_THREAD) for j in range(COLUMNS_A_THREAD)
+            ]
+        place = Place.of(thread)
+        return [
+            (
+                place.warp_row + (place.group + (i * instruction.rows + 8 * (number // 2))),
+                place.warp_column + (place.lane * 2 + (8 * j + number % 2)),
+            )
+            for i in range(WARP_ROWS // instruction.rows)
+            for j in range(WARP_COLUMNS // 8)
+            for number in range(instruction.sums)
+        ]
+
+    def _store(self, batch: Sequence[Value], row: Value, column: Value) -> None:
+        """The sums through shared memory and the epilogue to the result."""
+        b, block, memory = self.b, self.block, self.memory
+        with block.each_thread() as thread:
+            for number, (i, j) in enumerate(self._sum_places(thread)):
+                memory.store(thread, i * SUMS_PITCH + j * WORD, self.sums.load(thread, number))
+        block.barrier()
+        quads = BLOCK_COLUMNS // 4
+        with block.each_thread() as thread, b.loop(0, BLOCK_ROWS * quads // THREADS) as turn:
+            number = thread + b.cast(turn, i32) * THREADS
+            i, j = number // quads, number % quads * 4
+            sums = memory.load(thread, i * SUMS_PITCH + j * WORD, vector(self.total, 4))
+            with b.when((row + i < self.view.row_count) & (column + j < self.view.columns)):
+                self._store_quad(batch, row + i, column + j, sums)
+
+    def _store_quad(self, batch: Sequence[Value], row: Value, column: Value, sums: Value) -> None:
+        """Store four neighbours of a row, as far as they exist, of which the first does."""
+        b, view, sink = self.b, self.view, Sink.of(self.call)
+        outer = [*batch, *unraveled(row, view.rows)]
+        starts = [linear(outer, strides[:-1]) for strides in sink.strides]
+        steps = [strides[-1] for strides in sink.strides]
+        bias = self.call.maybe("bias")
+
+        def store(first: Value, value: Value) -> None:
+            if bias is not None:
+                value = value + bias.pointer.at(first, self.total).load(value.type)
+            sink.store(
+                b, [b.index(start + first * step) for start, step in zip(starts, steps, strict=True)], steps, value
+            )
+
+        if view.columns % 4 == 0 and all(step in (0, 1) for step in steps):
+            store(column, sums)
+            return
+        for lane in range(4):
+            with b.when(column + lane < view.columns):
+                store(column + lane, b.extract(sums, lane))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a thread is in the tile of its block: its warp, and in that its group of four and its lane of the group."""
+
+    warp_row: Value
+    warp_column: Value
+    group: Value
+    lane: Value
+
+    @staticmethod
+    def of(thread: Value) -> Place:
+        """The place of a thread."""
+        warp = thread // WARP
+        return Place(warp % 2 * WARP_ROWS, warp // 2 * WARP_COLUMNS, thread % WARP // 4, thread % 4)
+
+
+class Loads:
+    """What fills the stages of a tile."""
+
+    def __init__(self, product: BlockProduct) -> None:
+        self._product, self._view, self._b, self._block = product, product.view, product.b, product.block
+        self._elements = ACCESS // self._view.element_bytes
+        self._along = DEPTH_BYTES // (ACCESS if self._view.has_wide_left else self._view.element_bytes)
+        self._apart = THREADS // self._along
+        self._starts = self._block.private(i32, BLOCK_ROWS // self._apart)
+        self._batch: Sequence[Value] = ()
+        self._column: Value | None = None
+
+    def begin(self, batch: Sequence[Value], row: Value, column: Value) -> None:
+        """Begin a tile: where its rows begin in the left operand, -1 for those that do not exist."""
+        b, view = self._b, self._view
+        self._batch, self._column = batch, column
+        outer = linear(batch, view.batch_left)
+        with self._block.each_thread() as thread:
+            for number in range(BLOCK_ROWS // self._apart):
+                index = row + (thread // self._along + number * self._apart)
+                start = linear(unraveled(index, view.rows), view.row_left) + outer
+                known = b.select(index < view.row_count, b.as_value(start, i32), -1)
+                self._starts.store(thread, known, number)
+
+    def fill(self, stage: Value, depth: Value) -> None:
+        """Fill a stage with what begins at a depth, zeros behind its end."""
+        self._fill_left(stage, depth)
+        self._fill_right(stage, depth)
+
+    def finish(self) -> None:
+        """Go on when a stage is filled, and the other one was read."""
+        if self._product.copies:
+            self._block.wait_for_copies()
+        self._block.barrier()
+
+    def _fill_left(self, stage: Value, depth: Value) -> None:
+        view, operands = self._view, self._product.call.operands
+        left = operands["input" if view.is_convolution else "left"][0].pointer
+        width = self._elements if view.has_wide_left else 1
+        with self._block.each_thread() as thread:
+            at = depth + thread % self._along * width
+            taps = unraveled(at // view.run, view.taps) if view.taps else []
+            moved = linear(taps, view.tap_left) + at % view.run * view.run_left if view.taps else at * view.run_left
+            for number in range(BLOCK_ROWS // self._apart):
+                start = self._starts.load(thread, number)
+                exists = (start >= 0) & (at < view.depth)
+                row = thread // self._along + number * self._apart
+                offset = stage + (row * PITCH + thread % self._along * (width * view.element_bytes))
+                self._move(thread, offset, (left, start + moved), exists, width)
+
+    def _fill_right(self, stage: Value, depth: Value) -> None:
+        view, operands = self._view, self._product.call.operands
+        right = operands["filter" if view.is_convolution else "right"][0].pointer
+        outer = linear(self._batch, view.batch_right)
+        if view.right_depth == 1:
+            self._fill_by_depth(stage, depth, right, outer)
+        else:
+            self._fill_by_columns(stage, depth, right, outer)
+
+    def _fill_by_depth(self, stage: Value, depth: Value, right: Value, outer: Index) -> None:
+        """Neighbouring threads read neighbours along the depth."""
+        view = self._view
+        width = self._elements if view.has_wide_right else 1
+        along = DEPTH_BYTES // (width * view.element_bytes)
+        assert self._column is not None
+        with self._block.each_thread() as thread:
+            at = depth + thread % along * width
+            for number in range(BLOCK_COLUMNS * along // THREADS):
+                row = thread // along + number * (THREADS // along)
+                column = self._column + row
+                start = column * view.right_column + at + outer
+                exists = (column < view.columns) & (at < view.depth)
+                offset = stage + (row * PITCH + (thread % along * (width * view.element_bytes) + SIDE))
+                self._move(thread, offset, (right, start), exists, width)
+
+    def _fill_by_columns(self, stage: Value, depth: Value, right: Value, outer: Index) -> None:
+        """Neighbouring threads read neighbours along the columns, whose elements go to rows of their own."""
+        b, view = self._b, self._view
+        width = self._elements if view.has_wide_columns else 1
+        across, elements = BLOCK_COLUMNS // width, DEPTH_BYTES // view.element_bytes
+        assert self._column is not None
+        element = loaded_as(view.signature.right)
+        with self._block.each_thread() as thread:
+            first = thread % across * width
+            for number in range(elements * across // THREADS):
+                row = thread // across + number * (THREADS // across)
+                at, column = depth + row, self._column + first
+                start = at * view.right_depth + column * view.right_column + outer
+                exists = (column < view.columns) & (at < view.depth)
+                loaded = self._read(right.at(b.index(start), element), vector(element, width), exists)
+                for lane in range(width):
+                    offset = stage + ((first + lane) * PITCH + (row * view.element_bytes + SIDE))
+                    self._product.memory.store(thread, offset, b.extract(loaded, lane))
+
+    def _move(self, thread: Value, offset: Value, source: tuple[Value, Value], exists: Value, width: int) -> None:
+        """Copy some elements, or zeros, to shared memory."""
+        b, element = self._b, loaded_as(self._view.element)
+        pointer, start = source
+        if width > 1 and self._product.copies:
+            place = pointer.at(b.index(b.select(exists, start, 0)), element)
+            self._block.copy(thread, (self._product.memory, offset), place, exists)
+            return
+        loaded = self._read(pointer.at(b.index(start), element), vector(element, width), exists)
+        self._product.memory.store(thread, offset, loaded)
+
+    def _read(self, address: Value, type_: Attribute, exists: Value) -> Value:
+        """What is at an address, or zeros where it does not exist."""
+        b, size = self._b, 1 if not hasattr(type_, "element_type") else ACCESS
+        align = size if size > 1 else None
+        (value,) = b.either(exists, lambda: [address.load(type_, align)], lambda: [b.constant(0, type_)])
+        return value

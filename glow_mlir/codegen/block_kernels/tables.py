@@ -1,0 +1,16 @@
+"""The table of the kernels that blocks of threads run; backends of such devices have it in front of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from glow_mlir.ir import registry
+from glow_mlir.ir.registry import Entry
+
+TABLES = "blocks"
+"""The name of the table."""
+
+
+def kernel(name: str) -> Callable[[Entry], Entry]:
+    """Register a class as the kernel of that name."""
+    return registry.kernel(name, backend=TABLES)

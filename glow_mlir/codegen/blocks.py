@@ -1,0 +1,319 @@
+"""
+Blocks of threads: what a device's threads do together, with shared memory, barriers and matrix instructions.
+
+    block = Block.of(b, threads=128)
+    tile = block.shared(4096, unit=4)
+    with block.each_thread() as thread:
+        tile.store(thread, thread * 4, value)
+    block.barrier()
+
+One source has two meanings. On the device every thread runs the code, and a barrier is one. On a processor that
+emulates it, `each_thread` is a loop over the threads between barriers, what threads keep is an array, and each access
+of shared memory is checked: two threads at one word without a barrier between, of which one writes, are a race.
+
+So what is outside of `each_thread` is the same for all threads, loops that have barriers inside among it, and a value
+of a thread is passed on through `private` memory alone. That becomes registers where its indices are numbers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.dialects.builtin import i64 as index_of_field
+from xdsl.dialects.llvm import ExtractValueOp, GlobalOp, LLVMStructType
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.types import array, i8, i32, pointer_in, type_info, vector
+from glow_mlir.codegen.builder.value import Index, Value
+from glow_mlir.codegen.matrix_instructions import WARP, MatrixInstruction, multiply_add
+from glow_mlir.codegen.races import Shadow
+from glow_mlir.dialects.llvm_ops.values import AddrSpaceCastOp
+from glow_mlir.support.dataclass import dataclass
+
+GLOBAL, SHARED = 1, 3
+"""Address spaces of NVPTX: memory of the device, and memory of a block."""
+
+ALIGNED = 16
+"""What shared and private memory begins at multiples of."""
+
+
+class Private(ABC):
+    """Elements that each thread has for itself."""
+
+    def __init__(self, b: Builder, element: Attribute, count: int) -> None:
+        self.b, self.element, self.count = b, element, count
+
+    @abstractmethod
+    def place(self, thread: Value, number: Index = 0) -> Value:
+        """The address of one of them."""
+
+    def load(self, thread: Value, number: Index = 0) -> Value:
+        """One of them."""
+        return self.place(thread, number).load(self.element)
+
+    def store(self, thread: Value, value: Value | float, number: Index = 0) -> None:
+        """Write one of them."""
+        self.b.store(value, self.place(thread, number), type_=self.element)
+
+    def fill(self, thread: Value, value: float) -> None:
+        """Write all of them."""
+        for number in range(self.count):
+            self.store(thread, value, number)
+
+
+class Shared(ABC):
+    """Bytes that all threads of a block have together; offsets are in bytes, an i32."""
+
+    @abstractmethod
+    def load(self, thread: Value, offset: Index, type_: Attribute) -> Value:
+        """A number, or a vector that begins at a multiple of its size."""
+
+    @abstractmethod
+    def store(self, thread: Value, offset: Index, value: Value) -> None:
+        """Write a number, or a vector likewise."""
+
+
+class Block(ABC):
+    """The threads of a block, a multiple of a warp."""
+
+    def __init__(self, b: Builder, threads: int) -> None:
+        self.b, self.threads = b, threads
+
+    @staticmethod
+    def of(b: Builder, threads: int) -> Block:
+        """The block that a function under construction is for."""
+        return DeviceBlock(b, threads) if b.module.emulated_by is None else EmulatedBlock(b, threads)
+
+    @abstractmethod
+    def each_thread(self) -> AbstractContextManager[Value]:
+        """For `with`: what every thread does. Yields the number of the thread, an i32."""
+
+    @abstractmethod
+    def barrier(self) -> None:
+        """Go on when all threads are here; what they have written to shared memory is there for all."""
+
+    @abstractmethod
+    def shared(self, nbytes: int, unit: int) -> Shared:
+        """Shared memory, whose accesses are of multiples of a `unit` of bytes."""
+
+    @abstractmethod
+    def private(self, element: Attribute, count: int) -> Private:
+        """Memory of each thread."""
+
+    @abstractmethod
+    def copy(self, thread: Value, place: tuple[Shared, Index], source: Value, exists: Value) -> None:
+        """
+        Begin to copy 16 bytes from the device's memory to shared memory, or zeros where the source does not exist.
+
+        They are there behind `wait_for_copies` and a barrier.
+        """
+
+    @abstractmethod
+    def wait_for_copies(self) -> None:
+        """Wait for the copies that a thread has begun."""
+
+    @abstractmethod
+    def exchange(self, source: Private, target: Private, distance: int) -> None:
+        """Give each thread the first element of `source` that the one has whose number in its warp differs in a bit."""
+
+    @abstractmethod
+    def multiply_add(
+        self,
+        instruction: MatrixInstruction,
+        sums: tuple[Private, int],
+        left: tuple[Private, int],
+        right: tuple[Private, int],
+    ) -> None:
+        """Add, in each warp, a product of matrices whose fragments begin at numbers of private memory."""
+
+
+class DevicePrivate(Private):
+    """Memory of the thread that runs the code."""
+
+    def __init__(self, b: Builder, element: Attribute, count: int) -> None:
+        super().__init__(b, element, count)
+        self._memory = b.stack(element, count, ALIGNED)
+
+    def place(self, thread: Value, number: Index = 0) -> Value:
+        return self._memory.at(number, self.element)
+
+
+@dataclass(frozen=True)
+class DeviceShared(Shared):
+    """A variable of the module in the space of shared memory."""
+
+    base: Value
+
+    def at(self, offset: Index) -> Value:
+        """The address of a byte."""
+        return self.base.at(offset, i8)
+
+    def load(self, thread: Value, offset: Index, type_: Attribute) -> Value:
+        return self.at(offset).load(type_, align=_size(type_))
+
+    def store(self, thread: Value, offset: Index, value: Value) -> None:
+        self.at(offset).store(value, align=_size(value.type))
+
+
+class DeviceBlock(Block):
+    """Threads of a device, each of which runs the code."""
+
+    def __init__(self, b: Builder, threads: int) -> None:
+        super().__init__(b, threads)
+        self._thread = b.once("tid", lambda: b.intrinsic("llvm.nvvm.read.ptx.sreg.tid.x", [], i32))
+        self._variables = 0
+
+    @contextmanager
+    def each_thread(self) -> Generator[Value]:
+        yield self._thread
+
+    def barrier(self) -> None:
+        self.b.perform_intrinsic("llvm.nvvm.barrier.cta.sync.aligned.all", [self.b.constant(0, i32)])
+
+    def shared(self, nbytes: int, unit: int) -> DeviceShared:
+        b = self.b
+        self._variables += 1
+        name = f"shared_{len(b.module.signatures)}_{self._variables}"
+        variable = GlobalOp(array(i8, nbytes), name, "internal", alignment=ALIGNED, addr_space=SHARED)
+        b.module.module.body.block.add_op(variable)
+        return DeviceShared(b.symbol(name, SHARED))
+
+    def private(self, element: Attribute, count: int) -> DevicePrivate:
+        return DevicePrivate(self.b, element, count)
+
+    def copy(self, thread: Value, place: tuple[Shared, Index], source: Value, exists: Value) -> None:
+        b, (shared, offset) = self.b, place
+        assert isinstance(shared, DeviceShared)
+        known = b.emit(AddrSpaceCastOp, (source,), pointer_in(GLOBAL))
+        size = b.select(exists, b.constant(ALIGNED, i32), 0)
+        b.perform_intrinsic("llvm.nvvm.cp.async.cg.shared.global.16.s", [shared.at(offset), known, size])
+
+    def wait_for_copies(self) -> None:
+        self.b.perform_intrinsic("llvm.nvvm.cp.async.wait.all", [])
+
+    def exchange(self, source: Private, target: Private, distance: int) -> None:
+        b, kind = self.b, "f32" if type_info(source.element).is_float else "i32"
+        with self.each_thread() as thread:
+            numbers = [b.constant(number, i32) for number in (distance, WARP - 1)]
+            operands = [b.constant(-1, i32), source.load(thread), *numbers]
+            target.store(thread, b.intrinsic(f"llvm.nvvm.shfl.sync.bfly.{kind}", operands, source.element))
+
+    def multiply_add(
+        self,
+        instruction: MatrixInstruction,
+        sums: tuple[Private, int],
+        left: tuple[Private, int],
+        right: tuple[Private, int],
+    ) -> None:
+        b = self.b
+        counts = (instruction.left_words, instruction.right_words, instruction.sums)
+        with self.each_thread() as thread:
+            operands = [
+                memory.load(thread, first + number)
+                for (memory, first), count in zip((left, right, sums), counts, strict=True)
+                for number in range(count)
+            ]
+            if instruction.takes_pairs:
+                words = instruction.left_words + instruction.right_words
+                operands[:words] = [b.bitcast(word, instruction.left) for word in operands[:words]]
+            struct = LLVMStructType.from_type_list([sums[0].element] * instruction.sums)
+            found = b.intrinsic(instruction.name, operands, struct)
+            for number in range(instruction.sums):
+                place = {"position": DenseArrayBase.from_list(index_of_field, [number])}
+                part = b.emit(ExtractValueOp, (found,), sums[0].element, place)
+                sums[0].store(thread, part, sums[1] + number)
+
+
+class EmulatedPrivate(Private):
+    """An array with the elements of all threads."""
+
+    def __init__(self, b: Builder, element: Attribute, count: int, threads: int) -> None:
+        super().__init__(b, element, count)
+        self.memory = b.stack(element, count * threads, ALIGNED)
+
+    def place(self, thread: Value, number: Index = 0) -> Value:
+        return self.memory.at(thread * self.count + number, self.element)
+
+
+class EmulatedShared(Shared):
+    """Memory of the emulation, with a shadow that knows who was there."""
+
+    def __init__(self, block: EmulatedBlock, nbytes: int, unit: int) -> None:
+        self._block = block
+        self._memory = block.b.stack(i8, nbytes, ALIGNED)
+        self._shadow = Shadow(block.b, nbytes, unit)
+
+    def load(self, thread: Value, offset: Index, type_: Attribute) -> Value:
+        self._shadow.check(thread, offset, _size(type_), self._block.phase, writes=False)
+        return self._memory.at(offset, i8).load(type_, align=_size(type_))
+
+    def store(self, thread: Value, offset: Index, value: Value) -> None:
+        self._shadow.check(thread, offset, _size(value.type), self._block.phase, writes=True)
+        self._memory.at(offset, i8).store(value, align=_size(value.type))
+
+
+class EmulatedBlock(Block):
+    """Threads one after the other, from barrier to barrier."""
+
+    def __init__(self, b: Builder, threads: int) -> None:
+        super().__init__(b, threads)
+        self._phases = b.stack(i32, 1)
+        self._phases.store(b.constant(1, i32))
+
+    @property
+    def phase(self) -> Value:
+        """How many barriers there were."""
+        return self._phases.load(i32)
+
+    @contextmanager
+    def each_thread(self) -> Generator[Value]:
+        with self.b.loop(0, self.threads) as thread:
+            yield self.b.cast(thread, i32)
+
+    def barrier(self) -> None:
+        self._phases.store(self.phase + 1)
+
+    def shared(self, nbytes: int, unit: int) -> EmulatedShared:
+        return EmulatedShared(self, nbytes, unit)
+
+    def private(self, element: Attribute, count: int) -> EmulatedPrivate:
+        return EmulatedPrivate(self.b, element, count, self.threads)
+
+    def copy(self, thread: Value, place: tuple[Shared, Index], source: Value, exists: Value) -> None:
+        b, (shared, offset) = self.b, place
+        words = vector(i32, ALIGNED // 4)
+
+        def read() -> Sequence[Value]:
+            return [source.load(words, align=1)]
+
+        (value,) = b.either(exists, read, lambda: [b.constant(0, words)])
+        shared.store(thread, offset, value)
+
+    def wait_for_copies(self) -> None:
+        """They are done as soon as they begin."""
+
+    def exchange(self, source: Private, target: Private, distance: int) -> None:
+        with self.each_thread() as thread:
+            target.store(thread, source.load(thread ^ distance))
+
+    def multiply_add(
+        self,
+        instruction: MatrixInstruction,
+        sums: tuple[Private, int],
+        left: tuple[Private, int],
+        right: tuple[Private, int],
+    ) -> None:
+        with self.b.loop(0, self.threads, WARP) as first:
+            warp = self.b.cast(first, i32)
+            places = [(memory.place(warp, number), memory.count) for memory, number in (sums, left, right)]
+            multiply_add(self.b, instruction, *places)
+
+
+def _size(type_: Attribute) -> int:
+    """Bytes of a number or vector."""
+    info = type_info(type_)
+    return info.lanes * info.bytes_in_memory

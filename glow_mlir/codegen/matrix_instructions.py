@@ -1,0 +1,153 @@
+"""
+The matrix instructions of NVIDIA's tensor cores (`mma`), and what they compute, for the emulation.
+
+A warp multiplies a matrix of some rows with one of 8 columns, along some words of 32 bits of the depth. Thread
+`4 g + t` has the words `t` and `t + 4` of the left rows `g` and `g + 8`, those of the right column `g`, and the sums of
+these rows and the columns `2 t` and `2 t + 1` (PTX ISA, matrix fragments of `mma`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.functions import define_function
+from glow_mlir.codegen.builder.types import bf16, f16, f32, i8, i32, i64, ptr
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.math.half import is_half, loaded_as, to_sums
+from glow_mlir.dialects.element_types import bit_width, is_unsigned, signless
+from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
+
+WARP = 32
+"""Threads of a warp."""
+
+COLUMNS = 8
+"""Columns of the right matrix."""
+
+WORD_BITS = 32
+
+
+@dataclass(frozen=True)
+class MatrixInstruction:
+    """
+    One instruction: elements of both sides, with their signs, the type of sums, rows, and words of the depth.
+
+    It is there from a `generation` on.
+    """
+
+    name: str
+    left: Attribute
+    right: Attribute
+    total: Attribute
+    rows: int
+    words: int
+    generation: int
+    takes_pairs: bool = False
+    """Whether words are passed as vectors of their elements."""
+
+    @property
+    def elements(self) -> int:
+        """How many elements a word has."""
+        return max(1, WORD_BITS // bit_width(self.left))
+
+    @property
+    def left_words(self) -> int:
+        """How many words of the left matrix a thread has."""
+        return self.rows // 8 * (self.words // 4)
+
+    @property
+    def right_words(self) -> int:
+        """How many words of the right one."""
+        return self.words // 4
+
+    @property
+    def sums(self) -> int:
+        """How many sums."""
+        return self.rows // 8 * 2
+
+
+def _codes(left: Attribute, right: Attribute) -> Sequence[MatrixInstruction]:
+    """Those of bytes, of each sign."""
+    words = ["u8" if is_unsigned(side) else "s8" for side in (left, right)]
+    types = words[0] if words[0] == words[1] else ".".join(words)
+    return (
+        MatrixInstruction(f"llvm.nvvm.mma.m16n8k32.row.col.{types}", left, right, i32, 16, 8, 80),
+        MatrixInstruction(f"llvm.nvvm.mma.m8n8k16.row.col.{types}", left, right, i32, 8, 4, 75),
+    )
+
+
+FLOATS: Sequence[MatrixInstruction] = (
+    MatrixInstruction("llvm.nvvm.mma.m16n8k16.row.col.f32.f32", f16, f16, f32, 16, 8, 80, takes_pairs=True),
+    MatrixInstruction("llvm.nvvm.mma.m16n8k8.row.col.f32.f32", f16, f16, f32, 16, 4, 75, takes_pairs=True),
+    MatrixInstruction("llvm.nvvm.mma.m16n8k16.row.col.bf16", bf16, bf16, f32, 16, 8, 80),
+)
+
+TF32 = MatrixInstruction("llvm.nvvm.mma.m16n8k8.row.col.tf32", f32, f32, f32, 16, 8, 80)
+"""That of f32 of which the products see 10 bits behind the point."""
+
+
+def generation_of(target: Target) -> int:
+    """The generation of a device of NVIDIA's, such as 80 for the processor `sm_80`."""
+    return int(target.cpu.removeprefix("sm_").rstrip("af"))
+
+
+def matrix_instruction(left: Attribute, right: Attribute, generation: int) -> MatrixInstruction | None:
+    """The widest instruction of a generation for products of elements of these types; `None` where there is none."""
+    codes = _codes(left, right) if signless(left) == i8 == signless(right) else ()
+    found = (item for item in (*FLOATS, *codes) if (item.left, item.right) == (left, right))
+    return next((item for item in found if item.generation <= generation), None)
+
+
+def multiply_add(
+    b: Builder,
+    instruction: MatrixInstruction,
+    sums: tuple[Value, int],
+    left: tuple[Value, int],
+    right: tuple[Value, int],
+) -> None:
+    """
+    What an instruction does, on a processor: each fragment is at an address, with as many elements from thread to
+    thread.
+    """
+
+    def define(name: str) -> None:
+        with define_function(b.module, name, [ptr, i64, ptr, i64, ptr, i64], internal=True, inline=False) as (c, given):
+            _emit_reference(c, instruction, given)
+
+    readable = "emulated_" + instruction.name.removeprefix("llvm.nvvm.")
+    name = b.module.shared(("mma", instruction), define, readable)
+    b.call(name, [item for pair in (sums, left, right) for item in pair])
+
+
+def _emit_reference(b: Builder, instruction: MatrixInstruction, given: Sequence[Value]) -> None:
+    sums, sums_step, left, left_step, right, right_step = given
+    rows = instruction.rows // 8
+    with b.loop(0, instruction.rows) as row, b.loop(0, COLUMNS) as column:
+        group, half = row % 8, row // 8
+        thread = group * 4 + column // 2
+        place = sums.at(thread * b.index(sums_step) + half * 2 + column % 2, instruction.total)
+        total = place.load(instruction.total)
+        for word in range(instruction.words):
+            part, at = word // 4, word % 4
+            first = left.at((group * 4 + at) * b.index(left_step) + half + part * rows, i32)
+            other = right.at((column * 4 + at) * b.index(right_step) + part, i32)
+            factors = _elements(b, first.load(i32), instruction.left), _elements(b, other.load(i32), instruction.right)
+            for x, y in zip(*factors, strict=True):
+                total = b.fma(x, y, total) if instruction.total == f32 else total + x * y
+        place.store(total)
+
+
+def _elements(b: Builder, word: Value, element: Attribute) -> list[Value]:
+    """The elements of a word in the type of sums."""
+    if element == f32:
+        return [b.bitcast(word & TF32_BITS, f32)]
+    parts = b.bitcast(word, loaded_as(element))
+    wide = to_sums(b, parts, element, f32 if is_half(element) else i32)
+    return [b.extract(wide, lane) for lane in range(wide.lanes)]
+
+
+TF32_BITS = -1 << 13
+"""Those of an f32 that its products see, where it is tf32."""
