@@ -14,7 +14,7 @@ from glow_mlir.dialects.device import DEVICE, DeviceSpec, devices_of
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, SaveOp
 from glow_mlir.errors import ModelError, OptionError, UnsupportedOperatorsError
 from glow_mlir.ir import statistics
-from glow_mlir.ir.locations import described, location_name, place_of
+from glow_mlir.ir.locations import described, location_name, location_names, place_of
 from glow_mlir.ir.rewriting import high_functions
 from glow_mlir.options.placement import PREFERRED, STRATEGIES
 from glow_mlir.partitioning.latency import least_latency, preferring
@@ -66,7 +66,8 @@ class PlaceOperatorsPass(ModulePass):
                 statistics.count(f"operators on {device.name}")
                 if isinstance(node, GetOp | SaveOp) and nodes.is_state(node):
                     state[node.storage_name] = device.name
-        if unknown := sorted(set(said) - {location_name(node.location) for node in op.walk()}):
+        known = {name for node in op.walk() for name in location_names(node.location)}
+        if unknown := sorted(set(said) - known):
             raise OptionError(f"the model has no node '{unknown[0]}'", hint=f"{self.assignments} names it")
 
     def _placed(
@@ -97,11 +98,11 @@ class PlaceOperatorsPass(ModulePass):
 
 
 def _pin(nodes: Nodes, said: Mapping[str, str]) -> None:
-    """Place nodes where a file says that they are."""
+    """Place nodes where a file says that they are; of what was several nodes, the last of them counts."""
     for node in nodes.ops:
-        name = location_name(node.location)
-        if name in said and pinned(node) is None:
-            node.attributes[DEVICE] = StringAttr(said[name])
+        found = [said[name] for name in location_names(node.location) if name in said]
+        if found and pinned(node) is None:
+            node.attributes[DEVICE] = StringAttr(found[-1])
 
 
 def _check_supported(nodes: Nodes, devices: Sequence[DeviceSpec], refusals: Sequence[Sequence[str]]) -> None:
