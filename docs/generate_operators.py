@@ -25,8 +25,9 @@ from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.test_value import create_ssa_value
 
-from glow_mlir.backends.cpu.backend import WITHOUT_KERNEL, CpuBackend
+from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.backends.interface import Backend
+from glow_mlir.codegen.kernel_backend import WITHOUT_KERNEL
 from glow_mlir.codegen.selection.kernel import Kernel
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.base import HighOp

@@ -19,8 +19,8 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.backends.cpu import backend as cpu
 from glow_mlir.backends.interface import get_backend
+from glow_mlir.codegen import kernel_backend
 from glow_mlir.codegen.kernels.pack import PackKernel
 from glow_mlir.codegen.kernels.tiled import SUFFIX, TiledKernel, tile_of, tiles_for
 from glow_mlir.codegen.selection.acceptance import executes
@@ -143,12 +143,12 @@ def rivals(name: str, target: str) -> frozenset[str]:
 @contextmanager
 def alone(name: str, target: str) -> Generator[None]:
     """Let nothing but a kernel, and its tiles, execute its case."""
-    others, is_allowed = rivals(name, target), cpu.is_allowed
+    others, is_allowed = rivals(name, target), kernel_backend.is_allowed
 
     def allowed(kernel: Kernel, machine: Target, by_lines: bool) -> bool:
         return kernel.name not in others and is_allowed(kernel, machine, by_lines)
 
-    with mock.patch.object(cpu, "is_allowed", allowed):
+    with mock.patch.object(kernel_backend, "is_allowed", allowed):
         yield
 
 
