@@ -120,8 +120,11 @@ BUILTIN = OperatorPackage(
         "blocks": _modules("glow_mlir.codegen.block_kernels", "product"),
     },
     packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},
-    backends=_modules("glow_mlir.backends", "cpu.backend cuda.backend interpreter.backend heterogeneous.backend"),
-    loaders={"cpu": "glow_mlir.runtime.machine_code"},
+    backends=_modules(
+        "glow_mlir.backends",
+        "cpu.backend cuda.backend interpreter.backend heterogeneous.backend opencl.backend",
+    ),
+    loaders={"cpu": "glow_mlir.runtime.machine_code", "opencl": "glow_mlir.backends.opencl.loader"},
 )
 """
 What the compiler has itself.

@@ -34,6 +34,7 @@ _FAMILIES: Mapping[str, str] = {
     "nvptx": "nvptx",
     "amdgcn": "amdgpu",
     "spirv": "spirv",
+    "spir": "spir",
 }
 """How an architecture begins, the longer first → the family that `_CAPABILITIES` knows."""
 
@@ -56,6 +57,7 @@ _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
         "riscv": frozenset({"f", "d"}),
         "arm": _FPV4,
         **dict.fromkeys(_DEVICES, _ALWAYS),
+        "spir": frozenset({"fma"}),
     },
     "rounding": {
         "x86": frozenset({"sse4.1", "avx", "avx2", "avx512f"}),
@@ -82,6 +84,7 @@ _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
         "x86": _ALWAYS,
         "aarch64": _ALWAYS,
         "wasm": _ALWAYS,
+        "spir": _ALWAYS,
         "riscv": frozenset({"f", "d"}),
         "arm": _FPV4,
         **dict.fromkeys(_DEVICES, _ALWAYS),
@@ -90,6 +93,7 @@ _CAPABILITIES: Mapping[str, Mapping[str, frozenset[str]]] = {
         "x86": _ALWAYS,
         "aarch64": _ALWAYS,
         "wasm": _ALWAYS,
+        "spir": frozenset({"fp64"}),
         "riscv": frozenset({"d"}),
         "arm": frozenset({"vfp4d16", "vfp4", "fp-armv8d16", "fp-armv8"}),
         **dict.fromkeys(_DEVICES, _ALWAYS),
@@ -141,7 +145,7 @@ class Target(Machine):
 
     @cached_property
     def family(self) -> str:
-        """The family of the architecture: x86, aarch64, arm, riscv, wasm, nvptx, amdgpu, spirv; empty for any other."""
+        """The family of the architecture: x86, aarch64, arm, riscv, wasm, nvptx, amdgpu, spirv, spir, or empty."""
         return next((of for start, of in _FAMILIES.items() if self.architecture.startswith(start)), "")
 
     @property
@@ -216,8 +220,8 @@ class Target(Machine):
 
     @cached_property
     def wide_products(self) -> bool:
-        """Whether instructions give both halves of products of integers of 64 bits."""
-        return self.pointer_bits == 64
+        """Whether instructions give both halves of products of integers of 64 bits, as integers of 128."""
+        return self.pointer_bits == 64 and self.family != "spir"
 
     def computes(self, bits: int) -> bool:
         """Whether instructions compute with floats of so many bits, 32 or 64."""

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from glow_mlir.backends.interface import get_backend
+from glow_mlir.dialects.control_flow import ControlFlowOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.symbol_binding import used_symbols
 from glow_mlir.errors import UnsupportedOperatorsError
@@ -19,14 +20,15 @@ from glow_mlir.support.dataclass import dataclass
 
 @dataclass(frozen=True)
 class VerifyLoweredPass(ModulePass):
-    """Raise one `UnsupportedOperatorsError` that lists every operator which the backend does not execute."""
+    """Raise one `UnsupportedOperatorsError` that lists every operator, branch or loop that the backend lacks."""
 
     name = "verify-lowered"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in high_functions(op):
             backend = get_backend(function.target.backend)
-            refused = [item for item in operations(function) if isinstance(item, HighOp) and not backend.supports(item)]
+            asked = (item for item in operations(function) if isinstance(item, HighOp | ControlFlowOp))
+            refused = [item for item in asked if not backend.supports(item)]
             listed = [(f"{item.name} : {', '.join(map(str, item.result_types))}", described(item)) for item in refused]
             by, place = f"the backend '{backend.name}'", place_of(refused[0]) if refused else ""
             if any(map(used_symbols, refused)):

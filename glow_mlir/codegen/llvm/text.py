@@ -113,7 +113,7 @@ def _float_bits(value: float) -> int:
         return 0x7F800000 if value > 0 else 0xFF800000
 
 
-def _half_bits(value: float) -> int:
+def half_bits(value: float) -> int:
     """Return the bits of the nearest f16; beyond its range, infinity."""
     try:
         return int.from_bytes(struct.pack(">e", value), "big")
@@ -121,7 +121,7 @@ def _half_bits(value: float) -> int:
         return 0x7C00 if value > 0 else 0xFC00
 
 
-def _bfloat_bits(value: float) -> int:
+def bfloat_bits(value: float) -> int:
     """Return the bits of the nearest bf16, ties to even."""
     bits = _float_bits(value)
     if value != value:
@@ -143,9 +143,9 @@ def float_text(value: float, type_: Attribute) -> str:
             (single,) = struct.unpack(">f", _float_bits(value).to_bytes(4, "big"))
             return f"0x{int.from_bytes(struct.pack('>d', single), 'big'):016X}"
         case Float16Type():
-            return f"0xH{_half_bits(value):04X}"
+            return f"0xH{half_bits(value):04X}"
         case BFloat16Type():
-            return f"0xR{_bfloat_bits(value):04X}"
+            return f"0xR{bfloat_bits(value):04X}"
         case _:
             raise EmissionError(f"no literal of type '{type_}' can be written")
 

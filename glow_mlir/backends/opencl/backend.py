@@ -1,0 +1,92 @@
+"""The OpenCL backend: the device functions of the kernels as OpenCL C, on the devices that drivers offer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import Operation
+
+from glow_mlir.backends.interface import Compiling, Room
+from glow_mlir.backends.opencl import loader
+from glow_mlir.backends.opencl.device import OpenCLDevice, device
+from glow_mlir.backends.opencl.executable import OpenCLExecutable
+from glow_mlir.backends.opencl.library import NAME, device_at, device_name
+from glow_mlir.backends.opencl.targets import about_targets, target_of, targets
+from glow_mlir.codegen.build import zeroed
+from glow_mlir.codegen.build_for_device import build_device_artifact
+from glow_mlir.codegen.builder.modules import ModuleBuilder
+from glow_mlir.codegen.device_functions import emit_device_functions
+from glow_mlir.codegen.kernel_backend import KernelBackend
+from glow_mlir.codegen.opencl_c.printer import print_program
+from glow_mlir.dialects.control_flow import ControlFlowOp
+from glow_mlir.dialects.glow_high.loop import LoopOp
+from glow_mlir.dialects.glow_low.memory import FuncOp
+from glow_mlir.dialects.shapes import has_static_shape
+from glow_mlir.dialects.target import Target
+from glow_mlir.errors import OptionError
+from glow_mlir.ir.registry import backend
+from glow_mlir.runtime.artifact import Artifact
+from glow_mlir.runtime.devices import Device, DeviceMemory
+from glow_mlir.runtime.launches import LaunchProgram
+
+
+@backend(NAME)
+class OpenCLBackend(KernelBackend):
+    """Executes what the kernels of this compiler accept, where all sizes and numbers of trips are known."""
+
+    name = NAME
+    PART_SCRATCH = 64 << 20
+
+    def compile(self, compilation: Compiling, room: Room | None = None) -> Artifact:
+        """OpenCL C, constants, and a manifest with launch programs."""
+        return build_device_artifact(compilation.run(), emit, lambda text, _: text.encode(), room or zeroed)
+
+    def load(self, artifact: Artifact, threads: int) -> OpenCLExecutable:
+        return loader.load(artifact, threads)
+
+    def load_on(self, artifact: Artifact, device: Device, threads: int) -> OpenCLExecutable:
+        assert isinstance(device, OpenCLDevice)
+        return OpenCLExecutable(artifact, device)
+
+    def device(self, number: int) -> OpenCLDevice:
+        return device(device_name(number))
+
+    def memory(self, target: Target) -> DeviceMemory:
+        return device(target.cpu or device_name(0)).memory
+
+    def targets(self) -> Mapping[str, Target]:
+        return targets()
+
+    def about_targets(self) -> Mapping[str, str]:
+        return about_targets()
+
+    def host(self) -> Target:
+        return target_of(device_name(0))
+
+    def check_target(self, target: Target) -> None:
+        super().check_target(target)
+        if target.family != "spir":
+            hint = "such as spir64-unknown-unknown"
+            raise OptionError(f"the triple '{target.triple}' is no device of OpenCL", hint=hint)
+
+    def lacks(self, target: Target) -> str:
+        try:
+            device_at(target.cpu or device_name(0))
+        except OptionError as error:
+            return error.reason
+        return ""
+
+    def supports(self, op: Operation) -> bool:
+        if not all(map(has_static_shape, (*op.operands, *op.results))):
+            return False
+        if isinstance(op, ControlFlowOp):
+            return isinstance(op, LoopOp) and op.condition is None and isinstance(op.size_of_trips, int)
+        return super().supports(op)
+
+
+def emit(functions: Sequence[FuncOp], target: Target) -> tuple[str, list[LaunchProgram]]:
+    """OpenCL C of the device functions of functions for a device, and their launch programs."""
+    module = ModuleBuilder(target)
+    programs = emit_device_functions(functions, module)
+    launched = dict.fromkeys(name for program in programs for name in program.functions())
+    return print_program(module.module, list(launched)), programs

@@ -1,0 +1,220 @@
+"""Execution of launch programs on a device: kernels with their arguments, and what they report."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.backends.opencl.device import OpenCLBuffer, OpenCLDevice, OpenCLEvent
+from glow_mlir.backends.opencl.library import opencl
+from glow_mlir.backends.opencl.programs import BuiltProgram
+from glow_mlir.errors import ExecutionError, OutOfMemoryError
+from glow_mlir.runtime.artifact import Artifact, Binding, Entry
+from glow_mlir.runtime.devices import Buffer, DeviceEntry, DeviceState, Event
+from glow_mlir.runtime.executable import Executable
+from glow_mlir.runtime.launches import ACTIVATIONS, BINDINGS, CONSTANTS, SCALARS, STATUS, Address, Launch
+from glow_mlir.runtime.machine_code import initial_state
+from glow_mlir.support.kernel_names import kernel_name
+
+_ONE = (1,)
+"""The items of a work-group."""
+
+WORD = 4
+"""The bytes of a status."""
+
+
+class LaunchedKernel:
+    """
+    A launch with its arguments.
+
+    What is the same in all calls is set once; buffers of bindings, and addresses that move with loops, for each run.
+    """
+
+    def __init__(self, launch: Launch, kernel: Any, regions: Mapping[str, Any]) -> None:
+        self._kernel = kernel
+        self._size = (launch.parts,)
+        self._kept: dict[int, Any] = {}
+        """Number of an argument → its buffer: PyOpenCL does not keep those that kernels have."""
+        self._bound: list[tuple[int, int]] = []
+        """Number of each argument that is a binding, and of the binding."""
+        self._moving: list[tuple[int, Address]] = []
+        """Number of each argument that is an offset that moves with loops."""
+        for number, operand in enumerate(launch.operands):
+            if operand.region == BINDINGS:
+                self._bound.append((2 * number, operand.binding))
+            else:
+                self._set_buffer(2 * number, regions[operand.region])
+            if any(operand.strides):
+                self._moving.append((2 * number + 1, operand))
+            else:
+                self._kernel.set_arg(2 * number + 1, np.uint64(operand.offset))
+        self._round = 2 * len(launch.operands) if launch.takes_round else None
+        self._enqueue = opencl().enqueue_nd_range_kernel
+
+    def _set_buffer(self, number: int, memory: Any) -> None:
+        if self._kept.get(number) is not memory:
+            self._kernel.set_arg(number, memory)
+            self._kept[number] = memory
+
+    def run(self, queue: Any, buffers: Sequence[Any], indices: Sequence[int], after: Any) -> Any:
+        """Put it into a queue, for the trips of those numbers of the loops around."""
+        for number, binding in self._bound:
+            self._set_buffer(number, buffers[binding])
+        for number, operand in self._moving:
+            self._kernel.set_arg(number, np.uint64(operand.at(indices)))
+        if self._round is not None:
+            self._kernel.set_arg(self._round, np.uint64(indices[-1]))
+        return self._enqueue(queue, self._kernel, self._size, _ONE, wait_for=after)
+
+
+class CallEvent(OpenCLEvent):
+    """The end of a call, which fails where an instruction has."""
+
+    def __init__(self, event: Any, entry: Entry, statuses: np.ndarray) -> None:
+        super().__init__(event)
+        self._entry = entry
+        self._statuses = statuses
+
+    def wait(self) -> None:
+        super().wait()
+        if self._statuses.any():
+            failure = self._entry.failures[int(np.flatnonzero(self._statuses)[0])]
+            raise ExecutionError(failure.reason, node=failure.location)
+
+
+class OpenCLEntry(DeviceEntry):
+    """A function on a device of OpenCL. Calls follow one another in its queue, and share the activations."""
+
+    def __init__(self, entry: Entry, loaded: OpenCLExecutable) -> None:
+        super().__init__(entry.name, entry.bindings, loaded.state, loaded.device)
+        assert entry.program is not None
+        self._entry, self._loaded, self._device = entry, loaded, loaded.device
+        self._turn = threading.Lock()
+        self._statuses = self._device.allocate(WORD * entry.program.statuses) if entry.program.statuses else None
+        regions = {
+            CONSTANTS: loaded.constants,
+            ACTIVATIONS: loaded.activations.memory,
+            SCALARS: loaded.constant_buffer(np.array(entry.program.scalars, np.int32)),
+            STATUS: self._statuses and self._statuses.memory,
+        }
+        kernels: dict[Launch, LaunchedKernel] = {}
+        self._steps: list[tuple[LaunchedKernel, tuple[int, ...]]] = []
+        for launch, indices in entry.program.launches():
+            if launch not in kernels:
+                kernels[launch] = LaunchedKernel(launch, loaded.kernel(entry.code, launch.function), regions)
+            self._steps.append((kernels[launch], indices))
+
+    def submit(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
+        given = iter(buffers)
+        every = [self._loaded.packed(item) if item.role == "packed" else next(given) for item in self.bindings]
+        return self.submit_all(every, after)
+
+    def submit_all(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
+        """Put a call into the queue, on a buffer for each of the bindings, packed state among them."""
+        memories = [buffer.memory for buffer in buffers if isinstance(buffer, OpenCLBuffer)]
+        awaited = self._device.awaited(after)
+        cl = opencl()
+        with self._turn:
+            try:
+                return self._submit(memories, awaited)
+            except cl.MemoryError as error:
+                raise OutOfMemoryError(f"there is too little memory on {self._device.name} for @{self.name}") from error
+
+    def _submit(self, memories: Sequence[Any], awaited: Any) -> Event:
+        cl, queue, event = opencl(), self._device.queue, None
+        statuses = np.zeros(0, np.int32)
+        if self._statuses is not None:
+            cl.enqueue_fill_buffer(queue, self._statuses.memory, np.int32(0), 0, self._statuses.nbytes, awaited)
+            awaited = None
+        for kernel, indices in self._steps:
+            event = kernel.run(queue, memories, indices, awaited)
+            awaited = None
+        if self._statuses is not None:
+            statuses = np.zeros(self._statuses.nbytes // WORD, np.int32)
+            event = cl.enqueue_copy(queue, statuses, self._statuses.memory, is_blocking=False)
+        queue.flush()
+        self._loaded.has_run(self.name)
+        return CallEvent(event or cl.enqueue_marker(queue, awaited), self._entry, statuses)
+
+
+class OpenCLExecutable(Executable):
+    """A loaded artifact on one device: its programs, built for that, and its constants there."""
+
+    def __init__(self, artifact: Artifact, device: OpenCLDevice) -> None:
+        manifest = artifact.manifest
+        super().__init__([entry.name for entry in manifest.entries], DeviceState(initial_state(artifact), device))
+        self.device = device
+        self._manifest = manifest
+        self._code = artifact.code
+        self._nbytes = artifact.constants.nbytes
+        self._programs: dict[int, BuiltProgram] = {}
+        self._entries: dict[str, OpenCLEntry] = {}
+        self._packed: dict[str, tuple[OpenCLBuffer, tuple[int, ...]]] = {}
+        self._to_run = {entry.name for entry in (*manifest.entries, *manifest.packing)}
+        """Entries that have not run yet."""
+        self._loading = threading.RLock()
+        self.constants = self.constant_buffer(artifact.constants)
+        self.activations = device.allocate(self.activation_bytes)
+        """What all entries compute in, one after the other."""
+
+    def constant_buffer(self, array: np.ndarray) -> Any:
+        """A buffer with the bytes of an array, which nothing writes."""
+        cl = opencl()
+        if not array.nbytes:
+            return self.device.allocate(0).memory
+        flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+        try:
+            return cl.Buffer(self.device.context, flags, hostbuf=array)
+        except cl.Error as error:
+            raise OutOfMemoryError(f"there are no {array.nbytes} bytes of memory on {self.device.name}") from error
+
+    def kernel(self, code: int, function: str) -> Any:
+        """A new kernel of a device function, whose arguments are its own."""
+        if code not in self._programs:
+            self._programs[code] = BuiltProgram(self.device.context, self.device.handle, self._code[code])
+        return opencl().Kernel(self._programs[code].program, kernel_name(function))
+
+    @property
+    def memory(self) -> dict[object, int]:
+        return {self: self._nbytes + self.activation_bytes}
+
+    @property
+    def activation_bytes(self) -> int:
+        every = (*self._manifest.entries, *self._manifest.packing)
+        return max((entry.activations for entry in every), default=0)
+
+    def load(self, name: str) -> OpenCLEntry:
+        with self._loading:
+            if name not in self._entries:
+                every = (*self._manifest.entries, *self._manifest.packing)
+                self._entries[name] = OpenCLEntry(next(entry for entry in every if entry.name == name), self)
+            return self._entries[name]
+
+    def has_run(self, name: str) -> None:
+        """Keep the binaries when all entries have run: drivers may compile kernels when they first do."""
+        if name in self._to_run:
+            self._to_run.discard(name)
+            if not self._to_run:
+                self.device.queue.finish()
+                for program in self._programs.values():
+                    program.keep()
+
+    def packed(self, binding: Binding) -> OpenCLBuffer:
+        """Packed state, made again where what it is made of was written."""
+        (entry,) = (entry for entry in self._manifest.packing if binding in entry.bindings)
+        sources = [item.name for item in entry.bindings if item.role == "state"]
+        state = self.state
+        assert isinstance(state, DeviceState)
+        version = tuple(state.changes[name] for name in sources)
+        buffer, made_of = self._packed.get(binding.name, (None, None))
+        if buffer is None:
+            buffer = self.device.allocate(binding.nbytes)
+        if made_of != version:
+            of = {name: state.buffer(name) for name in sources}
+            bound = [buffer if item.role == "packed" else of[item.name] for item in entry.bindings]
+            self.load(entry.name).submit_all(bound)
+            self._packed[binding.name] = buffer, version
+        return buffer

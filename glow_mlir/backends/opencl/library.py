@@ -1,0 +1,49 @@
+"""PyOpenCL, which is imported where a device is asked for, and the devices that it finds."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from glow_mlir.errors import OptionError
+
+NAME = "opencl"
+"""The name of the backend."""
+
+
+@cache
+def opencl() -> Any:
+    """The module `pyopencl`; raises `OptionError` where it is not installed."""
+    try:
+        return import_module("pyopencl")
+    except ImportError as error:
+        hint = "pip install 'glow-mlir[opencl]'"
+        raise OptionError("the backend 'opencl' needs PyOpenCL, which is not installed", hint=hint) from error
+
+
+@cache
+def devices() -> tuple[Any, ...]:
+    """The devices of all platforms, in the order in which OpenCL lists them; raises `OptionError` without PyOpenCL."""
+    cl = opencl()
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error:  # The loader of drivers finds none.
+        return ()
+    return tuple(device for platform in platforms for device in platform.get_devices())
+
+
+def device_at(name: str) -> Any:
+    """The device that is called `opencl:N`; raises `OptionError` where there is none."""
+    found, (_, _, number) = devices(), name.partition(":")
+    if not number.isdecimal() or int(number) >= len(found):
+        known = ", ".join(device_name(position) for position in range(len(found)))
+        raise OptionError(
+            f"there is no device '{name}'", hint=f"there are {known}" if known else "no driver is installed"
+        )
+    return found[int(number)]
+
+
+def device_name(number: int | str) -> str:
+    """What people call the device of a number."""
+    return f"{NAME}:{number}"

@@ -1,0 +1,15 @@
+"""Loads artifacts of the OpenCL backend, without the compiler."""
+
+from __future__ import annotations
+
+from glow_mlir.backends.opencl.device import device
+from glow_mlir.backends.opencl.executable import OpenCLExecutable
+from glow_mlir.backends.opencl.library import device_name
+from glow_mlir.runtime.artifact import Artifact
+
+
+def load(artifact: Artifact, threads: int) -> OpenCLExecutable:
+    """An artifact on the device that it is for, ready to be called; how much runs at once is the device's business."""
+    said = (part for entry in artifact.manifest.entries for part in entry.machine.split(", "))
+    name = next((part for part in said if part.startswith(device_name(""))), device_name("0"))
+    return OpenCLExecutable(artifact, device(name))

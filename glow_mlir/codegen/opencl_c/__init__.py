@@ -1,0 +1,1 @@
+"""From functions of the `llvm` dialect to OpenCL C."""

@@ -1,0 +1,446 @@
+"""
+One rule for each operation of the `llvm` dialect that is an expression: its text in OpenCL C, for each piece.
+
+Integers are unsigned and become signed where an operation reads them so. A lane of a vector of truth values is 0 or -1
+in an integer of any width; a truth value alone is a `bool`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.llvm import FCmpPredicateFlag, ICmpPredicateFlag
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.codegen.llvm.text import EmissionError
+from glow_mlir.codegen.opencl_c.literals import integer_literal
+from glow_mlir.codegen.opencl_c.scope import (
+    LANES,
+    Pieces,
+    Scope,
+    converted,
+    is_mask,
+    is_pointer,
+    is_vector,
+    lanes_of,
+    resized_mask,
+    same_bits,
+)
+from glow_mlir.codegen.opencl_c.types import (
+    element_name,
+    info,
+    of_lanes,
+    piece_sizes,
+    signed_name,
+    unsigned_name,
+)
+
+Rule = Callable[[Scope, Operation], Pieces]
+
+_PART_BITS = 128
+"""How many bits of a vector are given to a built-in function at once."""
+
+_NARROW = 32
+"""Scalars of fewer bits are computed as `int`."""
+
+
+def predicate_of(op: Operation) -> str:
+    """The predicate of a comparison."""
+    number = op.properties["predicate"]
+    assert isinstance(number, IntegerAttr)
+    flag = ICmpPredicateFlag if op.name == "llvm.icmp" else FCmpPredicateFlag
+    return flag.from_int(number.value.data).value.removeprefix("_")
+
+
+def _typed(value: SSAValue) -> list[tuple[str, int]]:
+    """The type of each piece of a value, and its lanes."""
+    name = element_name(info(value.type).element)
+    return [(of_lanes(name, size), size) for size in piece_sizes(lanes_of(value))]
+
+
+def by_piece(template: str) -> Rule:
+    """A rule that writes each piece from those of the operands, all of one type and of that of the result."""
+
+    def rule(scope: Scope, op: Operation) -> Pieces:
+        result = op.results[0]
+        found = info(result.type)
+        texts = [template.format(*parts) for parts in zip(*map(scope.pieces, op.operands), strict=True)]
+        if is_vector(result) or found.is_float or not 1 < found.bits < _NARROW:
+            return texts
+        return [f"({element_name(found.element)})({text})" for text in texts]
+
+    return rule
+
+
+def _infix(symbol: str) -> Rule:
+    return by_piece(f"{{}} {symbol} {{}}")
+
+
+def _logical(symbol: str) -> Rule:
+    """Bits of integers, or truth values."""
+    plain = _infix(symbol)
+
+    def rule(scope: Scope, op: Operation) -> Pieces:
+        if not is_mask(op.results[0]):
+            return plain(scope, op)
+        bits = max(scope.mask_bits[operand] for operand in op.operands)
+        scope.mask_bits[op.results[0]] = bits
+        a, b = (resized_mask(scope, operand, bits) for operand in op.operands)
+        return [f"{x} {symbol} {y}" for x, y in zip(a, b, strict=True)]
+
+    return rule
+
+
+def signed(text: str, bits: int, lanes: int) -> str:
+    """An unsigned integer, or a vector of such, read as signed."""
+    return f"as_{of_lanes(signed_name(bits), lanes)}({text})"
+
+
+def unsigned(text: str, bits: int, lanes: int) -> str:
+    """What `signed` undoes."""
+    return f"as_{of_lanes(unsigned_name(bits), lanes)}({text})"
+
+
+def _on_signed(symbol: str) -> Rule:
+    """An operation on integers that reads them as signed."""
+
+    def rule(scope: Scope, op: Operation) -> Pieces:
+        bits, result = info(op.results[0].type).bits, op.results[0]
+        found: list[str] = []
+        for a, b, (type_, size) in zip(*map(scope.pieces, op.operands), _typed(result), strict=True):
+            text = f"{signed(a, bits, size)} {symbol} {signed(b, bits, size)}"
+            found.append(f"({type_})({text})" if size == 1 else same_bits(text, type_))
+        return found
+
+    return rule
+
+
+def _product(scope: Scope, op: Operation) -> Pieces:
+    """An integer product: of two of 16 bits, as `int`, it would overflow."""
+    if is_vector(op.results[0]) or info(op.results[0].type).bits != 16:
+        return _infix("*")(scope, op)
+    (a,), (b,) = (scope.pieces(operand) for operand in op.operands)
+    return [f"(ushort)((uint){a} * {b})"]
+
+
+def _negated(scope: Scope, op: Operation) -> Pieces:
+    return [f"-{text}" for text in scope.pieces(op.operands[0])]
+
+
+def _call(name: str) -> Rule:
+    """A built-in function of values of one type."""
+
+    def rule(scope: Scope, op: Operation) -> Pieces:
+        found = info(op.results[0].type)
+        sizes = piece_sizes(lanes_of(op.results[0]))
+        name_of_type = element_name(found.element)
+        return [
+            in_parts(name, parts, name_of_type, found.bits, size)
+            for *parts, size in zip(*map(scope.pieces, op.operands), sizes, strict=True)
+        ]
+
+    return rule
+
+
+def in_parts(function: str, arguments: Sequence[str], name: str, bits: int, lanes: int) -> str:
+    """
+    A built-in function of vectors, of parts of 128 bits that are put together.
+
+    Drivers fail on wider ones than their processor has: PoCL 3.0 on roots of eight `double`.
+    """
+    part = max(1, _PART_BITS // bits)
+    if lanes <= part:
+        return f"{function}({', '.join(arguments)})"
+    calls = [
+        f"{function}({', '.join(f'{text}.s{LANES[first : first + part]}' for text in arguments)})"
+        for first in range(0, lanes, part)
+    ]
+    return f"({of_lanes(name, lanes)})({', '.join(calls)})"
+
+
+def _on_bits(template: str) -> Rule:
+    """An operation on the bits of floats; the first that the template has is their sign."""
+
+    def rule(scope: Scope, op: Operation) -> Pieces:
+        bits, result = info(op.results[0].type).bits, op.results[0]
+        sign = integer_literal(1 << (bits - 1), bits)
+        found: list[str] = []
+        for *texts, (type_, size) in zip(*map(scope.pieces, op.operands), _typed(result), strict=True):
+            found.append(same_bits(template.format(sign, *(unsigned(text, bits, size) for text in texts)), type_))
+        return found
+
+    return rule
+
+
+_SIGNED = {"slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
+_UNSIGNED = {"eq": "==", "ne": "!=", "ult": "<", "ule": "<=", "ugt": ">", "uge": ">="}
+_ORDERED = {"oeq": "==", "ogt": ">", "oge": ">=", "olt": "<", "ole": "<=", "une": "!="}
+_OPPOSITE = {"ugt": "<=", "uge": "<", "ult": ">=", "ule": ">"}
+
+
+def _icmp(scope: Scope, op: Operation) -> Pieces:
+    predicate, first = predicate_of(op), op.operands[0]
+    if is_mask(first):
+        raise EmissionError("'llvm.icmp' of vectors of truth values is not translated")
+    bits = info(first.type).bits
+    if is_vector(first):
+        scope.mask_bits[op.results[0]] = bits
+    found: list[str] = []
+    sizes = piece_sizes(lanes_of(first))
+    for a, b, size in zip(*map(scope.pieces, op.operands), sizes, strict=True):
+        if predicate in _SIGNED:
+            found.append(f"{signed(a, bits, size)} {_SIGNED[predicate]} {signed(b, bits, size)}")
+        else:
+            found.append(f"{a} {_UNSIGNED[predicate]} {b}")
+    return found
+
+
+def _fcmp(scope: Scope, op: Operation) -> Pieces:
+    predicate, first = predicate_of(op), op.operands[0]
+    if is_vector(first):
+        scope.mask_bits[op.results[0]] = info(first.type).bits
+    inverse = "~" if is_vector(first) else "!"
+    return [_compared(predicate, a, b, inverse) for a, b in zip(*map(scope.pieces, op.operands), strict=True)]
+
+
+def _compared(predicate: str, a: str, b: str, inverse: str) -> str:
+    """A comparison of floats, which is false in C where one is a NaN, but for `!=`."""
+    if predicate in _ORDERED:
+        return f"{a} {_ORDERED[predicate]} {b}"
+    if predicate in _OPPOSITE:
+        return f"{inverse}({a} {_OPPOSITE[predicate]} {b})"
+    match predicate:
+        case "ord":
+            return f"({a} == {a}) & ({b} == {b})"
+        case "uno":
+            return f"({a} != {a}) | ({b} != {b})"
+        case "one":
+            return f"({a} < {b}) | ({a} > {b})"
+        case "ueq":
+            return f"{inverse}(({a} < {b}) | ({a} > {b}))"
+        case _:
+            raise EmissionError(f"the comparison '{predicate}' is not translated")
+
+
+def _select(scope: Scope, op: Operation) -> Pieces:
+    condition, result = op.operands[0], op.results[0]
+    if is_mask(result):
+        return _selected_mask(scope, op)
+    a, b = (scope.pieces(operand) for operand in op.operands[1:])
+    if not is_vector(condition):
+        (chosen,) = scope.pieces(condition)
+        return [f"{chosen} ? {x} : {y}" for x, y in zip(a, b, strict=True)]
+    masks = resized_mask(scope, condition, info(result.type).bits)
+    return [f"{mask} ? {x} : {y}" for mask, x, y in zip(masks, a, b, strict=True)]
+
+
+def _selected_mask(scope: Scope, op: Operation) -> Pieces:
+    """One of two vectors of truth values."""
+    condition, *values = op.operands
+    bits = max(scope.mask_bits[value] for value in values)
+    scope.mask_bits[op.results[0]] = bits
+    a, b = (resized_mask(scope, value, bits) for value in values)
+    if not is_vector(condition):
+        (chosen,) = scope.pieces(condition)
+        return [f"{chosen} ? {x} : {y}" for x, y in zip(a, b, strict=True)]
+    masks = resized_mask(scope, condition, bits)
+    return [f"({mask} & {x}) | (~{mask} & {y})" for mask, x, y in zip(masks, a, b, strict=True)]
+
+
+def _convert(reads_signed: bool, gives_signed: bool) -> Rule:
+    """A conversion between numbers."""
+
+    def rule(scope: Scope, op: Operation) -> Pieces:
+        value, result = op.operands[0], op.results[0]
+        source, target = info(value.type), info(result.type)
+        if source.bits == 1:
+            return _from_truth(scope, value, result, reads_signed and not target.is_float)
+        if target.bits == 1:
+            return _to_truth(scope, value, result)
+        if 16 in (source.bits * source.is_float, target.bits * target.is_float):
+            raise EmissionError(f"'{op.name}' of floats of 16 bits is not translated")
+        name = element_name(target.element)
+        found: list[str] = []
+        for text, size in zip(scope.pieces(value), piece_sizes(lanes_of(value)), strict=True):
+            text = signed(text, source.bits, size) if reads_signed and not source.is_float else text
+            if gives_signed:
+                text = converted(text, signed_name(target.bits), size)
+                found.append(f"({name}){text}" if size == 1 else unsigned(text, target.bits, size))
+            else:
+                found.append(converted(text, name, size))
+        return found
+
+    return rule
+
+
+def _from_truth(scope: Scope, value: SSAValue, result: SSAValue, all_bits: bool) -> Pieces:
+    """Truth values as numbers: 0 and 1, or 0 and all bits."""
+    target = info(result.type)
+    name = element_name(target.element)
+    if not is_vector(value):
+        (text,) = scope.pieces(value)
+        return [f"({name})-(char){text}" if all_bits else f"({name}){text}"]
+    found: list[str] = []
+    masks = resized_mask(scope, value, target.bits)
+    for text, size in zip(masks, piece_sizes(lanes_of(value)), strict=True):
+        bits = unsigned(text, target.bits, size)
+        if target.is_float:
+            one = of_lanes(name, size)
+            found.append(f"{same_bits(f'{bits} & as_{of_lanes(unsigned_name(target.bits), size)}(({one})(1))', one)}")
+        else:
+            found.append(bits if all_bits else f"{bits} & ({of_lanes(name, size)})(1)")
+    return found
+
+
+def _to_truth(scope: Scope, value: SSAValue, result: SSAValue) -> Pieces:
+    """The lowest bits of integers as truth values."""
+    bits = info(value.type).bits
+    if not is_vector(value):
+        (text,) = scope.pieces(value)
+        return [f"({text} & 1) != 0"]
+    scope.mask_bits[result] = bits
+    sizes = piece_sizes(lanes_of(value))
+    return [
+        f"-({signed(text, bits, size)} & ({of_lanes(signed_name(bits), size)})(1))"
+        for text, size in zip(scope.pieces(value), sizes, strict=True)
+    ]
+
+
+def _smaller(symbol: str, is_signed: bool) -> Rule:
+    """The one of two integers that is before the other."""
+
+    def rule(scope: Scope, op: Operation) -> Pieces:
+        bits = info(op.results[0].type).bits
+        found: list[str] = []
+        sizes = piece_sizes(lanes_of(op.results[0]))
+        for a, b, size in zip(*map(scope.pieces, op.operands), sizes, strict=True):
+            x, y = (signed(a, bits, size), signed(b, bits, size)) if is_signed else (a, b)
+            found.append(f"({x} {symbol} {y}) ? {a} : {b}")
+        return found
+
+    return rule
+
+
+def _address(scope: Scope, op: Operation) -> Pieces:
+    (text,) = scope.pieces(op.operands[0])
+    return [f"({unsigned_name(info(op.results[0].type).bits)}){text}"]
+
+
+def _same(scope: Scope, op: Operation) -> Pieces:
+    value = op.operands[0]
+    if is_mask(value):
+        scope.mask_bits[op.results[0]] = scope.mask_bits[value]
+    return scope.pieces(value)
+
+
+def _pointer(scope: Scope, op: Operation) -> Pieces:
+    assert is_pointer(op.results[0])
+    (text,) = scope.pieces(op.operands[0])
+    return [f"({scope.spaces[op.results[0]]} uchar *){text}"]
+
+
+def _each(names: str, make: Callable[[str], Rule], prefix: str = "llvm.") -> dict[str, Rule]:
+    """One rule for each operation of some names."""
+    return {f"{prefix}{name}": make(name) for name in names.split()}
+
+
+_INTRINSIC = "llvm.intr."
+
+EXPRESSIONS: Mapping[str, Rule] = {
+    **{f"llvm.{name}": _infix(symbol) for name, symbol in {"add": "+", "sub": "-", "shl": "<<", "lshr": ">>"}.items()},
+    **{f"llvm.{name}": _infix(symbol) for name, symbol in {"udiv": "/", "urem": "%"}.items()},
+    **{f"llvm.{name}": _infix(symbol) for name, symbol in {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/"}.items()},
+    **{f"llvm.{name}": _logical(symbol) for name, symbol in {"and": "&", "or": "|", "xor": "^"}.items()},
+    "llvm.mul": _product,
+    "llvm.frem": _call("fmod"),
+    "llvm.sdiv": _on_signed("/"),
+    "llvm.srem": _on_signed("%"),
+    "llvm.ashr": _on_signed(">>"),
+    "llvm.fneg": _negated,
+    "llvm.icmp": _icmp,
+    "llvm.fcmp": _fcmp,
+    "llvm.select": _select,
+    "llvm.freeze": _same,
+    "llvm.zext": _convert(False, False),
+    "llvm.sext": _convert(True, True),
+    "llvm.trunc": _convert(False, False),
+    "llvm.sitofp": _convert(True, False),
+    "llvm.uitofp": _convert(False, False),
+    "llvm.fptosi": _convert(False, True),
+    "llvm.fptoui": _convert(False, False),
+    "llvm.fpext": _convert(False, False),
+    "llvm.fptrunc": _convert(False, False),
+    "llvm.ptrtoint": _address,
+    "llvm.inttoptr": _pointer,
+    # Compilers make one instruction of an expression, and calls for each lane of the function.
+    **_each("fma fmuladd", lambda _: by_piece("{} * {} + {}"), _INTRINSIC),
+    **_each("ceil floor sqrt trunc round rint", _call, _INTRINSIC),
+    **_each("roundeven nearbyint", lambda _: _call("rint"), _INTRINSIC),
+    "llvm.intr.fabs": _on_bits("{1} & ~{0}"),
+    "llvm.intr.copysign": _on_bits("({1} & ~{0}) | ({2} & {0})"),
+    "llvm.intr.smax": _smaller(">", True),
+    "llvm.intr.smin": _smaller("<", True),
+    "llvm.intr.umax": _smaller(">", False),
+    "llvm.intr.umin": _smaller("<", False),
+    "llvm.intr.ctpop": _call("popcount"),
+}
+"""Operation → how it is written, for those that read and write no memory and move no lanes."""
+
+
+def saturated(is_signed: bool) -> Rule:
+    """Floats as integers, towards zero, cut to their range; NaN gives 0."""
+
+    def rule(scope: Scope, op: Operation) -> Pieces:
+        value, target = op.operands[0], info(op.results[0].type)
+        name = signed_name(target.bits) if is_signed else unsigned_name(target.bits)
+        most = max(target.bits, info(value.type).bits)
+        found: list[str] = []
+        for text, size in zip(scope.pieces(value), piece_sizes(lanes_of(value)), strict=True):
+            function = f"convert_{of_lanes(name, min(size, max(1, _PART_BITS // most)))}_sat"
+            found.append(unsigned(in_parts(function, [text], name, most, size), target.bits, size))
+        return found
+
+    return rule
+
+
+def leading_zeros(scope: Scope, op: Operation) -> Pieces:
+    """How many leading bits are zero; the second operand says nothing that matters."""
+    found, value = info(op.results[0].type), op.operands[0]
+    sizes = piece_sizes(lanes_of(value))
+    return [
+        in_parts("clz", [text], element_name(found.element), found.bits, size)
+        for text, size in zip(scope.pieces(value), sizes, strict=True)
+    ]
+
+
+def fenced(scope: Scope, op: Operation) -> Pieces:
+    """What compilers do not join with what uses it: a variable of its own is none in an expression."""
+    return scope.pieces(op.operands[0])
+
+
+def any_lane(scope: Scope, op: Operation) -> Pieces:
+    """Whether a lane of a vector of truth values is set."""
+    parts = list(scope.pieces(op.operands[0]))
+    scalars: list[str] = []
+    for text, size in zip(parts, piece_sizes(lanes_of(op.operands[0])), strict=True):
+        name = signed_name(scope.mask_bits[op.operands[0]])
+        while size > 1:
+            half, size = scope.fresh(), size // 2
+            scope.line(f"{of_lanes(name, size)} {half} = {text}.lo | {text}.hi;")
+            text = half
+        scalars.append(text)
+    return [f"({' | '.join(scalars)}) != 0"]
+
+
+BY_INTRINSIC: Mapping[str, Rule] = {
+    "llvm.ctpop": EXPRESSIONS["llvm.intr.ctpop"],
+    "llvm.ctlz": leading_zeros,
+    "llvm.fptosi.sat": saturated(is_signed=True),
+    "llvm.fptoui.sat": saturated(is_signed=False),
+    "llvm.vector.reduce.or": any_lane,
+    "llvm.arithmetic.fence": fenced,
+    "llvm.maxnum": _call("fmax"),
+    "llvm.minnum": _call("fmin"),
+}
+"""Intrinsic without an operation of its own, less the suffix for its type → how it is written."""

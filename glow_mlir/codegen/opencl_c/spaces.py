@@ -1,0 +1,74 @@
+"""
+In which address space each pointer of a function points, which OpenCL C wants to know and the `llvm` dialect does not.
+
+It follows from where a pointer comes from: an argument, a buffer of the function, a table of the module. What is
+computed from it stays there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from glow_mlir.codegen.llvm.text import EmissionError
+from glow_mlir.codegen.opencl_c.structure import edges
+
+GLOBAL, CONSTANT, PRIVATE = "__global", "__constant", "__private"
+
+_SOURCES = {
+    "llvm.alloca": PRIVATE,
+    "llvm.mlir.addressof": CONSTANT,
+    "llvm.load": GLOBAL,
+    "llvm.inttoptr": GLOBAL,
+}
+"""Operation that makes a pointer of what is none → where it points: addresses in memory are those of buffers."""
+
+_THROUGH = {"llvm.getelementptr": (0,), "llvm.select": (1, 2), "llvm.freeze": (0,)}
+"""Operation → the operands whose space its result has."""
+
+
+def spaces_of(region: Region, arguments: Sequence[str]) -> Mapping[SSAValue, str]:
+    """
+    The space of each pointer in a function whose pointer arguments, in order, are in those.
+
+    A null pointer alone has none. Raises `EmissionError` where a pointer may be in two.
+    """
+    spaces: dict[SSAValue, str] = {}
+    given = iter(arguments)
+    for argument in region.blocks[0].args:
+        if isinstance(argument.type, LLVMPointerType):
+            spaces[argument] = next(given)
+    known = -1
+    while known < len(spaces):  # What comes around a loop is known after the next walk.
+        known = len(spaces)
+        for block in region.blocks:
+            _walk(block, spaces)
+    return spaces
+
+
+def _walk(block: Block, spaces: dict[SSAValue, str]) -> None:
+    for op in block.ops:
+        for result in op.results:
+            if isinstance(result.type, LLVMPointerType):
+                _learn(spaces, result, _sources(op, spaces))
+    if block.last_op is not None:
+        for edge in edges(block.last_op):
+            for argument, value in zip(edge.target.args, edge.values, strict=True):
+                if isinstance(argument.type, LLVMPointerType) and value in spaces:
+                    _learn(spaces, argument, [spaces[value]])
+
+
+def _sources(op: Operation, spaces: Mapping[SSAValue, str]) -> Sequence[str]:
+    """The spaces in which the pointer that an operation gives may be."""
+    if op.name in _SOURCES:
+        return [_SOURCES[op.name]]
+    operands = [op.operands[number] for number in _THROUGH.get(op.name, ())]
+    return [spaces[operand] for operand in operands if operand in spaces]
+
+
+def _learn(spaces: dict[SSAValue, str], value: SSAValue, found: Sequence[str]) -> None:
+    for space in found:
+        if spaces.setdefault(value, space) != space:
+            raise EmissionError(f"a pointer is in the address spaces {spaces[value]} and {space}")

@@ -1,0 +1,135 @@
+"""Buffers, events, state and entries on a device of OpenCL."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from checkout import ROOT
+from opencl_devices import opencl_device
+
+from glow_mlir import InferenceSession
+from glow_mlir.backends.interface import get_backend
+from glow_mlir.backends.opencl.device import OpenCLEvent
+from glow_mlir.backends.opencl.programs import ProgramCache
+from glow_mlir.errors import OptionError
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.text import parse_module
+from glow_mlir.runtime.devices import DeviceEntry
+
+pytestmark = pytest.mark.extra
+
+DIGITS = ROOT / "examples" / "digits.onnx"
+
+COUNTER = """
+glow_high.placeholder @step : tensor<3xf32> {input}
+glow_high.placeholder @total : tensor<3xf32> {state}
+glow_high.placeholder @y : tensor<3xf32> {output}
+glow_high.func @main(@step, @total, @y) {
+  %step = glow_high.get @step : tensor<3xf32>
+  %total = glow_high.get @total {mutable} : tensor<3xf32>
+  %0 = glow_high.add %total, %step : tensor<3xf32>
+  glow_high.save %0, @total
+  glow_high.save %0, @y
+}
+"""
+
+
+def test_what_goes_up_comes_down() -> None:
+    device = opencl_device()
+    given = np.random.default_rng(0).standard_normal((5, 7)).astype(np.float32)
+    buffer = device.allocate(given.nbytes)
+    up = device.upload(buffer, given)
+    found = np.empty_like(given)
+    down = device.download(buffer, found, (up,))
+    down.wait()
+    assert up.is_done
+    assert down.is_done
+    np.testing.assert_array_equal(found, given)
+    device.free(buffer)
+
+
+def test_nothing_is_moved_for_an_empty_array() -> None:
+    device = opencl_device()
+    buffer = device.allocate(0)
+    device.upload(buffer, np.empty((0, 3), np.float32)).wait()
+    assert device.download(buffer, np.empty(0, np.float32)).is_done
+
+
+def test_entries_run_on_buffers_of_the_device() -> None:
+    device = opencl_device()
+    entry = InferenceSession(DIGITS, backend="opencl", cache=False, dimensions={"N": 1}).executable.entry()
+    assert isinstance(entry, DeviceEntry)
+    given, place = entry.passed
+    image = np.random.default_rng(0).random(given.shape, np.float32)
+    buffers = [device.allocate(binding.nbytes) for binding in (given, place)]
+    done = entry.enqueue(buffers, (device.upload(buffers[0], image),))
+    assert isinstance(done, OpenCLEvent)
+    found = np.empty(place.shape, np.float32)
+    device.download(buffers[1], found, (done,)).wait()
+    np.testing.assert_array_equal(found, entry.run({given.name: image})[place.name])
+
+
+def test_state_stays_on_the_device_until_somebody_looks() -> None:
+    session = InferenceSession(parse_module(COUNTER, new_context(), "counter.mlir"), backend="opencl", cache=False)
+    for _ in range(3):
+        session.run(None, {"step": np.ones(3, np.float32)})
+    np.testing.assert_array_equal(session.get_state()["total"], np.full(3, 3, np.float32))
+    session.set_state({"total": np.arange(3, dtype=np.float32)})
+    np.testing.assert_array_equal(session.run(None, {"step": np.ones(3, np.float32)})[0], [1, 2, 3])
+
+
+def test_threads_share_a_session() -> None:
+    session = InferenceSession(DIGITS, backend="opencl", cache=False, dimensions={"N": 1})
+    (argument,) = session.get_inputs()
+    images = np.random.default_rng(0).random((8, *argument.shape), np.float32)
+    expected = [session.run(None, {argument.name: image})[0] for image in images]
+    found: dict[int, np.ndarray] = {}
+
+    def run(number: int) -> None:
+        for _ in range(20):
+            found[number] = session.run(None, {argument.name: images[number]})[0]
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(images))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, wanted in enumerate(expected):
+        np.testing.assert_array_equal(found[number], wanted)
+
+
+def test_a_second_start_builds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path))
+    first = InferenceSession(DIGITS, backend="opencl", dimensions={"N": 1})
+    image = {first.get_inputs()[0].name: np.zeros(first.get_inputs()[0].shape, np.float32)}
+    expected = first.run(None, image)
+    (folder,) = tmp_path.glob("opencl-v*")
+    assert len(list(folder.iterdir())) == 1
+    monkeypatch.setattr("glow_mlir.backends.opencl.programs._built", None)
+    again = InferenceSession(DIGITS, backend="opencl", dimensions={"N": 1})
+    np.testing.assert_array_equal(again.run(None, image)[0], expected[0])
+
+
+def test_a_damaged_binary_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path))
+    cache = ProgramCache()
+    cache.store("key", b"binary")
+    assert cache.load("key") == b"binary"
+    (path,) = tmp_path.glob("opencl-v*/key")
+    path.write_bytes(path.read_bytes()[:-1])
+    assert cache.load("key") is None
+    assert cache.load("other") is None
+
+
+def test_devices_are_targets() -> None:
+    backend, device = get_backend("opencl"), opencl_device()
+    target = backend.target(device.name)
+    assert target == backend.host()
+    assert target.policy.threads == device.handle.max_compute_units
+    assert backend.memory(target).alignment * 8 == device.handle.mem_base_addr_align
+    assert not backend.lacks(target)
+    with pytest.raises(OptionError, match=r"there is no device 'opencl:999'"):
+        backend.device(999)
