@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test test-all lint types pytest pytest-all fuzz filecheck format mlir-tools emulators browser node-tests-on-targets docs pictures dist clean distclean
+.PHONY: help run test test-all lint types pytest pytest-all fuzz filecheck format mlir-tools emulators tosa-tools browser node-tests-on-targets docs pictures dist clean distclean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -38,7 +38,7 @@ run: $(FOR_RUN) ## Train, compile and run a small network (examples/digits.py)
 
 test: lint pytest ## What has to pass before each commit: lint, then a short run of the tests
 
-test-all: $(FOR_ALL) mlir-tools emulators browser lint types pytest-all filecheck node-tests-on-targets fuzz ## All that there is, with all extras: hours
+test-all: $(FOR_ALL) mlir-tools emulators tosa-tools browser lint types pytest-all filecheck node-tests-on-targets fuzz ## All that there is, with all extras: hours
 
 lint: $(FOR_TEST) ## Style, format, import order of the rooms, types of the package but for what needs PyTorch
 	$(BIN)/ruff check .
@@ -74,6 +74,9 @@ mlir-tools: ## Unpack Debian's mlir-opt and mlir-translate into .mlir-tools, for
 emulators: ## Unpack Debian's QEMU and GCC for Cortex-M into .emulators, for the tests on other processors
 	@.ci/emulators
 
+tosa-tools: ## Install Arm's tools for TOSA into .tosa-tools, for the tests of examples/tosa_backend
+	@.ci/tosa-tools
+
 browser: ## Unpack Debian's Chromium into .browser, for the tests of pages
 	@.ci/browser
 
@@ -93,7 +96,7 @@ clean: ## Remove what builds and checks leave behind
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
 distclean: clean ## Remove the environment and MLIR's tools as well
-	rm -rf .venv .mlir-tools .mlir-tools.partial .emulators .emulators.partial .browser .browser.partial
+	rm -rf .venv .mlir-tools .mlir-tools.partial .emulators .emulators.partial .tosa-tools .browser .browser.partial
 
 $(HERE):
 	@python=$${PYTHON:-$$(.ci/find-python)} && test -n "$$python" && \

@@ -11,15 +11,15 @@ import pytest
 import run_snippets
 from breadth import long_ones
 from checkout import ROOT
-from newcomer import program_of
+from newcomer import programs_of
 from run_snippets import PAGES
 
 COMMAND = [sys.executable, run_snippets.__file__]
 WITH_CODE = [page for page in PAGES if "```" in page.read_text(encoding="utf-8")]
 
 
-INSTALLED = re.compile(r"^apt install (.+)$", re.MULTILINE)
-"""What a page installs of a system."""
+INSTALLED = re.compile(r"^(?:apt|pipx) install (.+)$", re.MULTILINE)
+"""What a page installs of programs."""
 
 
 def faults(page: Path) -> str:
@@ -41,8 +41,8 @@ FIRST_PAGES = [ROOT / "README.md", ROOT / "docs" / "get-started.md"]
 def test_code_on_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path))
     wanted = {name for line in INSTALLED.findall(page.read_text(encoding="utf-8")) for name in line.split()}
-    if missing := sorted(name for name in wanted if program_of(name) is None):
-        pytest.skip(f"this machine has no {', '.join(missing)}: make emulators")
+    if missing := sorted(name for name in wanted if programs_of(name) is None):
+        pytest.skip(f"this machine has no {', '.join(missing)}: make emulators tosa-tools")
     assert not faults(page)
 
 

@@ -3,8 +3,9 @@ What a reader of a page has: an empty folder, Python with this package and what 
 
 Optional packages cannot be imported, and their programs are not on the PATH, until the page installs them. `pip` is a
 stand-in that has no network: `pip install NAME` gives what the environment of the tests has, `pip install .` builds the
-distribution in the folder, into a place for this page alone. `apt install NAME` gives what the system has, or
-`make emulators` has unpacked.
+distribution in the folder, and the name of one of our examples builds that, into a place for this page alone.
+`apt install NAME` gives what the system has, or `make emulators` has unpacked; `pipx install NAME` gives what
+`make tosa-tools` has installed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, packages_distributions
@@ -28,10 +30,17 @@ PROGRAMS = (
     *("rm", "sed", "sh", "sort", "tail", "tee", "touch", "tr", "true", "uname", "wc"),
 )
 """What every system has."""
-PACKAGES = {"qemu-system-arm": "qemu-system-arm"}
-"""Package of Debian that pages install → its program."""
-EMULATORS = Path(__file__).parents[2] / ".emulators" / "bin"
-"""What `make emulators` unpacks."""
+PACKAGES = {
+    "qemu-system-arm": ("qemu-system-arm",),
+    "tosa-tools": ("tosa-opt", "tosa_reference_model"),
+    "ethos-u-vela": ("vela",),
+}
+"""Package with programs that pages install → these."""
+ROOT = Path(__file__).parents[2]
+UNPACKED = tuple(ROOT / folder / "bin" for folder in (".emulators", ".tosa-tools"))
+"""What `make emulators` unpacks, and `make tosa-tools` installs."""
+INSTALLERS = {"pip": "test", "apt": "emulators", "pipx": "tosa-tools"}
+"""Stand-in for an installer → the target of make that gives it what it installs."""
 KEPT = ("LANG", "TMPDIR", "GLOW_CACHE_DIR")
 """Variables that a page sees of the environment of the tests."""
 UNCHANGED = frozenset({"_", "OLDPWD", "PWD", "SHLVL"})
@@ -93,7 +102,7 @@ class Newcomer:
                 (self.programs / name).symlink_to(found)
         for name in ("python", "python3"):
             self._script(name, sys.executable)
-        for tool in ("pip", "apt"):
+        for tool in INSTALLERS:
             self._script(tool, f"{sys.executable} -I {__file__} {self.root} {tool}")
         (self.root / "path").write_text(os.environ["PATH"], encoding="utf-8")
         (self.start / "sitecustomize.py").write_text(_START.format(hidden=str(self.start / "hidden")))
@@ -137,7 +146,9 @@ class Newcomer:
     def install(self, arguments: Iterable[str]) -> None:
         """What `pip install` does: with a folder, a distribution is built; all else has to be in the environment."""
         for argument in arguments:
-            if argument.startswith("."):
+            if (example := _example(argument)) is not None:
+                argument = str(shutil.copytree(example, self.root / "sources" / example.name))
+            if argument.startswith((".", str(self.root))):
                 options = ["--no-build-isolation", "--no-deps", "--no-index", "--quiet", "--disable-pip-version-check"]
                 command = [sys.executable, "-I", "-m", "pip", "install", *options, "--target", str(self.site), argument]
                 environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -146,13 +157,14 @@ class Newcomer:
                 self.admit([argument])
 
     def install_programs(self, packages: Iterable[str]) -> None:
-        """What `apt install` does; raises `LookupError` for a package whose program is not here."""
+        """What `apt install` and `pipx install` do; raises `LookupError` for a package whose programs are not here."""
         path = (self.root / "path").read_text(encoding="utf-8")
         for package in packages:
-            found = program_of(package, path)
+            found = programs_of(package, path)
             if found is None:
                 raise LookupError(package)
-            self._script(PACKAGES[package], f"env PATH={shlex.quote(path)} {found}")
+            for program in found:
+                self._script(Path(program).name, f"env -u PYTHONPATH PATH={shlex.quote(path)} {program}")
 
     def _script(self, name: str, command: str) -> None:
         path = self.programs / name
@@ -160,10 +172,22 @@ class Newcomer:
         path.chmod(0o755)
 
 
-def program_of(package: str, path: str | None = None) -> str | None:
-    """The program of a package of Debian; `None` where it is not here."""
-    name = PACKAGES.get(package, package)
-    return shutil.which(name, path=str(EMULATORS)) or shutil.which(name, path=path)
+def programs_of(package: str, path: str | None = None) -> list[str] | None:
+    """The programs of a package; `None` where one is not here."""
+    places = os.pathsep.join((*map(str, UNPACKED), os.environ.get("PATH", "") if path is None else path))
+    found = [shutil.which(name, path=places) for name in PACKAGES.get(package, (package,))]
+    return None if None in found else [program for program in found if program is not None]
+
+
+def _example(name: str) -> Path | None:
+    """The folder of the example that is a distribution of that name."""
+    return next((path for path, known in _examples() if known == canonicalize_name(name)), None)
+
+
+def _examples() -> Iterator[tuple[Path, str]]:
+    """Our examples of distributions, and their names."""
+    for file in sorted(ROOT.glob("examples/*/pyproject.toml")):
+        yield file.parent, canonicalize_name(tomllib.loads(file.read_text(encoding="utf-8"))["project"]["name"])
 
 
 def required(text: str) -> Iterator[str]:
@@ -184,7 +208,7 @@ def required(text: str) -> Iterator[str]:
 
 
 def main() -> int:
-    """The stand-ins for pip and apt."""
+    """The stand-ins for installers."""
     root, tool, *arguments = sys.argv[1:]
     if arguments[:1] != ["install"]:
         print(f"{tool}: only install is known, not {arguments}", file=sys.stderr)
@@ -196,7 +220,7 @@ def main() -> int:
         print(f"pip: the environment of the tests has no {error.name} (hint: the extra `test`)", file=sys.stderr)
         return 1
     except LookupError as error:
-        print(f"apt: this machine has no {error.args[0]} (hint: `make emulators`)", file=sys.stderr)
+        print(f"{tool}: this machine has no {error.args[0]} (hint: `make {INSTALLERS[tool]}`)", file=sys.stderr)
         return 1
     return 0
 

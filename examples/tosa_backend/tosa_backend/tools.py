@@ -40,7 +40,10 @@ def program(name: str) -> str:
 
 def run(name: str, arguments: Sequence[str | Path], failure: type[GlowError] = ExecutionError) -> str:
     """What a program prints; raises `failure`, with its first error, where it fails."""
-    done = subprocess.run([program(name), *map(str, arguments)], capture_output=True, text=True, check=False)
+    # They have modules of their own.
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+    command = [program(name), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         raise failure(f"{name} failed: {_reason(done.stderr or done.stdout) or f'exit code {done.returncode}'}")
     return done.stdout
