@@ -11,7 +11,6 @@ from xdsl.ir import Operation
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.device import devices_of
 from glow_mlir.dialects.glow_high.attention import AttentionOp
-from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp, ConvTransposeOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatrixProduct
 from glow_mlir.dialects.glow_high.recurrent import Recurrent
@@ -86,5 +85,4 @@ def add_host_programs(shares: Sequence[DeviceShare], module: ModuleOp) -> None:
 def multiply_adds(op: Operation) -> int:
     """The multiply-adds of an operator, and of all that is in its regions once."""
     inside = [op, *(inner for block in inner_blocks(op) for inner in operations(block))]
-    products = (item for item in inside if isinstance(item, PRODUCTS))
-    return sum(item.arithmetic().operations for item in products if isinstance(item, HighOp))
+    return sum(item.arithmetic().operations for item in inside if isinstance(item, PRODUCTS))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,16 +9,17 @@ import onnx
 import pytest
 from models import random_inputs
 from partition_models import FULL, SMALL, TABLES, recommendation
+from partitioned_runs import check, expected
 from xdsl.ir import Operation
 
 from glow_mlir import InferenceSession
 from glow_mlir.backends.interpreter.backend import InterpreterBackend
 from glow_mlir.dialects.glow_high.activations import TanhOp
 from glow_mlir.dialects.glow_high.elementwise_math import ExpOp
-from glow_mlir.driver.pipelines import HOST_PROGRAM, PLACED, Pipeline, partitioned_pipeline
+from glow_mlir.driver.pipelines import PLACED, Pipeline, partitioned_pipeline
 from glow_mlir.errors import ExecutionError, InputError, ModelError, OptionError, UnsupportedOperatorsError
 from glow_mlir.ir.registry import BACKENDS
-from glow_mlir.partitioning.report import DeviceShare, add_host_programs, shares_of
+from glow_mlir.partitioning.report import DeviceShare, shares_of
 
 WAYS = (
     ("cpu,interpreter", "preferred"),
@@ -32,35 +31,6 @@ WAYS = (
     ("cpu,cpu", "tensor-parallel"),
 )
 """Devices, and how operators are placed on them."""
-
-
-@cache
-def expected(family: str, is_full: bool) -> tuple[onnx.ModelProto, Mapping[str, np.ndarray], Mapping[str, np.ndarray]]:
-    """A model, inputs, and what one device makes of them."""
-    model = (FULL if is_full else SMALL)[family]()
-    inputs = random_inputs(model, np.random.default_rng(0))
-    session = InferenceSession(model)
-    names = [output.name for output in session.get_outputs()]
-    return model, inputs, dict(zip(names, session.run(None, inputs), strict=True))
-
-
-def check(family: str, devices: str, partition: str, is_full: bool) -> list[DeviceShare]:
-    """Compare a model on several devices with the same on one; what each device has."""
-    model, inputs, wanted = expected(family, is_full)
-    shares: list[DeviceShare] = []
-
-    def observer(stage: Any, module: Any, seconds: float) -> None:
-        if stage.name == PLACED.name:
-            shares.extend(shares_of(module))
-        elif stage.name == HOST_PROGRAM.name:
-            add_host_programs(shares, module)
-
-    session = InferenceSession(model, devices=devices, partition=partition, observers=[observer])
-    for _ in range(2):
-        for (name, array), found in zip(wanted.items(), session.run(None, inputs), strict=True):
-            scale = np.abs(array.astype(np.float64)).max()
-            np.testing.assert_allclose(found, array, rtol=1e-3, atol=1e-4 * scale, err_msg=name)
-    return shares
 
 
 @pytest.mark.parametrize("family", SMALL)

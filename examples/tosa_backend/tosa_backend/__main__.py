@@ -39,9 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; mistakes are one line."""
     parser = argparse.ArgumentParser(prog="python -m tosa_backend", description=__doc__)
     parser.add_argument("model", help="an .onnx file")
-    parser.add_argument(
-        "--bind", metavar="NAME=SIZE", type=_bound, action="append", default=[], help="a size"
-    )
+    parser.add_argument("--bind", metavar="NAME=SIZE", type=_bound, action="append", default=[], help="a size")
     parser.add_argument("--load-profile", metavar="FILE", help="quantize to codes of 8 bits, as glow-run does")
     parser.add_argument("-o", "--output-file", metavar="FILE", help="where to write the flatbuffer")
     parser.add_argument("--accelerator", default=ACCELERATOR, help=f"as vela calls it (default: {ACCELERATOR})")
