@@ -1,0 +1,173 @@
+"""
+Backends that are a table: which operators a device has, and what to emit for each.
+
+All else follows: what is not in the table is lowered to what is, or goes to another device; constants, inputs, outputs
+and state are handed over by name.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.backends.interface import Backend, Compiling, Room
+from glow_mlir.constants.storage import Storage, constant_array, splat_array
+from glow_mlir.dialects.control_flow import ControlFlowOp
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, SaveOp, SplatOp
+from glow_mlir.dialects.target import Target
+from glow_mlir.driver.pipelines import LOWERED, OPTIMIZE, Pipeline
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.ir.entries import bindings_of, entries_of, initial_state
+from glow_mlir.ir.locations import location_name, place_of
+from glow_mlir.ir.traversal import own_operations
+from glow_mlir.runtime.artifact import Binding
+from glow_mlir.runtime.executable import EntryPoint, Executable
+from glow_mlir.runtime.state import Initial, State
+from glow_mlir.support.dataclass import dataclass
+
+
+class Program(Protocol):
+    """What emitters build for one function; a value is whatever the device calls one."""
+
+    def input(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """What a caller gives by a name, or the state of that name."""
+        ...
+
+    def constant(self, array: np.ndarray) -> Any:
+        """A constant."""
+        ...
+
+    def output(self, name: str, value: Any) -> None:
+        """Give a value to callers by a name, or keep it as the state of that name."""
+        ...
+
+
+Emitter = Callable[[Any, Any, list[Any]], Any]
+"""
+Emits an operator: takes the program, the operator and what became of its operands, in order, and gives what its result
+is, or a tuple for several.
+"""
+
+
+@dataclass(frozen=True)
+class CompiledFunction:
+    """A program, and how to call it."""
+
+    name: str
+    bindings: tuple[Binding, ...]
+    program: Any
+
+
+@dataclass(frozen=True)
+class CompiledModule:
+    """The programs of a module, and the state that they share as it begins."""
+
+    functions: tuple[CompiledFunction, ...]
+    state: tuple[Initial, ...]
+
+
+class SimpleBackend(Backend):
+    """
+    A backend that is a table of emitters. A subclass says the table, how a program begins, and how one runs.
+
+    Splats and constants need no row. It has no branches and loops.
+    """
+
+    EMITTERS: ClassVar[Mapping[type[HighOp], Emitter]] = {}
+    """Operator → what emits it."""
+
+    @abstractmethod
+    def begin(self, name: str) -> Program:
+        """The program of a function, with nothing in it."""
+
+    @abstractmethod
+    def run(self, program: Any, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        """What a program gives by name, for inputs and state by name."""
+
+    def executes(self, op: HighOp) -> bool:
+        """Whether the device executes an operator of the table with these types and properties: any by default."""
+        return True
+
+    def supports(self, op: Operation) -> bool:
+        if isinstance(op, SplatOp):
+            return True
+        return isinstance(op, HighOp) and type(op) in self.EMITTERS and self.executes(op)
+
+    def refuses(self, op: Operation, storage: Storage, target: Target) -> str:
+        return "it has no branches and loops" if isinstance(op, ControlFlowOp) else ""
+
+    def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
+        """Optimization, and lowering to what the table has."""
+        return OPTIMIZE.named(self.name).then(LOWERED).for_target(target, self.name)
+
+    def compile(self, compilation: Compiling, room: Room | None = None) -> CompiledModule:
+        module = compilation.run()
+        storage = Storage(module)
+        functions = [function for function in entries_of(module) if isinstance(function, FuncOp)]
+        return CompiledModule(
+            tuple(self._compiled(function, storage) for function in functions), tuple(initial_state(module))
+        )
+
+    def _compiled(self, function: FuncOp, storage: Storage) -> CompiledFunction:
+        bindings = dict(zip(function.binding_names, bindings_of(function), strict=True))
+        program, known = self.begin(function.sym_name.data), dict[SSAValue, Any]()
+        for op in own_operations(function):
+            if isinstance(op, GetOp):
+                known[op.result] = _read(program, storage.by_name[op.storage_name], bindings)
+            elif isinstance(op, SaveOp):
+                program.output(bindings[op.storage_name].name, known[op.input])
+            elif isinstance(op, SplatOp):
+                known[op.result] = program.constant(splat_array(op))
+            elif isinstance(op, HighOp):
+                made = self.EMITTERS[type(op)](program, op, [known[value] for value in op.operands])
+                known.update(zip(op.results, made if isinstance(made, tuple) else (made,), strict=True))
+            else:
+                reason = f"{op.name} is not supported by the backend '{self.name}', which has no branches and loops"
+                raise UnsupportedError(reason, file=place_of(op), node=location_name(op.location))
+        return CompiledFunction(function.sym_name.data, tuple(bindings.values()), program)
+
+    def load(self, artifact: CompiledModule, threads: int) -> SimpleExecutable:
+        return SimpleExecutable(artifact, self)
+
+
+def _read(program: Program, op: Any, bindings: Mapping[str, Binding]) -> Any:
+    """What a program reads of storage."""
+    if isinstance(op, ConstantOp):
+        return program.constant(constant_array(op))
+    binding = bindings[op.sym_name.data]
+    return program.input(binding.name, binding.shape, binding.numpy_dtype)
+
+
+class SimpleEntry(EntryPoint):
+    """A program, ready to be called."""
+
+    def __init__(self, function: CompiledFunction, backend: SimpleBackend, state: State) -> None:
+        super().__init__(function.name, function.bindings, state)
+        self._program = function.program
+        self._backend = backend
+
+    def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        kept = [binding.name for binding in self.bindings if binding.role == "state"]
+        found = self._backend.run(self._program, {**inputs, **{name: state[name] for name in kept}})
+        for name in kept:
+            if name in found:
+                state[name][...] = found[name]
+        outputs = (binding for binding in self.bindings if binding.role == "output")
+        return {binding.name: np.asarray(found[binding.name], binding.numpy_dtype) for binding in outputs}
+
+
+class SimpleExecutable(Executable):
+    """The programs of a module."""
+
+    def __init__(self, module: CompiledModule, backend: SimpleBackend) -> None:
+        super().__init__([function.name for function in module.functions], State(module.state))
+        self._functions = {function.name: function for function in module.functions}
+        self._backend = backend
+
+    def load(self, name: str) -> SimpleEntry:
+        return SimpleEntry(self._functions[name], self._backend, self.state)
