@@ -49,7 +49,11 @@ def seconds_of(run: Callable[[], object]) -> float:
 def in_flight(session: InferenceSession, inputs: dict[str, np.ndarray], calls: int, count: int) -> Callable[[], object]:
     """Calls of a session, some of which are in flight at once."""
     pool = ThreadPoolExecutor(count)
-    return lambda: list(pool.map(lambda _: session.run(None, inputs), range(calls)))
+
+    def call(number: int) -> object:
+        return session.run(None, inputs)
+
+    return lambda: list(pool.map(call, range(calls)))
 
 
 def pipeline(rounds: int) -> None:

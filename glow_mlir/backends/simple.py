@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -21,9 +21,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, SaveOp, SplatOp
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import LOWERED, OPTIMIZE, Pipeline
-from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.entries import bindings_of, entries_of, initial_state
-from glow_mlir.ir.locations import location_name, place_of
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.executable import EntryPoint, Executable
@@ -123,12 +121,11 @@ class SimpleBackend(Backend):
                 program.output(bindings[op.storage_name].name, known[op.input])
             elif isinstance(op, SplatOp):
                 known[op.result] = program.constant(splat_array(op))
-            elif isinstance(op, HighOp):
-                made = self.EMITTERS[type(op)](program, op, [known[value] for value in op.operands])
-                known.update(zip(op.results, made if isinstance(made, tuple) else (made,), strict=True))
             else:
-                reason = f"{op.name} is not supported by the backend '{self.name}', which has no branches and loops"
-                raise UnsupportedError(reason, file=place_of(op), node=location_name(op.location))
+                assert isinstance(op, HighOp)
+                made = self.EMITTERS[type(op)](program, op, [known[value] for value in op.operands])
+                results = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
+                known.update(zip(op.results, results, strict=True))
         return CompiledFunction(function.sym_name.data, tuple(bindings.values()), program)
 
     def load(self, artifact: CompiledModule, threads: int) -> SimpleExecutable:

@@ -150,12 +150,13 @@ def test_placement_file_and_profile(tmp_path: Any) -> None:
 def test_what_is_wrong_with_devices_is_told(tmp_path: Any) -> None:
     path = tmp_path / "model.mlir"
     path.write_text(TEXT)
-    for keywords, reason in (
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"devices": "cpu", "backend": "cpu"}, "devices is for several devices, and the backend is 'cpu'"),
         ({"partition": "latency"}, "partition is for several devices"),
         ({"devices": "cpu", "pipeline": partitioned_pipeline("heterogeneous")}, "a pipeline is given"),
         ({"devices": "cpu", "partition": "luck"}, "no partition 'luck'"),
-    ):
+    )
+    for keywords, reason in cases:
         with pytest.raises(OptionError, match=reason):
             InferenceSession(path, **keywords)
     with pytest.raises(ModelError, match="does not fit onto the devices"):
