@@ -124,7 +124,11 @@ BUILTIN = OperatorPackage(
         "glow_mlir.backends",
         "cpu.backend cuda.backend interpreter.backend heterogeneous.backend opencl.backend",
     ),
-    loaders={"cpu": "glow_mlir.runtime.machine_code", "opencl": "glow_mlir.backends.opencl.loader"},
+    loaders={
+        "cpu": "glow_mlir.runtime.machine_code",
+        "heterogeneous": "glow_mlir.backends.heterogeneous.loader",
+        "opencl": "glow_mlir.backends.opencl.loader",
+    },
 )
 """
 What the compiler has itself.

@@ -127,7 +127,8 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
         """What the options say of an artifact, each of them, but for the content of the profile."""
         # How fast several threads are depends on the cores that they share.
         cores = usable_cores() if self.tune and self.fields.get("threads") != 1 else ""
-        return (key_of(self), f"{cores}", sys.byteorder)
+        files = (path for path in (self.placement, self.placement_profile) if path)
+        return (key_of(self), f"{cores}", sys.byteorder, *map(_content_of, files))
 
     def rewriting(self, module: ModuleOp) -> Pipeline | None:
         """
@@ -207,6 +208,14 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
             again=again,
             as_given=pipeline is None and as_given,
         )
+
+
+def _content_of(path: str) -> str:
+    """What is in a file that decides on artifacts; empty where it cannot be read, which its reader tells."""
+    try:
+        return Path(path).read_text("utf-8")
+    except (OSError, ValueError):
+        return ""
 
 
 def _check_devices(own: Mapping[str, Any]) -> None:

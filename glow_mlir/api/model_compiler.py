@@ -8,14 +8,16 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.compiler_process import Made, Request, is_elsewhere, made
 from glow_mlir.api.model_identity import UnopenedError, is_importable, is_ir, model_identity
 from glow_mlir.api.models import import_any
-from glow_mlir.dialects.packages import installed_packages, loader_of
+from glow_mlir.dialects.packages import SEVERAL_BACKENDS, installed_packages, loader_of
 from glow_mlir.errors import InputError, InputValuesError, ModelError, UnsupportedError
+from glow_mlir.options.placement import backends_named
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.assumptions import Assumptions
 from glow_mlir.runtime.cache import ArtifactCache, Draft, cache_key, shared_memory
@@ -93,6 +95,15 @@ class _Source:
     """The digest of the profile that numbers are quantized by."""
 
 
+def keeping(options: CompileOptions) -> ModuleType | None:
+    """What loads artifacts that are kept; `None` for a backend that keeps none, also where it is one of several."""
+    loader = loader_of(options.backend)
+    if options.backend != SEVERAL_BACKENDS:
+        return loader
+    named = backends_named(options.devices)
+    return loader if named and all(loader_of(name) is not None for name in named) else None
+
+
 def grows(size: Dimension) -> bool:
     """Whether a dimension has no largest size."""
     return isinstance(size, tuple) and len(size) == 2 and size[1] is None
@@ -115,7 +126,7 @@ class ModelCompiler:
         self._model = model
         self._options = options
         self._time_limit = time_limit
-        self._keeping = loader_of(options.backend)
+        self._keeping = keeping(options)
         """What loads artifacts that are kept; `None` for a backend that keeps none."""
         self._loader = self._keeping if use_cache else None
         self._cache = ArtifactCache()
@@ -193,7 +204,7 @@ class ModelCompiler:
         """Whether code for ranges of sizes may be made beside calls: machine code that nobody watches, or measures."""
         options = self._options
         is_watched = options.observers or options.pass_observers or options.profile or options.tune
-        return not is_watched and loader_of(options.backend) is not None
+        return not is_watched and options.backend != SEVERAL_BACKENDS and loader_of(options.backend) is not None
 
     def stored(self, assumptions: Assumptions) -> Loaded | None:
         """The executable for some sizes that is on disk, for the model as it was when it was opened."""

@@ -43,3 +43,11 @@ class PlacementOptions(Options):
         "a JSON file with measured seconds of nodes on devices, as docs/devices.md tells",
         flag=Flag("--placement-profile", "FILE"),
     )
+
+
+def backends_named(devices: str) -> list[str]:
+    """The backends of a text of devices, each once; what is wrong with it is told where devices are made of it."""
+    names = (part.strip() for part in devices.split(","))
+    return list(
+        dict.fromkeys(name.partition(":")[0] for name in names if name and "=" not in name and name[0] not in "+-")
+    )

@@ -72,6 +72,8 @@ def _device(name: str, backend: str, fields: Sequence[str]) -> DeviceSpec:
         else:
             rest.append(field)
     of = get_backend(backend)
+    if target == HOST and name in of.targets():  # A backend may call its devices so.
+        target = name
     made = of.target(",".join((target, *rest)))
     of.check_target(made)
     return DeviceSpec(name, made, numbers[MEMORY], bool(numbers[OWN]) or not of.memory(made).is_host)

@@ -120,7 +120,7 @@ class Entry:
     def from_data(data: dict[str, Any]) -> Entry:
         """The entry that a manifest in JSON has; raises `KeyError` or `TypeError` for anything else."""
         tuples: dict[str, Any] = {
-            "bindings": tuple(Binding(**_with_sizes(item)) for item in data["bindings"]),
+            "bindings": tuple(map(binding_from_data, data["bindings"])),
             "symbols": tuple(Symbol(**item) for item in data["symbols"]),
             "steps": tuple(ProfiledStep(**item) for item in data["steps"]),
             "features": tuple(data["features"]),
@@ -161,6 +161,8 @@ class Manifest:
     """Offset and bytes of each constant that other artifacts may have as well, at a multiple of a page."""
     requirements: tuple[str, ...] = ()
     """Functions of a compiler's library that the code calls, which a linker has to find."""
+    partitions: dict[str, Any] | None = None
+    """Of several devices, what each has, and the host programs, as `runtime.bundled_partitions` reads them."""
     digests: dict[str, str] = field(default_factory=dict[str, str])
     """Part of a stored artifact → digest; empty for one that was never stored."""
 
@@ -183,6 +185,11 @@ class Manifest:
 def _with_shape(item: dict[str, Any]) -> dict[str, Any]:
     """An entry of a manifest in JSON with its shape as a tuple."""
     return {**item, "shape": tuple(item["shape"])}
+
+
+def binding_from_data(item: dict[str, Any]) -> Binding:
+    """The binding that a manifest in JSON has; raises `KeyError` or `TypeError` for anything else."""
+    return Binding(**_with_sizes(item))
 
 
 def _with_sizes(item: dict[str, Any]) -> dict[str, Any]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from glow_mlir.backends.interface import Backend, Compiling, Room, get_backend
+from glow_mlir.codegen.build import zeroed
 from glow_mlir.dialects.device import devices_of
 from glow_mlir.driver.pipelines import Pipeline, partitioned_pipeline
 from glow_mlir.ir.registry import backend
 from glow_mlir.partitioning.device_modules import device_modules
 from glow_mlir.partitioning.host_programs import host_programs
+from glow_mlir.runtime.artifact import Artifact
+from glow_mlir.runtime.bundled_partitions import bundled, unbundled
 from glow_mlir.runtime.devices import Device
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.partitions import DevicePart, PartitionedArtifact, PartitionedExecutable
@@ -26,7 +29,8 @@ class HeterogeneousBackend(Backend):
 
     name = "heterogeneous"
 
-    def compile(self, compilation: Compiling, room: Room | None = None) -> PartitionedArtifact:
+    def compile(self, compilation: Compiling, room: Room | None = None) -> Artifact | PartitionedArtifact:
+        """What the backends of all devices make: one artifact, where each makes one that can be kept."""
         module = compilation.run()
         targets = {device.name: device.target for device in devices_of(module)}
         parts = tuple(
@@ -38,9 +42,13 @@ class HeterogeneousBackend(Backend):
             )
             for device, part in device_modules(module).items()
         )
-        return PartitionedArtifact(parts, host_programs(module))
+        whole = PartitionedArtifact(parts, host_programs(module))
+        is_kept = all(isinstance(part.artifact, Artifact) for part in parts)
+        return bundled(whole, room or zeroed) if is_kept else whole
 
-    def load(self, artifact: PartitionedArtifact, threads: int) -> PartitionedExecutable:
+    def load(self, artifact: Artifact | PartitionedArtifact, threads: int) -> PartitionedExecutable:
+        if isinstance(artifact, Artifact):
+            artifact = unbundled(artifact)
         loaded: dict[str, tuple[Device, Executable]] = {}
         for part in artifact.parts:
             of = get_backend(part.backend)

@@ -1,0 +1,83 @@
+"""Artifacts of several devices as one, which caches keep like any other: code, constants and manifest of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.runtime.artifact import Artifact, Binding, Manifest, binding_from_data
+from glow_mlir.runtime.host_programs import Allocate, Call, Free, HostProgram, RecordEvent, Step, Transfer, WaitEvent
+from glow_mlir.runtime.partitions import DevicePart, PartitionedArtifact
+
+PAGE = 4096
+"""Constants of each device begin at a multiple of so many bytes."""
+
+STEPS: dict[str, type[Step]] = {
+    kind.__name__: kind for kind in (Allocate, Call, Free, RecordEvent, Transfer, WaitEvent)
+}
+"""What JSON calls a step → its class."""
+
+
+def bundled(whole: PartitionedArtifact, room: Callable[[int], np.ndarray]) -> Artifact:
+    """One artifact with those of all devices, which are `Artifact`s; `room` gives as many bytes as constants take."""
+    code: list[bytes] = []
+    parts: list[dict[str, Any]] = []
+    entries, large, end = [], [], 0
+    for part in whole.parts:
+        artifact: Artifact = part.artifact
+        begin = -(-end // PAGE) * PAGE
+        end = begin + artifact.constants.nbytes
+        entries += [replace(entry, code=entry.code + len(code)) for entry in artifact.manifest.entries]
+        large += [(offset + begin, size) for offset, size in artifact.manifest.large]
+        parts.append(
+            {
+                "device": part.device,
+                "backend": part.backend,
+                "threads": part.threads,
+                "code": [len(code), len(code) + len(artifact.code)],
+                "constants": [begin, end],
+                "manifest": artifact.manifest.to_json(),
+            }
+        )
+        code += artifact.code
+    region = room(end)
+    for part, said in zip(whole.parts, parts, strict=True):
+        begin, until = said["constants"]
+        region[begin:until] = part.artifact.constants
+    said = {"parts": parts, "programs": [_program_data(program) for program in whole.programs]}
+    return Artifact(tuple(code), region, Manifest(tuple(entries), end, large=tuple(large), partitions=said))
+
+
+def unbundled(artifact: Artifact) -> PartitionedArtifact:
+    """The artifacts of all devices that `bundled` made one; raises `ValueError` or `KeyError` for another."""
+    said = artifact.manifest.partitions
+    if said is None:
+        raise ValueError("the artifact is of one device")
+    parts: list[DevicePart] = []
+    for part in said["parts"]:
+        (first, last), (begin, end) = part["code"], part["constants"]
+        own = Artifact(artifact.code[first:last], artifact.constants[begin:end], Manifest.from_json(part["manifest"]))
+        parts.append(DevicePart(part["device"], part["backend"], part["threads"], own))
+    return PartitionedArtifact(tuple(parts), tuple(map(_program, said["programs"])))
+
+
+def _program_data(program: HostProgram) -> dict[str, Any]:
+    """A host program as JSON has it."""
+    return {
+        "name": program.name,
+        "bindings": [asdict(binding) for binding in program.bindings],
+        "steps": [{"step": type(step).__name__, **asdict(step)} for step in program.steps],
+    }
+
+
+def _program(data: dict[str, Any]) -> HostProgram:
+    bindings: tuple[Binding, ...] = tuple(map(binding_from_data, data["bindings"]))
+    return HostProgram(data["name"], bindings, tuple(map(_step, data["steps"])))
+
+
+def _step(data: dict[str, Any]) -> Step:
+    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    return STEPS[fields.pop("step")](**fields)
