@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.runtime.artifact import Artifact, Binding, Manifest, binding_from_data
+from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Manifest, binding_from_data
 from glow_mlir.runtime.host_programs import Allocate, Call, Free, HostProgram, RecordEvent, Step, Transfer, WaitEvent
 from glow_mlir.runtime.partitions import DevicePart, PartitionedArtifact
 
@@ -25,7 +25,9 @@ def bundled(whole: PartitionedArtifact, room: Callable[[int], np.ndarray]) -> Ar
     """One artifact with those of all devices, which are `Artifact`s; `room` gives as many bytes as constants take."""
     code: list[bytes] = []
     parts: list[dict[str, Any]] = []
-    entries, large, end = [], [], 0
+    entries: list[Entry] = []
+    large: list[tuple[int, int]] = []
+    end = 0
     for part in whole.parts:
         artifact: Artifact = part.artifact
         begin = -(-end // PAGE) * PAGE
@@ -79,5 +81,6 @@ def _program(data: dict[str, Any]) -> HostProgram:
 
 
 def _step(data: dict[str, Any]) -> Step:
-    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
-    return STEPS[fields.pop("step")](**fields)
+    kind = STEPS[data["step"]]
+    fields: dict[str, Any] = {name: value for name, value in data.items() if name != "step"}
+    return Call(**{**fields, "buffers": tuple(fields["buffers"])}) if kind is Call else kind(**fields)
