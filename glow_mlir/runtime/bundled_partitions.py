@@ -83,4 +83,6 @@ def _program(data: dict[str, Any]) -> HostProgram:
 def _step(data: dict[str, Any]) -> Step:
     kind = STEPS[data["step"]]
     fields: dict[str, Any] = {name: value for name, value in data.items() if name != "step"}
-    return Call(**{**fields, "buffers": tuple(fields["buffers"])}) if kind is Call else kind(**fields)
+    if "buffers" in fields:
+        fields["buffers"] = tuple(fields["buffers"])
+    return kind(**fields)
