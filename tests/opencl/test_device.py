@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from opencl_devices import opencl_device
 from glow_mlir import InferenceSession
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.backends.opencl.device import OpenCLEvent
-from glow_mlir.backends.opencl.programs import ProgramCache
+from glow_mlir.backends.opencl.programs import Binary, ProgramCache
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
@@ -113,11 +114,26 @@ def test_a_second_start_builds_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     np.testing.assert_array_equal(again.run(None, image)[0], expected[0])
 
 
+def test_a_binary_is_complete_when_all_entries_have_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path))
+    second = COUNTER.replace("glow_high.placeholder", "//").replace("@main", "@again")
+    module = parse_module(COUNTER + second, new_context(), "counter.mlir")
+    session = InferenceSession(module, backend="opencl", cache=False)
+    step = {"step": np.ones(3, np.float32)}
+    session.run(None, step)
+    (path,) = tmp_path.glob("opencl-v*/*")
+    first = path.read_bytes()
+    session.executable.entry("again").run(step)
+    assert path.read_bytes() != first
+    assert ProgramCache().load(path.name) == Binary(ANY, frozenset({"main", "again"}))
+
+
 def test_a_damaged_binary_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path))
     cache = ProgramCache()
-    cache.store("key", b"binary")
-    assert cache.load("key") == b"binary"
+    binary = Binary(b"\n\0binary\n", frozenset({"main", "train"}))
+    cache.store("key", binary)
+    assert cache.load("key") == binary
     (path,) = tmp_path.glob("opencl-v*/key")
     path.write_bytes(path.read_bytes()[:-1])
     assert cache.load("key") is None

@@ -136,7 +136,7 @@ class OpenCLEntry(DeviceEntry):
             statuses = np.zeros(self._statuses.nbytes // WORD, np.int32)
             event = cl.enqueue_copy(queue, statuses, self._statuses.memory, is_blocking=False)
         queue.flush()
-        self._loaded.has_run(self.name)
+        self._loaded.has_run(self._entry)
         return CallEvent(event or cl.enqueue_marker(queue, awaited), self._entry, statuses)
 
 
@@ -153,8 +153,6 @@ class OpenCLExecutable(Executable):
         self._programs: dict[int, BuiltProgram] = {}
         self._entries: dict[str, OpenCLEntry] = {}
         self._packed: dict[str, tuple[OpenCLBuffer, tuple[int, ...]]] = {}
-        self._to_run = {entry.name for entry in (*manifest.entries, *manifest.packing)}
-        """Entries that have not run yet."""
         self._loading = threading.RLock()
         self.constants = self.constant_buffer(artifact.constants)
         self.activations = device.allocate(self.activation_bytes)
@@ -193,14 +191,12 @@ class OpenCLExecutable(Executable):
                 self._entries[name] = OpenCLEntry(next(entry for entry in every if entry.name == name), self)
             return self._entries[name]
 
-    def has_run(self, name: str) -> None:
-        """Keep the binaries when all entries have run: drivers may compile kernels when they first do."""
-        if name in self._to_run:
-            self._to_run.discard(name)
-            if not self._to_run:
-                self.device.queue.finish()
-                for program in self._programs.values():
-                    program.keep()
+    def has_run(self, entry: Entry) -> None:
+        """Keep the binary when an entry has run for the first time: drivers may compile kernels when they first do."""
+        program = self._programs.get(entry.code)
+        if program is not None and not program.is_kept(entry.name):
+            self.device.queue.finish()
+            program.keep(entry.name)
 
     def packed(self, binding: Binding) -> OpenCLBuffer:
         """Packed state, made again where what it is made of was written."""

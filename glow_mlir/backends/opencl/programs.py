@@ -16,6 +16,7 @@ from glow_mlir.backends.opencl.library import NAME, opencl
 from glow_mlir.errors import CacheError, CompilerBugError
 from glow_mlir.runtime.cache_folder import CacheFolder, partial_name
 from glow_mlir.support.activity import warn
+from glow_mlir.support.dataclass import dataclass
 
 OPTIONS = ("-cl-std=CL1.2",)
 """What drivers are told: results are those of the IEEE's arithmetic."""
@@ -29,36 +30,47 @@ _MOST_CHARACTERS = 500
 """How much is told of what a driver says."""
 
 
+@dataclass(frozen=True)
+class Binary:
+    """What a driver made of a program, and the entries that had run before it was taken."""
+
+    content: bytes
+    entries: frozenset[str]
+
+
 class ProgramCache:
     """The folder of binaries, one file for each program on each device and driver."""
 
     def __init__(self) -> None:
         self._folder = CacheFolder(f"{NAME}-v{_FORMAT}")
 
-    def load(self, key: str) -> bytes | None:
-        """The binary of that key; `None` where there is none, or it is not to be trusted."""
+    def load(self, key: str) -> Binary | None:
+        """The binary of that key; `None` where there is none, or it is damaged or not to be trusted."""
         with self._folder.opened() as folder:
             if folder is None:
                 return None
             try:
                 with folder.open_file(key) as file:
-                    digest, binary = file.read(_DIGEST), file.read()
+                    digest, data = file.read(_DIGEST), file.read()
             except CacheError as error:
                 warn(error)
                 return None
             except OSError:
                 return None
-            return binary if digest == hashlib.sha256(binary).digest() else None
+        if digest != hashlib.sha256(data).digest():
+            return None
+        head, _, content = data.partition(b"\n")
+        return Binary(content, frozenset(head.decode().split()))
 
-    def store(self, key: str, binary: bytes) -> None:
+    def store(self, key: str, binary: Binary) -> None:
         """Keep a binary; a full disk or a folder that nobody may write to leaves no trace."""
-        name = partial_name()
+        name, data = partial_name(), " ".join(sorted(binary.entries)).encode() + b"\n" + binary.content
         with self._folder.opened(make=True) as folder, contextlib.suppress(OSError):
             if folder is None:
                 return
             try:
                 with folder.new_file(name) as file:
-                    file.write(hashlib.sha256(binary).digest() + binary)
+                    file.write(hashlib.sha256(data).digest() + data)
                 folder.rename(name, key)
             finally:
                 folder.remove(name)
@@ -75,19 +87,25 @@ class BuiltProgram:
     """A program for a device, from the cache where it is there."""
 
     def __init__(self, context: Any, device: Any, source: bytes) -> None:
-        self._device = device
         self._key = program_key(device, source)
         self._cache = ProgramCache()
-        binary = self._cache.load(self._key)
-        self.is_new = binary is None
-        """Whether it was built, so that its binary is to be kept when all kernels have run."""
-        self.program = _built(context, device, source) if binary is None else _loaded(context, device, source, binary)
+        found = self._cache.load(self._key)
+        self._complete = set[str]() if found is None else set(found.entries)
+        """The entries whose kernels the binary on disk has as they run."""
+        if found is None:
+            self.program = _built(context, device, source)
+        else:
+            self.program = _loaded(context, device, source, found.content)
 
-    def keep(self) -> None:
-        """Keep the binary, where there is none yet."""
-        if self.is_new:
-            self.is_new = False
-            self._cache.store(self._key, self.program.get_info(opencl().program_info.BINARIES)[0])
+    def is_kept(self, entry: str) -> bool:
+        """Whether the binary on disk has the kernels of an entry as they run."""
+        return entry in self._complete
+
+    def keep(self, entry: str) -> None:
+        """Keep the binary, now that an entry has run."""
+        self._complete.add(entry)
+        content = self.program.get_info(opencl().program_info.BINARIES)[0]
+        self._cache.store(self._key, Binary(content, frozenset(self._complete)))
 
 
 def _loaded(context: Any, device: Any, source: bytes, binary: bytes) -> Any:
