@@ -28,7 +28,7 @@ class OnDevice(onnx_backend.GlowBackend):
 
 
 @cache
-def tests_on_device() -> Mapping[str, Callable[[None], None]]:
+def cases_on_device() -> Mapping[str, Callable[[None], None]]:
     """The tests by name."""
     return functions_of(onnx.backend.test.BackendTest(OnDevice, __name__))
 
@@ -36,7 +36,7 @@ def tests_on_device() -> Mapping[str, Callable[[None], None]]:
 @pytest.mark.parametrize("name", TESTS)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_case(name: str) -> None:
-    tests_on_device()[name](None)
+    cases_on_device()[name](None)
 
 
 def test_few_are_expected_to_fail() -> None:
