@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
 from checkout import ROOT
+from onnx import TensorProto, helper
+from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir import InferenceSession
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.backends.opencl import library, targets
 from glow_mlir.driver.compiler import Compilation
-from glow_mlir.errors import OptionError
+from glow_mlir.errors import OptionError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.importer import import_model
 
 DIGITS = ROOT / "examples" / "digits.onnx"
 
+NO_DOUBLES = f"{targets.GENERIC},features=+fma"
+
 CACHES = (library.opencl, library.devices, targets.target_of)
+
+
+def unary(operator: str, element: int) -> ModuleOp:
+    """An operator of one tensor."""
+    given, result = (helper.make_tensor_value_info(name, element, [3, 40]) for name in "xy")
+    graph = helper.make_graph([helper.make_node(operator, ["x"], ["y"])], "one", [given], [result])
+    return import_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10))
 
 
 @pytest.fixture
@@ -51,6 +63,17 @@ def test_code_for_any_device_is_made_without() -> None:
     (entry,) = artifact.manifest.entries
     assert entry.program is not None
     assert entry.program.functions()
+
+
+@pytest.mark.parametrize("operator", ["Acos", "Sin", "Softmax"])
+def test_a_device_without_floats_of_64_bits_computes_in_32(operator: str) -> None:
+    code = Compilation(unary(operator, TensorProto.FLOAT), backend="opencl", target=NO_DOUBLES).artifact().code[0]
+    assert not re.search(rb"\bdouble", code)
+
+
+def test_floats_of_64_bits_are_refused_where_there_are_none() -> None:
+    with pytest.raises(UnsupportedOperatorsError, match=r"backend 'opencl': glow_high.abs : tensor<3x40xf64>"):
+        Compilation(unary("Abs", TensorProto.DOUBLE), backend="opencl", target=NO_DOUBLES).artifact()
 
 
 def test_the_target_is_a_device() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from xdsl.dialects.builtin import f64
 from xdsl.ir import Operation
 
 from glow_mlir.backends.interface import Compiling, Room
@@ -20,8 +21,9 @@ from glow_mlir.codegen.kernel_backend import KernelBackend
 from glow_mlir.codegen.opencl_c.printer import print_program
 from glow_mlir.dialects.control_flow import ControlFlowOp
 from glow_mlir.dialects.glow_high.loop import LoopOp
+from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.glow_low.memory import FuncOp
-from glow_mlir.dialects.shapes import has_static_shape
+from glow_mlir.dialects.shapes import element_of, has_static_shape
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.registry import backend
@@ -77,11 +79,22 @@ class OpenCLBackend(KernelBackend):
         return ""
 
     def supports(self, op: Operation) -> bool:
-        if not all(map(has_static_shape, (*op.operands, *op.results))):
+        types = [value.type for value in (*op.operands, *op.results)]
+        if not all(map(has_static_shape, types)):
+            return False
+        if any(element_of(type_) == f64 for type_ in types) and not _has_doubles(op):
             return False
         if isinstance(op, ControlFlowOp):
             return isinstance(op, LoopOp) and op.condition is None and isinstance(op.size_of_trips, int)
         return super().supports(op)
+
+
+def _has_doubles(op: Operation) -> bool:
+    """Whether the device that an operator is for computes with floats of 64 bits; true of one in no function."""
+    around = op.parent_op()
+    while around is not None and not isinstance(around, FunctionOp):
+        around = around.parent_op()
+    return around is None or around.target.doubles
 
 
 def emit(functions: Sequence[FuncOp], target: Target) -> tuple[str, list[LaunchProgram]]:

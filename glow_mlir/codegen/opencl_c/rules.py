@@ -175,6 +175,7 @@ def _on_bits(template: str) -> Rule:
 
 _SIGNED = {"slt": "<", "sle": "<=", "sgt": ">", "sge": ">="}
 _UNSIGNED = {"eq": "==", "ne": "!=", "ult": "<", "ule": "<=", "ugt": ">", "uge": ">="}
+_OF_MASKS = {"eq": "~({} ^ {})", "ne": "{} ^ {}"}
 _ORDERED = {"oeq": "==", "ogt": ">", "oge": ">=", "olt": "<", "ole": "<=", "une": "!="}
 _OPPOSITE = {"ugt": "<=", "uge": "<", "ult": ">=", "ule": ">"}
 
@@ -182,7 +183,7 @@ _OPPOSITE = {"ugt": "<=", "uge": "<", "ult": ">=", "ule": ">"}
 def _icmp(scope: Scope, op: Operation) -> Pieces:
     predicate, first = predicate_of(op), op.operands[0]
     if is_mask(first):
-        raise EmissionError("'llvm.icmp' of vectors of truth values is not translated")
+        return _compared_masks(scope, op)
     bits = info(first.type).bits
     if is_vector(first):
         scope.mask_bits[op.results[0]] = bits
@@ -194,6 +195,16 @@ def _icmp(scope: Scope, op: Operation) -> Pieces:
         else:
             found.append(f"{a} {_UNSIGNED[predicate]} {b}")
     return found
+
+
+def _compared_masks(scope: Scope, op: Operation) -> Pieces:
+    """Whether truth values are equal, or differ."""
+    if (predicate := predicate_of(op)) not in _OF_MASKS:
+        raise EmissionError(f"the comparison '{predicate}' of vectors of truth values is not translated")
+    bits = max(scope.mask_bits[operand] for operand in op.operands)
+    scope.mask_bits[op.results[0]] = bits
+    a, b = (resized_mask(scope, operand, bits) for operand in op.operands)
+    return [_OF_MASKS[predicate].format(x, y) for x, y in zip(a, b, strict=True)]
 
 
 def _fcmp(scope: Scope, op: Operation) -> Pieces:
