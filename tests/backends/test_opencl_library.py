@@ -77,6 +77,7 @@ def test_floats_of_64_bits_are_refused_where_there_are_none() -> None:
 
 
 def test_the_target_is_a_device() -> None:
+    backend = get_backend("opencl")
+    target = backend.target("generic,triple=x86_64-unknown-linux-gnu")
     with pytest.raises(OptionError, match=r"'x86_64-unknown-linux-gnu' is no device of OpenCL"):
-        backend = get_backend("opencl")
-        backend.check_target(backend.target("generic,triple=x86_64-unknown-linux-gnu"))
+        backend.check_target(target)

@@ -7,19 +7,22 @@ work-groups. Kernels here say that size, so that a binary has all; it is taken w
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import warnings
 from typing import Any
 
 from glow_mlir.backends.opencl.library import NAME, opencl
-from glow_mlir.errors import CacheError, CompilerBugError
-from glow_mlir.runtime.cache_folder import CacheFolder, partial_name
-from glow_mlir.support.activity import warn
+from glow_mlir.errors import CompilerBugError
+from glow_mlir.runtime.file_cache import FileCache
 from glow_mlir.support.dataclass import dataclass
 
-OPTIONS = ("-cl-std=CL1.2",)
-"""What drivers are told: results are those of the IEEE's arithmetic."""
+LANGUAGE = "-cl-std=CL1.2"
+
+ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
+"""Quotients and roots as the IEEE has them, where a device can do that; others may differ by 3 ULP."""
+
+MOST_PROGRAMS = 1000
+"""How many binaries are kept, of 10 kB to 3 MB: those that were used longest ago go first."""
 
 _FORMAT = 1
 
@@ -42,44 +45,35 @@ class ProgramCache:
     """The folder of binaries, one file for each program on each device and driver."""
 
     def __init__(self) -> None:
-        self._folder = CacheFolder(f"{NAME}-v{_FORMAT}")
+        self._files = FileCache(f"{NAME}-v{_FORMAT}", ".bin", MOST_PROGRAMS)
 
     def load(self, key: str) -> Binary | None:
-        """The binary of that key; `None` where there is none, or it is damaged or not to be trusted."""
-        with self._folder.opened() as folder:
-            if folder is None:
-                return None
-            try:
-                with folder.open_file(key) as file:
-                    digest, data = file.read(_DIGEST), file.read()
-            except CacheError as error:
-                warn(error)
-                return None
-            except OSError:
-                return None
+        """The binary of that key; `None` where there is none, or it is damaged."""
+        found = self._files.load(key)
+        if found is None:
+            return None
+        digest, data = found[:_DIGEST], found[_DIGEST:]
         if digest != hashlib.sha256(data).digest():
             return None
         head, _, content = data.partition(b"\n")
         return Binary(content, frozenset(head.decode().split()))
 
     def store(self, key: str, binary: Binary) -> None:
-        """Keep a binary; a full disk or a folder that nobody may write to leaves no trace."""
-        name, data = partial_name(), " ".join(sorted(binary.entries)).encode() + b"\n" + binary.content
-        with self._folder.opened(make=True) as folder, contextlib.suppress(OSError):
-            if folder is None:
-                return
-            try:
-                with folder.new_file(name) as file:
-                    file.write(hashlib.sha256(data).digest() + data)
-                folder.rename(name, key)
-            finally:
-                folder.remove(name)
+        """Keep a binary."""
+        data = " ".join(sorted(binary.entries)).encode() + b"\n" + binary.content
+        self._files.store(key, hashlib.sha256(data).digest() + data)
+
+
+def options_of(device: Any) -> list[str]:
+    """What the driver of a device is told."""
+    is_exact = device.single_fp_config & opencl().device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
+    return [LANGUAGE, ROUNDED] if is_exact else [LANGUAGE]
 
 
 def program_key(device: Any, source: bytes) -> str:
     """What a binary depends on: device, driver, options and source."""
     platform = device.platform
-    parts = (platform.name, platform.version, device.name, device.version, device.driver_version, *OPTIONS)
+    parts = (platform.name, platform.version, device.name, device.version, device.driver_version, *options_of(device))
     return hashlib.sha256("\n".join(parts).encode() + b"\0" + source).hexdigest()
 
 
@@ -131,4 +125,4 @@ def _quietly(program: Any, device: Any) -> Any:
     """A program, built; what compilers have to say about it is nothing for users."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return program.build(list(OPTIONS), devices=[device])
+        return program.build(options_of(device), devices=[device])
