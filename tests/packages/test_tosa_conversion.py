@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from operator_cases import CASES
 from package_sites import TOSA_PACKAGE, install_example, output, run
 from quantized_models import NETWORKS
+from tosa_backend.backend import TosaBackend
 from tosa_backend.builder import Content
 from tosa_backend.rules import rules
 from tosa_backend.tools import FOLDER
@@ -245,6 +246,12 @@ def test_codes_are_rescaled_by_integers_alone() -> None:
     module, _ = module_of(Case(AddOp, np.ones(2, np.float32), np.ones(2, np.float32)))
     with pytest.raises(OptionError, match=r"by integers alone \(hint: requantization=integer\)"):
         Compilation(module, NAME, "host,requantization=float").run()
+
+
+def test_pipeline_that_leads_elsewhere_is_one_error() -> None:
+    module, _ = module_of(Case(AddOp, np.ones(2, np.float32), np.ones(2, np.float32)))
+    with pytest.raises(OptionError, match="does not end with the stages 'lowered' and 'tosa'"):
+        Compilation(module, NAME, pipeline=TosaBackend().pipeline().until("optimized")).artifact()
 
 
 def test_borders_of_floats_are_the_hosts() -> None:

@@ -52,7 +52,14 @@ class TosaBackend(Backend):
         return OPTIMIZE.named(self.name).then(LOWERED, TOSA).for_target(target, self.name).without(*NOT_WANTED)
 
     def compile(self, compilation: Compiling, room: Room | None = None) -> TosaProgram:
-        """The functions of TOSA, with what the host needs to know of them."""
+        """
+        The functions of TOSA, with what the host needs to know of them.
+
+        Raises `OptionError` for a pipeline that does not lead there.
+        """
+        if compilation.ladder.stage_names[-2:] != (LOWERED.name, TOSA.name):
+            reason = f"pipeline '{compilation.ladder.name}' does not end with the stages 'lowered' and 'tosa'"
+            raise OptionError(reason, hint="Backend.pipeline() gives one that does")
         module = compilation.run(LOWERED.name)
         state, described = tuple(initial_state(module)), list(map(_described, high_functions(module)))
         programs = [op for op in compilation.run().body.block.ops if isinstance(op, FuncOp)]
