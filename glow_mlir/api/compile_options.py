@@ -175,7 +175,9 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
             "assignments": self.placement,
             "profile": self.placement_profile,
         }
-        whole = whole.with_options("assign-devices", devices=self.devices) if self.devices else whole
+        if self.devices:
+            whole = whole.with_options("assign-devices", devices=self.devices)
+            whole = whole.with_options("assign-target", requantization=_requantization(self.devices))
         return whole.with_options("place-operators", **{name: value for name, value in placing.items() if value})
 
     def compilation(
@@ -208,6 +210,15 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
             again=again,
             as_given=pipeline is None and as_given,
         )
+
+
+def _requantization(devices: str) -> str:
+    """How codes change their scale on all of some devices: as those do it that know one way alone."""
+    from glow_mlir.partitioning.device_names import named_devices
+
+    usual = Policy().requantization
+    ways = (device.target.policy.requantization for device in named_devices(devices))
+    return next((way for way in ways if way != usual), usual)
 
 
 def _content_of(path: str) -> str:

@@ -22,7 +22,7 @@ NEVER = 1e12
 MOST_SEARCHED = 1 << 14
 """Assignments that a problem has at most for all of them to be looked at."""
 
-PREFERENCE = 10.0
+PREFERENCE = 1000.0
 """How much longer an operator is said to take on each device than on the first one, in multiples of what it takes."""
 
 MULTIPLIERS = 40

@@ -91,7 +91,7 @@ def test_what_it_does_not_do_is_one_line(site: Path, option: str) -> None:
 def test_unknown_backend_is_one_line(site: Path) -> None:
     finished = run(site, *tool("glow_run"), MODEL, "--bind", "N=1", "--backend", "nil")
     assert finished.returncode == 1
-    assert "no backend 'nil' (hint: there are cpu, interpreter, null)" in finished.stderr
+    assert "no backend 'nil' (hint: there are cpu, cuda, heterogeneous, interpreter, null, opencl)" in finished.stderr
 
 
 def test_environment_says_which_packages_are_loaded(site: Path) -> None:

@@ -17,18 +17,20 @@ from glow_mlir.partitioning.report import DeviceShare, add_host_programs, shares
 
 
 @cache
-def expected(family: str, is_full: bool) -> tuple[onnx.ModelProto, Mapping[str, np.ndarray], Mapping[str, np.ndarray]]:
-    """A model, inputs, and what one device makes of them."""
+def expected(
+    family: str, is_full: bool, target: str | None = None
+) -> tuple[onnx.ModelProto, Mapping[str, np.ndarray], Mapping[str, np.ndarray]]:
+    """A model, inputs, and what one device makes of them, of that target if one is named."""
     model = (FULL if is_full else SMALL)[family]()
     inputs = random_inputs(model, np.random.default_rng(0))
-    session = InferenceSession(model)
+    session = InferenceSession(model, target=target)
     names = [output.name for output in session.get_outputs()]
     return model, inputs, dict(zip(names, session.run(None, inputs), strict=True))
 
 
-def check(family: str, devices: str, partition: str, is_full: bool) -> list[DeviceShare]:
-    """Compare a model on several devices with the same on one; what each device has."""
-    model, inputs, wanted = expected(family, is_full)
+def check(family: str, devices: str, partition: str, is_full: bool, target: str | None = None) -> list[DeviceShare]:
+    """Compare a model on several devices with the same on one, of that target if one is named; what each device has."""
+    model, inputs, wanted = expected(family, is_full, target)
     shares: list[DeviceShare] = []
 
     def observer(stage: Any, module: Any, seconds: float) -> None:
