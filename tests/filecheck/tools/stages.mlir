@@ -52,7 +52,7 @@ glow_high.func @main(@x, @y) {
 // PASSES-NEXT: glow_low.dealloc @out %[[A]]
 
 // UNKNOWN: glow-opt: error: no stage 'nowhere' (hint: stages are imported,
-// BACKEND: glow-opt: error: no pipeline 'no-such-backend' (hint: there are optimize, cpu, interpreter)
+// BACKEND: glow-opt: error: no pipeline 'no-such-backend' (hint: there are optimize, cpu, cuda, heterogeneous, interpreter, opencl)
 // BEHIND: glow-opt: error: the module is at stage 'stacked', behind 'lowered'
 
 // DISABLED-NOT: sink-transposes
@@ -65,11 +65,16 @@ glow_high.func @main(@x, @y) {
 // LIST:      cpu
 // LIST:      allocated {{.*}}allocate,verify-allocated
 // LIST-NEXT: llvm glow-low-to-llvm
+// LIST-NEXT: cuda
+// LIST:      heterogeneous
+// LIST:      placed assign-devices,place-operators
+// LIST-NEXT: partitioned partition,verify-partitioned
+// LIST-NEXT: host-program glow-high-to-glow-low,insert-transfers,
 // LIST-NEXT: interpreter
 // LIST-NEXT: imported
 // LIST-NEXT: differentiated
 // LIST-NEXT: optimized
-// LIST-NOT:  lowered
+// LIST-NEXT: opencl
 
 // SHORT: glow-opt: error: no stage 'lowered' (hint: stages are imported, differentiated, optimized)
 // ABSENT: glow-opt: error: there is no pass 'schedule' in pipeline 'optimize' (hint: it has differentiate, assign-target, canonicalize, fold-constants,
