@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -66,6 +69,11 @@ class HostDevice(Device):
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.forget()
+        _DEVICES.add(self)
+
+    def forget(self) -> None:
+        """Begin with no thread; in a child of `os.fork` there is none."""
         self._lock = Lock()
         self._queue: ThreadPoolExecutor | None = None
 
@@ -81,7 +89,8 @@ class HostDevice(Device):
         with self._lock:
             if self._queue is None:
                 self._queue = ThreadPoolExecutor(1, thread_name_prefix=f"glow-{self.name}")
-            return HostEvent(self._queue.submit(begin))
+            # What ends the call that this thread is in ends what the queue does for it.
+            return HostEvent(self._queue.submit(copy_context().run, begin))
 
     def allocate(self, nbytes: int) -> HostBuffer:
         return HostBuffer(nbytes)
@@ -105,6 +114,18 @@ class HostDevice(Device):
             if self._queue is not None:
                 self._queue.shutdown()
                 self._queue = None
+
+
+_DEVICES: WeakSet[HostDevice] = WeakSet()
+
+
+def _forked() -> None:
+    for device in list(_DEVICES):
+        device.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 class HostEntry(QueueEntry):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
 
+from glow_mlir.errors import CancelledError
 from glow_mlir.runtime.devices import Buffer, Device, Event, QueueEntry
 from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.runtime.host_device import HostBuffer, HostDevice, HostEntry
@@ -21,6 +23,7 @@ from glow_mlir.runtime.host_programs import (
     WaitEvent,
 )
 from glow_mlir.runtime.state import State
+from glow_mlir.support.cancellation import Cancellation, cancelled_by, current_cancellation, held
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -88,6 +91,11 @@ class PartitionedEntry(EntryPoint):
         self._entries = entries
         self._devices = devices
 
+    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        # The state stays where the devices have it: nobody looks at its arrays.
+        with held(self._state.turn) if self._has_state else nullcontext():
+            return self._call(inputs, {})
+
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         outputs: dict[str, np.ndarray] = {}
         run = _Run(self._entries, self._devices)
@@ -98,12 +106,24 @@ class PartitionedEntry(EntryPoint):
                 buffer = HostBuffer(binding.nbytes)
                 outputs[binding.name] = buffer.view(binding.shape, binding.numpy_dtype)
                 run.buffers[number] = buffer
+        call = current_cancellation() or Cancellation()
+        with cancelled_by(call):  # Which the threads of queues look at.
+            try:
+                self._run(run)
+            except KeyboardInterrupt:
+                call.cancel(CancelledError("the call was interrupted"))
+                with suppress(CancelledError):
+                    run.finish()
+                raise
+        return outputs
+
+    def _run(self, run: _Run) -> None:
+        """Take all steps, and wait for the end of what they put into queues."""
         try:
             for step in self._program.steps:
                 run.take(step)
         finally:
             run.finish()
-        return outputs
 
 
 class _Run:
@@ -115,6 +135,8 @@ class _Run:
         self._devices = devices
         self._homes: dict[int, Device] = {}
         """Buffer → the device in whose memory it was allocated."""
+        self._put: list[Event] = []
+        """What has been put into queues, in order."""
         self._last: dict[str, Event] = {}
         """Queue → what was put into it last."""
         self._events: dict[int, Event | None] = {}
@@ -130,8 +152,8 @@ class _Run:
                 self._free(step.buffer)
             case Call():
                 buffers = [self.buffers[number] for number in step.buffers]
-                after = self._awaited.pop(step.queue, ())
-                self._last[step.queue] = self._entries[step.queue, step.entry].enqueue(buffers, after)
+                entry = self._entries[step.queue, step.entry]
+                self._keep(step.queue, entry.enqueue(buffers, self._after(step.queue)))
             case Transfer():
                 self._transfer(step)
             case RecordEvent():
@@ -152,27 +174,42 @@ class _Run:
         if home is not None:
             home.free(buffer)
 
+    def _after(self, queue: str) -> list[Event]:
+        """What comes next in a queue is behind this: what came before in it, for where that fails nothing follows."""
+        last = self._last.get(queue)
+        return [*([] if last is None else [last]), *self._awaited.pop(queue, ())]
+
+    def _keep(self, queue: str, event: Event) -> None:
+        self._last[queue] = event
+        self._put.append(event)
+
     def _transfer(self, step: Transfer) -> None:
-        device, after = self._devices[step.queue], self._awaited.pop(step.queue, ())
+        device, after = self._devices[step.queue], self._after(step.queue)
         target, source = self.buffers[step.target], self.buffers[step.source]
         if isinstance(source, HostBuffer):  # Such as the target may be, of a device that is said to have its own.
-            self._last[step.queue] = device.upload(target, source.array[: step.nbytes], after)
+            self._keep(step.queue, device.upload(target, source.array[: step.nbytes], after))
         else:
             assert isinstance(target, HostBuffer)
-            self._last[step.queue] = device.download(source, target.array[: step.nbytes], after)
+            self._keep(step.queue, device.download(source, target.array[: step.nbytes], after))
 
     def finish(self) -> None:
-        """Wait for all that is in queues, also where something failed, and give back what is left."""
-        errors: list[BaseException] = []
-        for event in self._last.values():
-            try:
-                event.wait()
-            except Exception as error:
-                errors.append(error)
-        for number in list(self._homes):
-            self._free(number)
+        """
+        Wait for all that is in queues, also where something failed, and give back what is left.
+
+        Raises what failed first, in the order in which things were put into queues.
+        """
+        errors: list[Exception] = []
+        try:
+            for event in reversed(self._put):  # When the last is done, most are, and nobody wakes up in between.
+                try:
+                    event.wait()
+                except Exception as error:
+                    errors.append(error)
+        finally:
+            for number in list(self._homes):
+                self._free(number)
         if errors:
-            raise errors[0]
+            raise errors[-1]
 
 
 class PartitionedExecutable(Executable):
