@@ -15,10 +15,11 @@ from glow_mlir import InferenceSession
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.backends.opencl.device import OpenCLEvent
 from glow_mlir.backends.opencl.programs import Binary, ProgramCache
-from glow_mlir.errors import OptionError
+from glow_mlir.errors import ExecutionError, OptionError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
 from glow_mlir.runtime.devices import DeviceEntry
+from glow_mlir.runtime.host_device import HostDevice
 
 pytestmark = pytest.mark.extra
 
@@ -71,6 +72,37 @@ def test_entries_run_on_buffers_of_the_device() -> None:
     found = np.empty(place.shape, np.float32)
     device.download(buffers[1], found, (done,)).wait()
     np.testing.assert_array_equal(found, entry.run({given.name: image})[place.name])
+
+
+def waited(gate: threading.Event) -> None:
+    """Return when a gate is open."""
+    gate.wait()
+
+
+def test_the_queue_waits_for_other_devices_while_the_caller_goes_on() -> None:
+    device, host, gate = opencl_device(), HostDevice("host:0"), threading.Event()
+    buffer, given, found = device.allocate(8), np.arange(2, dtype=np.float32), np.zeros(2, np.float32)
+    opened = host.put(lambda: waited(gate))
+    up = device.upload(buffer, given, (opened,))
+    down = device.download(buffer, found, (up,))
+    assert not down.is_done
+    gate.set()
+    down.wait()
+    np.testing.assert_array_equal(found, given)
+    host.close()
+
+
+def test_what_comes_behind_a_failure_fails() -> None:
+    device, host = opencl_device(), HostDevice("host:0")
+
+    def fail() -> None:
+        raise ExecutionError("a device failed")
+
+    buffer = device.allocate(8)
+    up = device.upload(buffer, np.zeros(2, np.float32), (host.put(fail),))
+    with pytest.raises(ExecutionError, match="a device failed"):
+        device.download(buffer, np.zeros(2, np.float32), (up,)).wait()
+    host.close()
 
 
 def test_state_stays_on_the_device_until_somebody_looks() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -16,12 +17,16 @@ _BYTE = 8
 
 
 class OpenCLEvent(Event):
-    """What a queue of OpenCL does."""
+    """What a queue of OpenCL does behind other events, whose failure is its own."""
 
-    def __init__(self, event: Any) -> None:
+    def __init__(self, event: Any, after: Sequence[Event] = ()) -> None:
         self.event = event
+        self._after = tuple(after)
 
     def wait(self) -> None:
+        for event in self._after:
+            event.wait()
+        self._after = ()
         cl = opencl()
         try:
             self.event.wait()
@@ -33,15 +38,19 @@ class OpenCLEvent(Event):
         return self.event.command_execution_status <= opencl().command_execution_status.COMPLETE
 
 
-class Done(Event):
-    """Nothing, which is done."""
+class Nothing(Event):
+    """Nothing, which is done when other events are."""
+
+    def __init__(self, after: Sequence[Event]) -> None:
+        self._after = tuple(after)
 
     def wait(self) -> None:
-        pass
+        for event in self._after:
+            event.wait()
 
     @property
     def is_done(self) -> bool:
-        return True
+        return all(event.is_done for event in self._after)
 
 
 class OpenCLBuffer(Buffer):
@@ -66,6 +75,8 @@ class OpenCLDevice(Device):
         self.handle = device_at(name)
         self.context = cl.Context([self.handle])
         self.queue = cl.CommandQueue(self.context, self.handle)
+        self._seeing = ThreadPoolExecutor(1, thread_name_prefix=f"glow-{name}")
+        """Waits for what other devices do; it is begun when there is something."""
         alignment = max(1, self.handle.mem_base_addr_align // _BYTE)
         self.memory = DeviceMemory(self.handle.global_mem_size, alignment)
 
@@ -88,22 +99,35 @@ class OpenCLDevice(Device):
 
     def _copy(self, buffer: Buffer, array: np.ndarray, after: Sequence[Event], *, is_upload: bool) -> Event:
         assert isinstance(buffer, OpenCLBuffer)
-        events = self.awaited(after)
         if not array.nbytes:
-            return Done()
+            return Nothing(after)
+        events = self.awaited(after)
         ways = (buffer.memory, _bytes(array)) if is_upload else (_bytes(array), buffer.memory)
-        return OpenCLEvent(opencl().enqueue_copy(self.queue, *ways, is_blocking=False, wait_for=events))
+        copied = opencl().enqueue_copy(self.queue, *ways, is_blocking=False, wait_for=events)
+        self.queue.flush()
+        return OpenCLEvent(copied, after)
 
     def awaited(self, after: Sequence[Event]) -> list[Any] | None:
-        """What the queue has to wait for itself: events of other queues of its context; others are waited for here."""
-        for event in after:
-            if not isinstance(event, OpenCLEvent):
-                event.wait()
-        return [event.event for event in after if isinstance(event, OpenCLEvent) and not self._is_own(event)] or None
+        """What the queue has to wait for: what it does itself, it has done before whatever it is given next."""
+        foreign = [event for event in after if not self._is_own(event) and not event.is_done]
+        return [self._awaited(event) for event in foreign] or None
 
-    def _is_own(self, event: OpenCLEvent) -> bool:
-        """Whether this queue does it, and hence has done it before whatever it is given next."""
-        return event.event.command_queue == self.queue
+    def _is_own(self, event: Event) -> bool:
+        return isinstance(event, OpenCLEvent) and event.event.command_queue == self.queue
+
+    def _awaited(self, event: Event) -> Any:
+        """An event of this context that is there when another one is: a thread waits for that."""
+        cl = opencl()
+        seen = cl.UserEvent(self.context)
+
+        def see() -> None:
+            try:
+                event.wait()
+            finally:  # Who waits for what comes behind is told of a failure there.
+                seen.set_status(cl.command_execution_status.COMPLETE)
+
+        self._seeing.submit(see)
+        return seen
 
 
 def _bytes(array: np.ndarray) -> np.ndarray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,15 +74,19 @@ class LaunchedKernel:
 class CallEvent(OpenCLEvent):
     """The end of a call, which fails where an instruction has."""
 
-    def __init__(self, event: Any, entry: Entry, statuses: np.ndarray) -> None:
-        super().__init__(event)
-        self._entry = entry
+    def __init__(self, event: Any, after: Sequence[Event], entry: OpenCLEntry, statuses: np.ndarray) -> None:
+        super().__init__(event, after)
+        self._failures = entry.entry.failures
         self._statuses = statuses
+        self._keep = entry.loaded.unkept(entry.entry)
 
     def wait(self) -> None:
         super().wait()
+        if self._keep is not None:
+            self._keep()
+            self._keep = None
         if self._statuses.any():
-            failure = self._entry.failures[int(np.flatnonzero(self._statuses)[0])]
+            failure = self._failures[int(np.flatnonzero(self._statuses)[0])]
             raise ExecutionError(failure.reason, node=failure.location)
 
 
@@ -91,8 +96,7 @@ class OpenCLEntry(DeviceEntry):
     def __init__(self, entry: Entry, loaded: OpenCLExecutable) -> None:
         super().__init__(entry.name, entry.bindings, loaded.state, loaded.device)
         assert entry.program is not None
-        self._entry, self._loaded, self._device = entry, loaded, loaded.device
-        self._turn = threading.Lock()
+        self.entry, self.loaded, self._device = entry, loaded, loaded.device
         self._statuses = self._device.allocate(WORD * entry.program.statuses) if entry.program.statuses else None
         regions = {
             CONSTANTS: loaded.constants,
@@ -109,23 +113,23 @@ class OpenCLEntry(DeviceEntry):
 
     def submit(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
         given = iter(buffers)
-        every = [self._loaded.packed(item) if item.role == "packed" else next(given) for item in self.bindings]
+        every = [self.loaded.packed(item) if item.role == "packed" else next(given) for item in self.bindings]
         return self.submit_all(every, after)
 
     def submit_all(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
         """Put a call into the queue, on a buffer for each of the bindings, packed state among them."""
         memories = [buffer.memory for buffer in buffers if isinstance(buffer, OpenCLBuffer)]
-        awaited = self._device.awaited(after)
-        cl = opencl()
-        with self._turn:
+        cl, statuses = opencl(), np.zeros(0 if self._statuses is None else self._statuses.nbytes // WORD, np.int32)
+        with self.loaded.turn:
             try:
-                return self._submit(memories, awaited)
+                done = self._submit(memories, self._device.awaited(after), statuses)
+                return CallEvent(done, after, self, statuses)
             except cl.MemoryError as error:
                 raise OutOfMemoryError(f"there is too little memory on {self._device.name} for @{self.name}") from error
 
-    def _submit(self, memories: Sequence[Any], awaited: Any) -> Event:
+    def _submit(self, memories: Sequence[Any], awaited: Any, statuses: np.ndarray) -> Any:
+        """The event of all launches, behind which the statuses are there."""
         cl, queue, event = opencl(), self._device.queue, None
-        statuses = np.zeros(0, np.int32)
         if self._statuses is not None:
             cl.enqueue_fill_buffer(queue, self._statuses.memory, np.int32(0), 0, self._statuses.nbytes, awaited)
             awaited = None
@@ -133,11 +137,10 @@ class OpenCLEntry(DeviceEntry):
             event = kernel.run(queue, memories, indices, awaited)
             awaited = None
         if self._statuses is not None:
-            statuses = np.zeros(self._statuses.nbytes // WORD, np.int32)
             event = cl.enqueue_copy(queue, statuses, self._statuses.memory, is_blocking=False)
+        event = event or cl.enqueue_marker(queue, awaited)
         queue.flush()
-        self._loaded.has_run(self._entry)
-        return CallEvent(event or cl.enqueue_marker(queue, awaited), self._entry, statuses)
+        return event
 
 
 class OpenCLExecutable(Executable):
@@ -153,7 +156,11 @@ class OpenCLExecutable(Executable):
         self._programs: dict[int, BuiltProgram] = {}
         self._entries: dict[str, OpenCLEntry] = {}
         self._packed: dict[str, tuple[OpenCLBuffer, tuple[int, ...]]] = {}
+        self._begun = frozenset[str]()
+        """The entries that were put into the queue so far."""
         self._loading = threading.RLock()
+        self.turn = threading.RLock()
+        """Of who puts a call into the queue: calls share the activations, and kernels keep their arguments."""
         self.constants = self.constant_buffer(artifact.constants)
         self.activations = device.allocate(self.activation_bytes)
         """What all entries compute in, one after the other."""
@@ -191,12 +198,17 @@ class OpenCLExecutable(Executable):
                 self._entries[name] = OpenCLEntry(next(entry for entry in every if entry.name == name), self)
             return self._entries[name]
 
-    def has_run(self, entry: Entry) -> None:
-        """Keep the binary when an entry has run for the first time: drivers may compile kernels when they first do."""
+    def unkept(self, entry: Entry) -> Callable[[], None] | None:
+        """
+        What keeps the binary of a program when an entry has run; `None` where that is done.
+
+        Drivers may compile kernels when they first run. What packs state has run before the entry that reads it.
+        """
         program = self._programs.get(entry.code)
-        if program is not None and not program.is_kept(entry.name):
-            self.device.queue.finish()
-            program.keep(entry.name)
+        self._begun |= {entry.name}
+        if program is None or program.is_kept(self._begun):
+            return None
+        return partial(program.keep, self._begun)
 
     def packed(self, binding: Binding) -> OpenCLBuffer:
         """Packed state, made again where what it is made of was written."""

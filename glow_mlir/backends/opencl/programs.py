@@ -91,15 +91,16 @@ class BuiltProgram:
         else:
             self.program = _loaded(context, device, source, found.content)
 
-    def is_kept(self, entry: str) -> bool:
-        """Whether the binary on disk has the kernels of an entry as they run."""
-        return entry in self._complete
+    def is_kept(self, entries: frozenset[str]) -> bool:
+        """Whether the binary on disk has the kernels of entries as they run."""
+        return entries <= self._complete
 
-    def keep(self, entry: str) -> None:
-        """Keep the binary, now that an entry has run."""
-        self._complete.add(entry)
-        content = self.program.get_info(opencl().program_info.BINARIES)[0]
-        self._cache.store(self._key, Binary(content, frozenset(self._complete)))
+    def keep(self, entries: frozenset[str]) -> None:
+        """Keep the binary, now that entries have run."""
+        if not self.is_kept(entries):
+            self._complete |= entries
+            content = self.program.get_info(opencl().program_info.BINARIES)[0]
+            self._cache.store(self._key, Binary(content, frozenset(self._complete)))
 
 
 def _loaded(context: Any, device: Any, source: bytes, binary: bytes) -> Any:
