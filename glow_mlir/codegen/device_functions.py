@@ -18,6 +18,7 @@ from itertools import groupby
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.backends.interface import Backend, backend_of
+from glow_mlir.codegen.alignments import raise_alignments
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import Param, define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -91,7 +92,9 @@ def emit_device_functions(
     """
     for function in functions:
         check_entry(function)
-    return [_DeviceEmission(function, module, backend_of(function), frame).program() for function in functions]
+    programs = [_DeviceEmission(function, module, backend_of(function), frame).program() for function in functions]
+    raise_alignments(module.module)
+    return programs
 
 
 ALIGNED = 16
@@ -223,7 +226,7 @@ class _DeviceEmission:
                 kernel.emit(KernelCall(b, self.module, op, operands, axis, share, number, symbols, failed, quotients))
 
         readable = f"{readable_name(kernel, op)}.{axis}" if axis else readable_name(kernel, op)
-        return self.module.shared((axis, alignments, signature(kernel, op)), build, readable)
+        return self.module.shared((axis, alignments, signature(kernel, op)), build, self.module.free_name(readable))
 
     def _operands(self, op: Instruction) -> Iterator[Address]:
         """Where the operands of an instruction are, its status, and its scalar parameters."""

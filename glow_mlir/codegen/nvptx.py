@@ -20,7 +20,7 @@ BLOCK = 128
 """How many threads are one block where each runs a part of its own."""
 
 RESIDENT = 512
-"""Threads of blocks that a multiprocessor has room for at least, a quarter of all: so many registers each may have."""
+"""Threads that a multiprocessor has room for at least, a quarter of all: from that follows what registers each has."""
 
 RACE = "race"
 """Where an emulated module says whether there was a race, at which byte of shared memory, and between which threads."""
@@ -39,9 +39,8 @@ def by_grid(
     An entry of PTX. Where one thread runs a part, the grid has a thread for each, in blocks of `BLOCK`; where several
     do, each block is a part.
     """
-    bounds = {"nvvm.maxntid": str(threads if threads > 1 else BLOCK)}
-    if threads > 1:
-        bounds["nvvm.minctasm"] = str(RESIDENT // threads)
+    size = threads if threads > 1 else BLOCK
+    bounds = {"nvvm.maxntid": str(size), "nvvm.minctasm": str(RESIDENT // size)}
     with define_function(module, name, parameters, passes=passes or PASSES, launch=bounds) as (b, arguments):
         block = b.index(register(b, "ctaid"))
         if threads > 1:

@@ -46,7 +46,7 @@ def model_named(name: str) -> onnx.ModelProto:
 
 @pytest.mark.extra
 @pytest.mark.parametrize("generation", GENERATIONS)
-@pytest.mark.parametrize("name", [name for name in MODELS if name != "bert"])
+@pytest.mark.parametrize("name", MODELS)
 def test_kernels_are_assembled_without_spills(name: str, generation: str, tmp_path: Path) -> None:
     ptx.ptxas()
     artifact: Artifact = Compilation(import_model(model_named(name)), backend="cuda", target=generation).artifact()

@@ -100,10 +100,12 @@ KERNELS = {
         "_UNDEFINED",
     },
     "selection/kernel": {"UNBOUNDED"},
+    "alignments": {"MOST"},
     "block_kernels/product": {"COPIES"},
     "block_kernels/product_tile": {
         *("BLOCK_ROWS", "COLUMNS_A_THREAD", "DEPTH_BYTES", "ROWS_A_THREAD", "THREADS", "WARP_ROWS", "WORD"),
     },
+    "block_kernels/rows": {"LEAST_ELEMENTS", "MOST_THREADS", "WORD_BITS"},
     "block_kernels/product_view": {"ACCESS", "MOST_BYTES"},
     "blocks": {"ALIGNED", "GLOBAL", "SHARED"},
     "device_functions": {"ALIGNED"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, ClassVar
 
 from xdsl.ir import Operation
@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.backends.cpu.targets import host_target
 from glow_mlir.backends.cuda.device import ALIGNMENT, CudaDevice
-from glow_mlir.backends.cuda.emulation import EmulatedDriver
+from glow_mlir.backends.cuda.devices import device, emulated_device, generation, real_device
 from glow_mlir.backends.cuda.executable import CudaExecutable
 from glow_mlir.backends.cuda.measured import assumed
 from glow_mlir.backends.cuda.targets import (
@@ -32,6 +32,7 @@ from glow_mlir.codegen.costs import KernelCosts
 from glow_mlir.codegen.device_functions import emit_device_functions
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
+from glow_mlir.codegen.matrix_instructions import generation_of
 from glow_mlir.codegen.nvptx import add_races, by_emulated_grid, by_grid
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_low.memory import FuncOp
@@ -83,14 +84,14 @@ class CudaBackend(CpuBackend):
     def load(self, artifact: Artifact, threads: int) -> CudaExecutable:
         entries = artifact.manifest.entries
         emulated = all(entry.triple == EMULATED_TRIPLE for entry in entries)
-        return CudaExecutable(artifact, emulated_device(0) if emulated else self.device(0))
+        return CudaExecutable(artifact, emulated_device(0) if emulated else real_device(0))
 
     def load_on(self, artifact: Artifact, device: Device, threads: int) -> CudaExecutable:
         assert isinstance(device, CudaDevice)
         return CudaExecutable(artifact, device)
 
     def device(self, number: int) -> CudaDevice:
-        return emulated_device(number)
+        return device(number)
 
     def memory(self, target: Target) -> DeviceMemory:
         return DeviceMemory(alignment=ALIGNMENT)
@@ -104,7 +105,8 @@ class CudaBackend(CpuBackend):
 
     def host(self) -> Target:
         """The device of the driver, or, where there is none, an emulated one."""
-        return PRESETS[f"{EMULATED}sm_80"]
+        known = [name for name in GENERATIONS if generation_of(PRESETS[name]) <= generation()]
+        return PRESETS[known[-1] if known else f"{EMULATED}sm_80"]
 
     def measured(self, target: Target) -> KernelCosts:
         return assumed(target)
@@ -115,7 +117,8 @@ class CudaBackend(CpuBackend):
             raise OptionError(f"'{self.name}' compiles for no such device", hint=f"there are {', '.join(PRESETS)}")
 
     def lacks(self, target: Target) -> str:
-        return "" if is_emulated(target) else "a CUDA device"
+        wanted = generation_of(target)
+        return "" if is_emulated(target) or wanted <= generation() else f"a CUDA device of generation {wanted}"
 
     def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
         """The shared one down to places in memory."""
@@ -130,12 +133,6 @@ class CudaBackend(CpuBackend):
 
     def check_selected(self, op: Operation, target: Target) -> None:
         super().check_selected(op, grid_target(target))
-
-
-@cache
-def emulated_device(number: int) -> CudaDevice:
-    """The emulated device of that number."""
-    return CudaDevice(EmulatedDriver(), number, f"{NAME}:{number}")
 
 
 def emit(functions: Sequence[FuncOp], target: Target) -> tuple[str, list[LaunchProgram]]:

@@ -48,11 +48,12 @@ class CudaEntry(DeviceEntry):
     def __init__(self, entry: Entry, loaded: CudaExecutable) -> None:
         super().__init__(entry.name, entry.bindings, loaded.state, loaded.cuda)
         assert entry.program is not None
-        self._entry, self._program, self._loaded, self._cuda = entry, entry.program, loaded, loaded.cuda
-        self._launches = [loaded.prepared(entry, *item) for item in self._program.launches()]
-        words = np.array(self._program.scalars, np.int32)
+        self._entry, self._loaded, self._cuda = entry, loaded, loaded.cuda
+        self.program = entry.program
+        self._launches = [loaded.prepared(entry, *item) for item in self.program.launches()]
+        words = np.array(self.program.scalars, np.int32)
         self._scalars = self._cuda.allocate(words.nbytes)
-        self._status = self._cuda.allocate(WORD * self._program.statuses)
+        self._status = self._cuda.allocate(WORD * self.program.statuses)
         if words.size:
             self._cuda.upload(self._scalars, words).wait()
         self._graphs: OrderedDict[tuple[int, ...], Handle] = OrderedDict()
@@ -72,9 +73,9 @@ class CudaEntry(DeviceEntry):
             addresses.append(buffer.address)
         with device.used():
             device.driver.launch_graph(self._graph(tuple(addresses)), device.stream)
-            if not self._program.statuses:
+            if not self.program.statuses:
                 return device.event()
-            status = np.zeros(self._program.statuses, np.int32)
+            status = np.zeros(self.program.statuses, np.int32)
             return device.download_at(self._status.address, status, behind=lambda: self._check(status))
 
     def _graph(self, addresses: tuple[int, ...]) -> Handle:
@@ -93,8 +94,8 @@ class CudaEntry(DeviceEntry):
         }
         stream = self._cuda.stream
         driver.capture(stream)
-        if self._program.statuses:
-            driver.clear(self._status.address, WORD * self._program.statuses, stream)
+        if self.program.statuses:
+            driver.clear(self._status.address, WORD * self.program.statuses, stream)
         for item in self._launches:
             driver.launch(item.function, item.grid, item.values(bases), stream)
         self._graphs[key] = driver.captured(stream)

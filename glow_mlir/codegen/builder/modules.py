@@ -127,12 +127,24 @@ class ModuleBuilder:
         if known is None:
             parts = cast("tuple[object, ...]", key if isinstance(key, tuple) else (key,))
             words = name or ".".join(str(part) for part in parts)
-            dot = "_" if self.target.family == "nvptx" else "."  # PTX has none in names.
-            base = re.sub(r"[^A-Za-z0-9_.]+", "_", words).replace(".", dot)
-            known = base if base not in self.signatures else f"{base}{dot}{len(self._shared)}"
+            base = self._symbol(words)
+            known = base if base not in self.signatures else self._symbol(f"{base}.{len(self._shared)}")
             self._shared[key] = known
             build(known)
         return known
+
+    def free_name(self, name: str) -> str:
+        """A name like this one that no function has, whatever else the module has besides functions of such names."""
+        number, found = 1, self._symbol(name)
+        while found in self.signatures:
+            number += 1
+            found = self._symbol(f"{name}.{number}")
+        return found
+
+    def _symbol(self, name: str) -> str:
+        """A name as symbols may have it: PTX has no dots in them."""
+        plain = re.sub(r"[^A-Za-z0-9_.]+", "_", name)
+        return plain.replace(".", "_") if self.target.family == "nvptx" else plain
 
     def table(self, values: np.ndarray[Any, Any], align: int = 64) -> str:
         """

@@ -23,7 +23,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.reductions import highest, lowest
 from glow_mlir.codegen.kernels.side_by_side import Alone, normalization_alone, side_by_side, softmax_alone
-from glow_mlir.codegen.lines import Line, Lines, concatenated, moved_by
+from glow_mlir.codegen.lines import Line, Lines, Step, concatenated, moved_by
 from glow_mlir.codegen.math.narrow import from_memory, in_memory, to_memory
 from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, emit_scalar_ops
 from glow_mlir.codegen.selection.kernel import (
@@ -412,8 +412,8 @@ class Emission(ABC):
     def jump(self, line: Line, place: Place) -> int:
         """How far apart elements of a row are that lines side by side have."""
 
-    def stage(self, line: Line, stage: StageOp, scalars: dict[SSAValue, Value]) -> None:
-        """Run a stage along a line; folds of it that are scalars then are among the scalars."""
+    def step(self, line: Line, stage: StageOp, scalars: Mapping[SSAValue, Value]) -> Step:
+        """What a stage does with neighbours along a line: it keeps rows, and takes in what it folds."""
         words, block = stage.words, stage.body.block
         outputs = [_factors(value) if word == "add" else (value,) for value, word in zip(stage.yielded, words)]
         outputs += [(value,) for value in stage.yielded[len(words) :]]
@@ -431,12 +431,16 @@ class Emission(ABC):
                 self.keep(line, result, offsets, stored)
             return folded
 
+        return step
+
+    def stage(self, line: Line, stage: StageOp, scalars: dict[SSAValue, Value]) -> None:
+        """Run a stage along a line; folds of it that are scalars then are among the scalars."""
+        words, step = stage.words, self.step(line, stage, scalars)
         if not words:
             line.each(lambda position, offsets, lanes: _nothing(step(position, offsets, lanes, [])))
             return
-        elements = [value.type for value in stage.yielded[: len(words)]]
-        initial = [(COMBINE[word][0](element), element) for word, element in zip(words, elements)]
-        totals = line.fold(initial, step, lambda x, y: [COMBINE[w][1](self.b, p, q) for w, p, q in zip(words, x, y)])
+        start = initial_of(stage)
+        totals = line.fold(start, step, lambda x, y: [COMBINE[w][1](self.b, p, q) for w, p, q in zip(words, x, y)])
         for result, total in zip(stage.results[: len(words)], totals, strict=True):
             scalars[result] = total
 
@@ -449,7 +453,7 @@ class Emission(ABC):
     def run(self, line: Line, stage: Callable[[StageOp, dict[SSAValue, Value]], None]) -> None:
         """Run the chain where the operands of which there is one element are at a line; `stage` runs a stage."""
         scalars: dict[SSAValue, Value] = {}
-        self._read_scalars(line, scalars)
+        self.read_scalars(line, scalars)
         for op in own_operations(self.program.block):
             if isinstance(op, StageOp):
                 stage(op, scalars)
@@ -460,7 +464,7 @@ class Emission(ABC):
             stored = to_memory(self.b, scalars[result], result.type)
             line.store(self.sink_numbers, self.sink, line.starts, stored)
 
-    def _read_scalars(self, line: Line, scalars: dict[SSAValue, Value]) -> None:
+    def read_scalars(self, line: Line, scalars: dict[SSAValue, Value]) -> None:
         """Read the operands of which a line has one element."""
         for argument in self.program.block.args:
             if not isinstance(argument.type, RowType):
@@ -554,6 +558,12 @@ def lines_over(
     picked = [tuple(steps[dimension] for dimension in order) for steps in strides]
     extents = cast(Extents, [space[dimension] for dimension in order])
     return Lines.of(extents, [order.index(dimension) for dimension in inner], picked)
+
+
+def initial_of(stage: StageOp) -> list[tuple[float, Attribute]]:
+    """What the folds of a stage start from, and their element types."""
+    elements = [value.type for value in stage.yielded[: len(stage.words)]]
+    return [(COMBINE[word][0](element), element) for word, element in zip(stage.words, elements)]
 
 
 def _nothing(values: Sequence[Value]) -> None:

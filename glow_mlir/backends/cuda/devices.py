@@ -1,0 +1,49 @@
+"""The devices of this machine: those of NVIDIA's driver, and emulated ones."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from glow_mlir.backends.cuda.device import CudaDevice
+from glow_mlir.backends.cuda.driver import Driver
+from glow_mlir.backends.cuda.emulation import EmulatedDriver
+from glow_mlir.backends.cuda.libcuda import LIBRARY, LibCuda
+from glow_mlir.errors import GlowError, OptionError
+
+
+@cache
+def driver() -> Driver | None:
+    """The driver of this machine, if it has one that has devices."""
+    try:
+        found = LibCuda()
+        return found if found.count() else None
+    except (OSError, GlowError):
+        return None
+
+
+@cache
+def emulated_device(number: int) -> CudaDevice:
+    """The emulated device of that number."""
+    return CudaDevice(EmulatedDriver(), number, f"cuda:{number}")
+
+
+@cache
+def real_device(number: int) -> CudaDevice:
+    """The driver's device of that number; raises `OptionError` where there is none."""
+    found = driver()
+    if found is None:
+        raise OptionError(f"there is no CUDA device: no {LIBRARY} with one", hint="target='emulated-sm_80'")
+    count = found.count()
+    if number >= count:
+        raise OptionError(f"there is no device 'cuda:{number}'", hint=f"there are {count}, numbered from 0")
+    return CudaDevice(found, number, f"cuda:{number}")
+
+
+def device(number: int) -> CudaDevice:
+    """The driver's device of that number, or an emulated one where there is no driver."""
+    return emulated_device(number) if driver() is None else real_device(number)
+
+
+def generation() -> int:
+    """The generation of the first device of the driver; 0 where there is none."""
+    return 0 if driver() is None else real_device(0).properties.generation

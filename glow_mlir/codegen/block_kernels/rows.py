@@ -1,0 +1,209 @@
+"""Stages along rows, a row in each block: threads take neighbours in turns, and fold what they have together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.codegen.block_kernels.tables import kernel
+from glow_mlir.codegen.blocks import Block, Private
+from glow_mlir.codegen.builder.nests import linear, unraveled
+from glow_mlir.codegen.builder.types import type_info, vector
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.kernels.generic import COMBINE, Emission, GenericKernel, Place, Program, initial_of
+from glow_mlir.codegen.lines import Line, Lines, lane_range, moved_by
+from glow_mlir.codegen.math.narrow import to_memory
+from glow_mlir.codegen.matrix_instructions import WARP
+from glow_mlir.codegen.scalar_body import emit_scalar_ops
+from glow_mlir.codegen.selection.kernel import Buffer, Choice, KernelCall, Tiles
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.expressed import Expressed
+from glow_mlir.dialects.glow_high.generic import GenericOp
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.stages import RowType, StageOp, element_at, stages_of
+from glow_mlir.dialects.target import Target
+from glow_mlir.ir.traversal import own_operations
+
+MOST_THREADS = 128
+"""Threads of a block."""
+
+LEAST_ELEMENTS = 64
+"""Elements of a row from which on a warp has something to do."""
+
+WORD_BITS = 32
+"""What threads exchange."""
+
+
+class BlockRow:
+    """How the rows of an instruction lie, and how threads share one: `width` neighbours each, in turns."""
+
+    def __init__(self, lines: Lines, target: Target, element: Attribute) -> None:
+        self.lines = lines
+        extent = lines.along[-1]
+        self.extent = extent if isinstance(extent, int) else 0
+        width = target.vector_width(element)
+        self.width = width if lines.width_limit is None and self.extent % width == 0 else 1
+        wanted = max(WARP, min(MOST_THREADS, self.extent // self.width))
+        self.threads = 1 << wanted.bit_length() - 1
+
+    @staticmethod
+    def of(program: Program, target: Target) -> BlockRow:
+        """Those of the instruction of a program."""
+        return BlockRow(program.planned_lines(), target, program.element)
+
+    @property
+    def turns(self) -> int:
+        """How often each thread takes neighbours."""
+        return -(-self.extent // (self.width * self.threads))
+
+    @property
+    def suits(self) -> bool:
+        """Whether rows are long, and their neighbours are neighbours in memory."""
+        return len(self.lines.along) == 1 and not self.lines.across and self.extent >= LEAST_ELEMENTS
+
+
+@kernel("block-rows")
+class BlockRowsKernel(GenericKernel):
+    """The stages of `generic`, where all run along rows, and some fold them: softmax, normalizations."""
+
+    name = "block-rows"
+    RUN_TIME_SIZES = False
+    SUMMING = ()
+
+    def candidates(self, op: GenericOp | Expressed, storage: Storage, target: Target) -> Sequence[Tiles]:
+        if not isinstance(op, Instruction):
+            return ({},)
+        program = Program.of(op)
+        stages = list(stages_of(program.block))
+        folds = [element for stage in stages for _, element in initial_of(stage)]
+        able = program.runs_along_lines and folds and all(type_info(element).bits == WORD_BITS for element in folds)
+        return ({},) if able and BlockRow.of(program, target).suits else ()
+
+    def choices(self, op: GenericOp | Expressed, target: Target) -> dict[str, Choice]:
+        return {}
+
+    def scratch(self, op: GenericOp | Expressed, target: Target) -> Sequence[Buffer]:
+        program = Program.of(op)
+        return [((program.kept_size(value),), element_at(value.type)) for value in program.kept]
+
+    def threads(self, op: GenericOp | Expressed, axis: str, target: Target) -> int:
+        return BlockRow.of(Program.of(op), target).threads
+
+    def emit(self, call: KernelCall) -> None:
+        InBlocks.of(call, Program.of(call.op)).emit()
+
+
+class InBlocks(Emission):
+    """Stages along rows, a row in each block."""
+
+    def has_lanes(self, line: Line, place: Place) -> bool:
+        return False
+
+    def jump(self, line: Line, place: Place) -> int:
+        return 0
+
+    def emit(self) -> None:
+        call, program = self.call, self.program
+        lines = program.lines(call.extents(program.space), self.strides)
+        row = BlockRow(lines, call.target, program.element)
+        block = Block.of(self.b, row.threads)
+        count = 1
+        for extent in lines.outer:
+            assert isinstance(extent, int)
+            count *= extent
+        run = RowRun(self, row, block)
+        with self.b.loop(*call.share("lines").of(count)) as number:
+            indices = unraveled(number, lines.outer)
+            starts = [self.b.index(linear(indices, steps)) for steps in lines.outer_steps]
+            run.run(Line(self.b, lines, list(starts), 1, row.width))
+
+
+class RowRun:
+    """The stages of one row; scalars are computed again by each thread where it needs them."""
+
+    def __init__(self, emission: InBlocks, row: BlockRow, block: Block) -> None:
+        self.emission, self.row, self.block, self.b = emission, row, block, emission.b
+        self.folds: dict[SSAValue, Private] = {}
+        """Result of a stage → what each thread knows of it."""
+        self.memory = block.shared(16 * row.threads // WARP, WORD_BITS // 8) if row.threads > WARP else None
+
+    def run(self, line: Line) -> None:
+        """Run the chain along a row, and store its result where that is one element."""
+        emission, result = self.emission, self.emission.program.result
+        for op in own_operations(emission.program.block):
+            if isinstance(op, StageOp):
+                self._stage(line, op)
+        if isinstance(result.type, RowType):
+            return
+        with self.block.each_thread() as thread, self.b.when(thread.eq(0)):
+            stored = to_memory(self.b, self._scalars(line, thread)[result], result.type)
+            line.store(emission.sink_numbers, emission.sink, line.starts, stored)
+
+    def _scalars(self, line: Line, thread: Value, before: StageOp | None = None) -> dict[SSAValue, Value]:
+        """The scalars that a thread knows in front of a stage, by default behind all."""
+        found: dict[SSAValue, Value] = {}
+        self.emission.read_scalars(line, found)
+        for op in own_operations(self.emission.program.block):
+            if op is before:
+                break
+            if isinstance(op, StageOp):
+                found |= {value: self.folds[value].load(thread) for value in op.results if value in self.folds}
+            elif op.results:
+                emit_scalar_ops(self.b, [op], found, 1)
+        return found
+
+    def _stage(self, line: Line, stage: StageOp) -> None:
+        """Run a stage: each thread what it has of the row, and then fold that of all threads."""
+        b, row, block = self.b, self.row, self.block
+        initial = initial_of(stage)
+        partial = [block.private(vector(element, row.width), 1) for _, element in initial]
+        results = [block.private(element, 1) for _, element in initial]
+        steps = [operand[-1] for operand in line.lines.along_steps]
+        with block.each_thread() as thread:
+            for memory, (number, _) in zip(partial, initial, strict=True):
+                memory.store(thread, number)
+            step = self.emission.step(line, stage, self._scalars(line, thread, stage))
+            with b.loop(0, row.turns) as turn:
+                position = (turn * row.threads + b.index(thread)) * row.width
+                with b.when(position < row.extent):
+                    offsets = [moved_by(start, position, s) for start, s in zip(line.starts, steps, strict=True)]
+                    values = step(position, offsets, row.width, [memory.load(thread) for memory in partial])
+                    for memory, value in zip(partial, values, strict=True):
+                        memory.store(thread, value)
+            for word, memory, result in zip(stage.words, partial, results, strict=True):
+                result.store(thread, self._lanes_folded(word, memory.load(thread)))
+        for word, value, result in zip(stage.words, stage.results, results, strict=False):
+            self._fold(word, result)
+            self.folds[value] = result
+
+    def _lanes_folded(self, word: str, value: Value) -> Value:
+        """The lanes of a vector folded into one, by halves."""
+        while value.lanes > 1:
+            half = value.lanes // 2
+            parts = [lane_range(self.b, value, first, half) for first in (0, half)]
+            value = COMBINE[word][1](self.b, *parts)
+        return value
+
+    def _fold(self, word: str, result: Private) -> None:
+        """Fold what all threads have, in every thread: by halves in each warp, then what these have."""
+        b, block, combine = self.b, self.block, COMBINE[word][1]
+        other = block.private(result.element, 1)
+        distance = WARP // 2
+        while distance:
+            block.exchange(result, other, distance)
+            with block.each_thread() as thread:
+                result.store(thread, combine(b, result.load(thread), other.load(thread)))
+            distance //= 2
+        if self.memory is None:
+            return
+        with block.each_thread() as thread, b.when((thread % WARP).eq(0)):
+            self.memory.store(thread, thread // WARP * 4, result.load(thread))
+        block.barrier()
+        with block.each_thread() as thread:
+            warps = [self.memory.load(thread, 4 * warp, result.element) for warp in range(block.threads // WARP)]
+            total = warps[0]
+            for value in warps[1:]:
+                total = combine(b, total, value)
+            result.store(thread, total)
+        block.barrier()

@@ -1,0 +1,126 @@
+"""The driver's C API as the backend calls it, on a library that the emulation stands in for."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from fake_libcuda import FakeLibCuda
+from models import random_inputs
+from quantized_models import residual
+from small_models import counter
+
+from glow_mlir import InferenceSession
+from glow_mlir.backends.cuda import devices
+from glow_mlir.backends.cuda.device import CudaDevice
+from glow_mlir.backends.cuda.executable import CudaEntry, CudaExecutable
+from glow_mlir.backends.cuda.libcuda import LibCuda
+from glow_mlir.backends.interface import get_backend
+from glow_mlir.driver.compiler import Compilation
+from glow_mlir.errors import ExecutionError, OptionError, OutOfMemoryError
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.runtime.artifact import Artifact
+
+
+def artifacts(model: onnx.ModelProto) -> tuple[Artifact, FakeLibCuda]:
+    """A model as PTX, and a library that runs it."""
+    found, emulated = (
+        Compilation(import_model(model), backend="cuda", target=target).artifact()
+        for target in ("sm_80", "emulated-sm_80")
+    )
+    return found, FakeLibCuda({found.code[0]: emulated.code[0]})
+
+
+def entry_of(artifact: Artifact, library: FakeLibCuda) -> CudaEntry:
+    """The entry of an artifact on the only device of a library."""
+    return CudaExecutable(artifact, CudaDevice(LibCuda(library), 0, "cuda:0")).load("main")
+
+
+def test_a_model_by_the_api() -> None:
+    model = residual()
+    inputs = random_inputs(model, np.random.default_rng(0))
+    (expected,) = InferenceSession(model, cache=False).run(None, inputs)
+    artifact, library = artifacts(model)
+    entry = entry_of(artifact, library)
+    for _ in range(3):
+        (found,) = entry.run(inputs).values()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * float(np.abs(expected).max()))
+    # One graph does all launches, and calls whose buffers are those of the last one launch it again.
+    assert library.calls["cuLaunchKernel"] == len(list(entry.program.launches()))
+    assert library.calls["cuGraphLaunch"] == 3
+    assert library.calls["cuStreamEndCapture"] == 1
+    assert library.calls["cuMemHostAlloc"] <= 3
+    assert {grid.threads for _, grid in library.launches} == {128}
+
+
+def test_events_and_memory_are_given_back() -> None:
+    model = residual()
+    inputs = random_inputs(model, np.random.default_rng(0))
+    artifact, library = artifacts(model)
+    entry = entry_of(artifact, library)
+    entry.run(inputs)
+    made = library.calls["cuMemAlloc_v2"]
+    for _ in range(4):
+        entry.run(inputs)
+    assert library.calls["cuMemAlloc_v2"] == made
+    assert library.calls["cuEventCreate"] == library.calls["cuEventDestroy_v2"]
+
+
+def test_properties() -> None:
+    found = LibCuda(FakeLibCuda({}, room=1 << 20)).properties(0)
+    assert (found.name, found.generation, found.nbytes) == ("Fake A100", 80, 1 << 20)
+
+
+def test_too_little_memory() -> None:
+    artifact, library = artifacts(residual())
+    small = FakeLibCuda(library.modules, room=1 << 10)
+    with pytest.raises(OutOfMemoryError, match="the device has too little memory: out of memory"):
+        entry_of(artifact, small)
+
+
+def test_ptx_that_the_driver_refuses() -> None:
+    artifact, _ = artifacts(residual())
+    with pytest.raises(ExecutionError, match="the CUDA driver fails in cuModuleLoadDataEx: ptxas fatal: unknown"):
+        entry_of(artifact, FakeLibCuda({}))
+
+
+@pytest.fixture
+def without_devices(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """A machine without a driver."""
+    monkeypatch.setattr(devices, "driver", lambda: None)
+    yield
+    devices.real_device.cache_clear()
+
+
+@pytest.mark.usefixtures("without_devices")
+def test_a_machine_without_devices() -> None:
+    artifact, _ = artifacts(residual())
+    with pytest.raises(OptionError, match=r"there is no CUDA device: no libcuda.so.1 with one"):
+        get_backend("cuda").load(artifact, 1)
+    assert get_backend("cuda").host().triple.endswith("emulated")
+
+
+def test_the_device_of_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    artifact, library = artifacts(residual())
+    devices.real_device.cache_clear()
+    monkeypatch.setattr(devices, "driver", lambda: LibCuda(library))
+    backend = get_backend("cuda")
+    assert backend.host().cpu == "sm_80"
+    assert backend.lacks(backend.targets()["sm_90"]) == "a CUDA device of generation 90"
+    assert not backend.lacks(backend.targets()["sm_75"])
+    assert backend.load(artifact, 1).entry().inputs
+    with pytest.raises(OptionError, match="there is no device 'cuda:3'"):
+        backend.device(3)
+    devices.real_device.cache_clear()
+
+
+def test_state_stays_on_the_device(tmp_path: Path) -> None:
+    module = tmp_path / "counter.mlir"
+    module.write_text(counter(), encoding="utf-8")
+    session = InferenceSession(module, backend="cuda", target="emulated-sm_80", cache=False)
+    for turn in range(1, 4):
+        (found,) = session.run(None, {"x": np.ones(4, np.float32)})
+        np.testing.assert_array_equal(found, np.full(4, turn, np.float32))
