@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from glow_mlir.analysis.liveness import Life, Lifetime, binding_lifetimes, declaration_of, lifetimes, peak
 from glow_mlir.analysis.placement import Request, place
+from glow_mlir.backends.interface import get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp
@@ -38,7 +39,8 @@ class AllocatePass(ModulePass):
     other in the constants region, which functions share, and bind the rest by position (Glow's MemoryAllocator).
 
     Several orders of placement are tried and improved, the smallest result is kept. All offsets are multiples of 64
-    bytes, and those of constants that several executables may share, multiples of a page. The function keeps the sizes
+    bytes, or of more where the memory of the target asks for that, and those of constants that several executables may
+    share, multiples of a page. The function keeps the sizes
     as `activations`, `activations_bound` (no arena can be smaller) and `constants`. With `exchanged`, inputs and
     outputs have places among the activations too, in `binding_offsets`, as long as they are needed.
 
@@ -51,7 +53,8 @@ class AllocatePass(ModulePass):
     exchanged: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        storage, constants = Storage(op), Constants()
+        alignments = map(alignment_of, low_functions(op))
+        storage, constants = Storage(op), Constants(max(alignments, default=ALIGNMENT))
         placed = {
             function: allocate_activations(function, exchanged_bytes(function) if self.exchanged else {})
             for function in low_functions(op)
@@ -60,6 +63,14 @@ class AllocatePass(ModulePass):
             check_limit(function, lives)
             allocate_storage(function, storage, constants)
             check_span(function)
+
+
+def alignment_of(function: FuncOp) -> int:
+    """Of how many bytes the offsets in the regions of a function are multiples: as the memory of its target asks."""
+    if function.assigned is None:
+        return ALIGNMENT
+    target = function.target
+    return max(ALIGNMENT, get_backend(target.backend).memory(target).alignment)
 
 
 def rounded(size: int, alignment: int = ALIGNMENT) -> int:
@@ -83,7 +94,8 @@ def allocate_activations(function: FuncOp, exchanged: Mapping[int, int]) -> Sequ
     Returns the lives of all of them.
     """
     lives: list[Life] = [*lifetimes(function), *binding_lifetimes(function, exchanged)]
-    offsets = place([Request(life.begin, life.end, rounded(life.size)) for life in lives])
+    alignment = alignment_of(function)
+    offsets = place([Request(life.begin, life.end, rounded(life.size, alignment)) for life in lives])
     places = [-1] * len(function.binding_names)
     for life, offset in zip(lives, offsets, strict=True):
         if isinstance(life, Lifetime):
@@ -92,11 +104,12 @@ def allocate_activations(function: FuncOp, exchanged: Mapping[int, int]) -> Sequ
             places[life.binding] = offset
     if exchanged:
         function.binding_offsets = DenseArrayBase.from_list(i64, places)
-    size = max((offset + rounded(life.size) for life, offset in zip(lives, offsets, strict=True)), default=0)
+    ends = (offset + rounded(life.size, alignment) for life, offset in zip(lives, offsets, strict=True))
+    size = max(ends, default=0)
     function.activations = whole_number(size)
     statistics.count("buffers placed", len(lives))
     statistics.count("bytes of activations", size)
-    function.activations_bound = whole_number(peak(lives, ALIGNMENT))
+    function.activations_bound = whole_number(peak(lives, alignment))
     return lives
 
 
@@ -193,6 +206,7 @@ def _beyond_limit(function: FuncOp, lives: Sequence[Life], size: int) -> OutOfMe
 class Constants:
     """The constants region, which the functions of a module share: each constant has one place."""
 
+    alignment: int = ALIGNMENT
     places: dict[str, int] = field(default_factory=dict[str, int])
     size: int = 0
 
@@ -203,7 +217,7 @@ class Constants:
             if is_shared(size):
                 self.size = rounded(self.size, PAGE)
             self.places[weight.storage_name] = self.size
-            self.size += rounded(size)
+            self.size += rounded(size, self.alignment)
         return self.places[weight.storage_name]
 
 
@@ -221,7 +235,7 @@ def allocate_storage(function: FuncOp, storage: Storage, constants: Constants) -
         if isinstance(storage.by_name[op.storage_name], ConstantOp):
             offset = constants.place(op)
             op.region, op.offset = _CONSTANTS, whole_number(offset)
-            end = max(end, offset + rounded(byte_size(op.result)))
+            end = max(end, offset + rounded(byte_size(op.result), constants.alignment))
         else:
             op.region, op.offset = _BINDINGS, whole_number(bindings[op.storage_name])
     function.constants = whole_number(end)

@@ -16,7 +16,7 @@ from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.options.policy import MOST_BYTES
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.transforms.allocate import ALIGNMENT, exchanged_bytes, rounded
+from glow_mlir.transforms.allocate import alignment_of, exchanged_bytes, rounded
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,10 @@ def check_activations(function: FuncOp) -> None:
         (life, _number(life.allocation, life.allocation.offset, "no offset")) for life in lifetimes(function)
     ]
     placed += placed_bindings(function)
+    alignment = alignment_of(function)
     for life, offset in placed:
         at = declaration_of(life, function)
-        require_at(at, offset % ALIGNMENT == 0, f"offset {offset} is misaligned")
+        require_at(at, offset % alignment == 0, f"offset {offset} is misaligned")
         inside = 0 <= offset and offset + life.size <= size
         require_at(at, inside, f"offset {offset} is outside the {size} bytes of activations")
     _check_use(function, "activations", size, max((offset + life.size for life, offset in placed), default=0))
@@ -76,7 +77,7 @@ def check_weights(function: FuncOp) -> None:
     """Check the places of constants and bindings of one function."""
     size = _size(function, "constants")
     reach = 0
-    names = function.binding_names
+    alignment, names = alignment_of(function), function.binding_names
     bound_names = frozenset(names)
     for op in own_operations(function):
         if not isinstance(op, WeightOp):
@@ -90,7 +91,7 @@ def check_weights(function: FuncOp) -> None:
         require_at(op, region == "constants", f"@{op.storage_name} is in no region")
         is_constant = op.storage_name not in bound_names
         require_at(op, is_constant, f"@{op.storage_name} is a binding, and no constant")
-        require_at(op, offset % ALIGNMENT == 0, f"offset {offset} is misaligned")
+        require_at(op, offset % alignment == 0, f"offset {offset} is misaligned")
         end = offset + byte_size(op.result)
         require_at(op, 0 <= offset and end <= size, f"offset {offset} is outside the {size} bytes of constants")
         reach = max(reach, end)
@@ -121,7 +122,8 @@ def _size(function: FuncOp, region: str) -> int:
 
 def _check_use(function: FuncOp, region: str, size: int, end: int) -> None:
     """Check that a region has no more bytes than its buffers take, which a caller would provide in vain."""
-    require_at(function, size <= rounded(end), f"the buffers take {end} of the {size} bytes of {region}")
+    least = rounded(end, alignment_of(function))
+    require_at(function, size <= least, f"the buffers take {end} of the {size} bytes of {region}")
 
 
 def _number(op: Operation, attribute: Attribute | None, absence: str) -> int:
