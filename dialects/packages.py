@@ -126,6 +126,7 @@ BUILTIN = OperatorPackage(
     ),
     loaders={
         "cpu": "glow_mlir.runtime.machine_code",
+        "cuda": "glow_mlir.backends.cuda.loader",
         "heterogeneous": "glow_mlir.backends.heterogeneous.loader",
         "opencl": "glow_mlir.backends.opencl.loader",
     },

@@ -8,36 +8,40 @@ from typing import Any, ClassVar
 
 from xdsl.ir import Operation
 
-from glow_mlir.backends.cpu.backend import CpuBackend
 from glow_mlir.backends.cpu.targets import host_target
+from glow_mlir.backends.cuda import loader
 from glow_mlir.backends.cuda.device import ALIGNMENT, CudaDevice
-from glow_mlir.backends.cuda.devices import device, emulated_device, generation, real_device
+from glow_mlir.backends.cuda.devices import device, generation
 from glow_mlir.backends.cuda.executable import CudaExecutable
+from glow_mlir.backends.cuda.loader import EMULATED_TRIPLE
 from glow_mlir.backends.cuda.measured import assumed
 from glow_mlir.backends.cuda.targets import (
     EMULATED,
-    EMULATED_TRIPLE,
     GENERATIONS,
     NAME,
     PRESETS,
     THREADS,
     TRIPLE,
 )
-from glow_mlir.backends.interface import Backend, Compiling, Room
+from glow_mlir.backends.interface import Compiling, Room
 from glow_mlir.codegen.block_kernels import tables
 from glow_mlir.codegen.build import zeroed
 from glow_mlir.codegen.build_for_device import build_device_artifact
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.costs import KernelCosts
 from glow_mlir.codegen.device_functions import emit_device_functions
+from glow_mlir.codegen.kernel_backend import KernelBackend
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
 from glow_mlir.codegen.matrix_instructions import generation_of
 from glow_mlir.codegen.nvptx import add_races, by_emulated_grid, by_grid
 from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.control_flow import ControlFlowOp
+from glow_mlir.dialects.glow_high.loop import LoopOp
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import FuncOp
+from glow_mlir.dialects.shapes import has_static_shape
 from glow_mlir.dialects.target import Target, with_fields
-from glow_mlir.driver.pipelines import Pipeline
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.registry import backend
 from glow_mlir.runtime.artifact import Artifact
@@ -59,7 +63,7 @@ def is_emulated(target: Target) -> bool:
 
 
 @backend(NAME)
-class CudaBackend(CpuBackend):
+class CudaBackend(KernelBackend):
     """
     Compiles device functions to PTX, and launch programs beside them.
 
@@ -67,9 +71,8 @@ class CudaBackend(CpuBackend):
     """
 
     name = NAME
-    MACHINE_CODE = False
     PART_SCRATCH: ClassVar[int] = 64 << 20
-    TABLES = (tables.TABLES, *CpuBackend.TABLES)
+    TABLES = (tables.TABLES, *KernelBackend.TABLES)
 
     def compile(self, compilation: Compiling, room: Room | None = None) -> Artifact:
         """PTX, or machine code where the device is emulated, with constants, and a manifest with launch programs."""
@@ -82,9 +85,7 @@ class CudaBackend(CpuBackend):
         return {name: made for name, made in super().kernels.items() if not name.startswith(UNSUITED)}
 
     def load(self, artifact: Artifact, threads: int) -> CudaExecutable:
-        entries = artifact.manifest.entries
-        emulated = all(entry.triple == EMULATED_TRIPLE for entry in entries)
-        return CudaExecutable(artifact, emulated_device(0) if emulated else real_device(0))
+        return loader.load(artifact, threads)
 
     def load_on(self, artifact: Artifact, device: Device, threads: int) -> CudaExecutable:
         assert isinstance(device, CudaDevice)
@@ -112,7 +113,7 @@ class CudaBackend(CpuBackend):
         return assumed(target)
 
     def check_target(self, target: Target) -> None:
-        Backend.check_target(self, target)
+        super().check_target(target)
         if target.triple not in (TRIPLE, EMULATED_TRIPLE) or target.cpu.rstrip("af") not in GENERATIONS:
             raise OptionError(f"'{self.name}' compiles for no such device", hint=f"there are {', '.join(PRESETS)}")
 
@@ -120,16 +121,23 @@ class CudaBackend(CpuBackend):
         wanted = generation_of(target)
         return "" if is_emulated(target) or wanted <= generation() else f"a CUDA device of generation {wanted}"
 
-    def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
-        """The shared one down to places in memory."""
-        return Backend.pipeline(self, target, profile)
+    def supports(self, op: Operation) -> bool:
+        """What kernels accept, where sizes and numbers of trips are known: a launch program says nothing else."""
+        if not all(has_static_shape(value) for value in (*op.operands, *op.results)):
+            return False
+        if isinstance(op, ControlFlowOp):
+            return isinstance(op, LoopOp) and op.condition is None and isinstance(op.size_of_trips, int)
+        return super().supports(op)
+
+    def can_fuse(self, op: Operation, storage: Storage, target: Target) -> bool:
+        # Products by blocks read their operands as memory has them.
+        has_prologue = isinstance(op, DerivedInstruction) and op.prologue is not None
+        return not has_prologue and super().can_fuse(op, storage, target)
 
     def select(
         self, op: Operation, storage: Storage, target: Target, tune: bool = False, room: int | None = None
     ) -> None:
-        if tune:
-            raise OptionError(f"kernels of '{self.name}' are not measured", hint="leave 'tune' out")
-        super().select(op, storage, grid_target(target), room=room)
+        super().select(op, storage, grid_target(target), tune, room)
 
     def check_selected(self, op: Operation, target: Target) -> None:
         super().check_selected(op, grid_target(target))

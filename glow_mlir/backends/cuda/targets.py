@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from glow_mlir.backends.cuda.loader import EMULATED_TRIPLE
 from glow_mlir.dialects.target import Target
 from glow_mlir.options.policy import Policy
 
@@ -45,9 +46,6 @@ GENERATIONS: Mapping[str, Generation] = {
     "sm_100": Generation("Blackwell", replace(_ANY, cpu="sm_100", features="+ptx86", l2_bytes=126 << 20), 48 << 10),
 }
 """Name → generation. Code for one runs on those behind it."""
-
-EMULATED_TRIPLE = "nvptx64-nvidia-emulated"
-"""The triple of a device that the CPU emulates, with the code that kernels make for the generation."""
 
 EMULATED = "emulated-"
 """How the names of emulated devices begin."""
