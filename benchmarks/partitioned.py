@@ -1,7 +1,7 @@
 """
 What several CPU devices gain over one: a pipeline of two halves of a network, and a product that two devices share.
 
-    python benchmarks/partitioned.py [pipeline product balance ...]
+    python benchmarks/partitioned.py [pipeline balance hidden product]
 
 Each is timed in turns, as often as `--rounds` says, with one thread a device. Ratios are what counts: of throughput
 with three calls in flight, and of latency for products.
@@ -97,6 +97,28 @@ def balance(rounds: int) -> None:
             )
 
 
+def hidden(rounds: int) -> None:
+    """ResNet-50 in two stages, the second with memory of its own: how much of the transfers another queue hides."""
+    model = seeded_light_model("resnet50")
+    inputs = random_inputs(model, np.random.default_rng(0))
+    session = InferenceSession(model, devices="cpu,cpu,own_memory=1", partition="pipeline")
+    session.run(None, inputs)
+    trace = QueueTrace()
+    with tracing(trace):
+        in_flight(session, inputs, 4 * rounds, 3)()
+    moving = [span for span in trace.spans if span.what == "transfer"]
+    computing = [span for span in trace.spans if span.what != "transfer"]
+    whole = sum(span.end - span.begin for span in moving)
+    inside = sum(
+        max(0, min(span.end, other.end) - max(span.begin, other.begin))
+        for span in moving
+        for other in computing
+        if other.queue != span.queue
+    )
+    listed = f"{len(moving)} transfers of {whole / len(moving) / 1e3:.0f} µs"
+    print(f"{listed}, {inside / whole:.0%} of their time while another queue computes")
+
+
 def product(rounds: int) -> None:
     """A product of 256×2048 by 2048×2048, which two devices share by columns."""
     g = GraphBuilder(0)
@@ -111,7 +133,12 @@ def product(rounds: int) -> None:
     print(f"product of 256×2048×2048: {alone * 1e3:.2f} → {both * 1e3:.2f} ms, ratio {alone / both:.2f}")
 
 
-CASES: dict[str, Callable[[int], None]] = {"pipeline": pipeline, "balance": balance, "product": product}
+CASES: dict[str, Callable[[int], None]] = {
+    "pipeline": pipeline,
+    "balance": balance,
+    "hidden": hidden,
+    "product": product,
+}
 
 
 def main() -> None:
