@@ -14,7 +14,7 @@ from itertools import combinations
 from math import inf, isinf
 
 from glow_mlir.partitioning.minimum_cut import Network
-from glow_mlir.partitioning.problem import Assignment, Problem, Value, grouped, place_of
+from glow_mlir.partitioning.problem import HOST, Assignment, Problem, Value, grouped, place_of
 
 NEVER = 1e12
 """Seconds that stand for infinity in a network: more than all that is finite takes."""
@@ -27,6 +27,9 @@ PREFERENCE = 1000.0
 
 MULTIPLIERS = 40
 """How many prices of memory are tried until the devices have enough of it."""
+
+PATIENCE = 8
+"""How many prices are tried in vain once the devices have enough."""
 
 
 def least_latency(problem: Problem) -> Assignment | None:
@@ -182,9 +185,12 @@ def _within_memory(problem: Problem, groups: Sequence[Sequence[int]]) -> Assignm
     """The best assignment found that fits, by prices of memory on the devices that have too little (Lagrange)."""
     prices = [0.0] * len(problem.devices)
     best: Assignment | None = None
+    least, tried = inf, 0
     scale = max(sum(min(times) for times in problem.seconds), 1e-9)
     bytes_of = [sum(size for _, size in own) for own in problem.constants]
     for _ in range(MULTIPLIERS):
+        if tried == PATIENCE:
+            break
         priced = tuple(
             tuple(seconds + prices[device] * bytes_of[node] for device, seconds in enumerate(times))
             for node, times in enumerate(problem.seconds)
@@ -192,8 +198,10 @@ def _within_memory(problem: Problem, groups: Sequence[Sequence[int]]) -> Assignm
         found = _swapped(replace(problem, seconds=priced), groups)
         if found is None:
             return None
-        if problem.fits(found) and (best is None or problem.latency(found) < problem.latency(best)):
-            best = found
+        if problem.fits(found) and (latency := problem.latency(found)) < least:
+            best, least, tried = found, latency, 0
+        else:
+            tried += best is not None
         for device, most in enumerate(problem.memory):
             if most and (used := problem.bytes_on(found, device)) > most:
                 prices[device] = max(prices[device] * 1.5, scale / used / 8)
@@ -204,16 +212,30 @@ def _within_memory(problem: Problem, groups: Sequence[Sequence[int]]) -> Assignm
 
 def _refilled(problem: Problem, groups: Sequence[Sequence[int]], assignment: Assignment) -> Assignment:
     """An assignment that fits, with groups moved one by one to where they take less time, as long as it fits."""
-    best, latency = list(assignment), problem.latency(assignment)
+    best = list(assignment)
+    near: list[list[int]] = [[] for _ in best]
+    for number, value in enumerate(problem.values):
+        for node in {value.producer, *value.readers} - {HOST}:
+            near[node].append(number)
     for group in groups:
+        around = [problem.values[number] for number in {number for node in group for number in near[node]}]
+        least = _seconds_around(problem, best, group, around)
         for device in problem.devices:
             old = best[group[0]]
             for node in group:
                 best[node] = device
-            seconds = problem.latency(best)
-            if seconds < latency and problem.fits(best):
-                latency = seconds
+            seconds = _seconds_around(problem, best, group, around)
+            if seconds < least and problem.fits(best):
+                least = seconds
                 continue
             for node in group:
                 best[node] = old
     return tuple(best)
+
+
+def _seconds_around(
+    problem: Problem, assignment: Sequence[int], group: Sequence[int], values: Sequence[Value]
+) -> float:
+    """What depends on where a group is: what its nodes take, and the transfers of the values that these have."""
+    computed = sum(problem.seconds[node][assignment[node]] for node in group)
+    return computed + sum(problem.moving_seconds(value, assignment) for value in values)

@@ -15,19 +15,31 @@ from glow_mlir.partitioning.problem import HOST, Assignment, Problem
 MOST_STATES = 800
 """States of a computation of which every pair is looked at, at most."""
 
+MOST_LIMITS = 12
+"""Limits of constants that are tried until the stages fit into memory."""
+
 
 def balanced_stages(problem: Problem) -> tuple[Assignment, float] | None:
     """
     Devices, in order, for the nodes, and the seconds of the slowest stage; `None` where no such pipeline can run.
 
-    A stage takes what its nodes take, and the transfers of what comes to it from stages before.
+    A stage takes what its nodes take, and the transfers of what comes to it from stages before. Memory is kept to.
     """
     states = _ideals(problem)
     if states is None:
         states = [(1 << count) - 1 for count in range(len(problem.seconds) + 1)]
         if len(states) > MOST_STATES:
             states = _thinned(problem, states)
-    return _best(problem, [state for state in states if _is_whole(problem, state)])
+    states = [state for state in states if _is_whole(problem, state)]
+    limits = list(problem.memory)
+    for _ in range(MOST_LIMITS):
+        found = _best(problem, states, limits)
+        if found is None or problem.fits(found[0]):
+            return found
+        # What a stage needs besides the constants that are in none before it is known with the stage.
+        over = (problem.bytes_on(found[0], device) - most for device, most in enumerate(problem.memory))
+        limits = [most and max(1, most - max(0, more)) for most, more in zip(limits, over, strict=True)]
+    return None
 
 
 def _is_whole(problem: Problem, state: int) -> bool:
@@ -76,19 +88,23 @@ def _thinned(problem: Problem, states: Sequence[int]) -> list[int]:
     return found if found[-1] == states[-1] else [*found, states[-1]]
 
 
-def _best(problem: Problem, states: Sequence[int]) -> tuple[Assignment, float] | None:
-    """The best way from nothing to all, with a step for each device."""
+def _best(problem: Problem, states: Sequence[int], limits: Sequence[int]) -> tuple[Assignment, float] | None:
+    """The best way from nothing to all, with a step for each device, of about so many bytes of constants."""
     best = [inf] * len(states)
     best[0] = 0.0
     ways: list[list[int]] = []
+    held = [_constant_bytes(problem, state) if any(limits) else 0 for state in states]
     incoming = [_crossing(problem, state) for state in states]
     for device in problem.devices:
+        most = limits[device] if limits else 0
         sums = [_seconds_of(problem, state, device) for state in states]
         following, way = [inf] * len(states), [0] * len(states)
         for number, state in enumerate(states):
-            for earlier in range(number + 1):
+            for earlier in range(number, -1, -1):  # Of stages as slow, the one that does less: none is best.
                 start = states[earlier]
                 if best[earlier] >= following[number] or start & state != start:
+                    continue
+                if most and held[number] - held[earlier] > most:
                     continue
                 seconds = _stage_seconds(problem, start, state, sums[earlier], sums[number], device)
                 if device and state != start:
@@ -113,6 +129,15 @@ def _stage_seconds(problem: Problem, start: int, state: int, before: float, unti
 def _seconds_of(problem: Problem, nodes: int, device: int) -> float:
     """How long a device takes for a set of nodes."""
     return sum(times[device] for node, times in enumerate(problem.seconds) if nodes >> node & 1)
+
+
+def _constant_bytes(problem: Problem, nodes: int) -> int:
+    """Bytes of the constants that a set of nodes reads, each once."""
+    found: dict[str, int] = {}
+    for node, own in enumerate(problem.constants):
+        if nodes >> node & 1:
+            found.update(own)
+    return sum(found.values())
 
 
 def _crossing(problem: Problem, state: int) -> int:

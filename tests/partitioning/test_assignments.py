@@ -140,3 +140,43 @@ def test_long_chains_are_balanced() -> None:
     found = balanced_stages(problem)
     assert found is not None
     assert found[1] <= 1.01 * sum(times[0] for times in problem.seconds) / 4
+
+
+def test_stages_keep_to_memory() -> None:
+    problem = Problem(
+        ((1.0, 1.0),) * 8,
+        tuple(Value(number, (number + 1,), 1) for number in range(7)),
+        lambda source, target, size: 0.0,
+        constants=tuple(((f"weight{number % 7}", 10),) for number in range(8)),
+        memory=(25, 0),
+    )
+    found = balanced_stages(problem)
+    assert found == ((0, 0, *(1,) * 6), 6.0)
+    assert balanced_stages(replace(problem, memory=(25, 25))) is None
+
+
+def test_stage_that_gains_nothing_is_left_out() -> None:
+    problem = Problem(((1.0, 1.0),), (Value(HOST, (0,), 4), Value(0, (HOST,), 4)), lambda source, target, size: 0.0)
+    assert balanced_stages(problem) == ((0,), 1.0)
+
+
+def test_memory_of_long_chains_is_kept_to_with_few_looks_at_values() -> None:
+    count, looks = 400, 0
+
+    def transfer_seconds(source: int, target: int, size: int) -> float:
+        nonlocal looks
+        looks += 1
+        return 0.5
+
+    problem = Problem(
+        ((1.0, 2.0),) * count,
+        tuple(Value(number, (number + 1,), 1) for number in range(count - 1)),
+        transfer_seconds,
+        constants=tuple(((f"weight{number}", 10),) for number in range(count)),
+        memory=(1_500, 0),
+    )
+    found = least_latency(problem)
+    assert found is not None
+    assert problem.fits(found)
+    assert sum(not device for device in found) >= 140
+    assert looks < 150 * count
