@@ -23,27 +23,34 @@ class PhaseDump:
     An observer of a compilation that writes each stage into a folder, as `02-lowered.mlir` with locations.
 
     After the last stage LLVM's own text (`.ll`) and the assembly (`.s`) follow; where functions have several targets,
-    there are both for each, named after its first function. Every stage parses back: beside each
-    lies a link to the weights, which `finish` writes.
+    there are both for each, named after its first function. So are the stages that a device's partitions go through
+    by themselves. Every stage parses back: beside each lies a link to the weights, which `finish` writes.
     """
 
     def __init__(self, folder: Path, stages: Sequence[str]) -> None:
         self.folder = folder
         self._targets: dict[str, Target] = {}
+        self._stages = tuple(stages)
         self._numbers = {name: number for number, name in enumerate(stages)}
         self._used: dict[str, list[str]] = {}
         make_folder(folder)
 
     def __call__(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
         """Write one stage."""
-        path = self.folder / f"{self._numbers[stage.name]:02}-{stage.name}.mlir"
+        if stage.name != LLVM:
+            named = {function.sym_name.data: function.assigned for function in functions(module)}
+            self._targets = {name: assigned.data for name, assigned in named.items() if assigned}
+        path = self._path(stage)
         write_text(module_text(module, locations=True), path)
         self._used[path.stem] = list(digests(module))
         if stage.name == LLVM:
             self._write_code(module, path)
-        else:
-            named = {function.sym_name.data: function.assigned for function in functions(module)}
-            self._targets = {name: assigned.data for name, assigned in named.items() if assigned}
+
+    def _path(self, stage: Stage) -> Path:
+        """Where a stage is written."""
+        number = self._numbers.setdefault(stage.name, len(self._numbers))
+        of = "" if stage.name in self._stages else f"-{next(iter(self._targets))}"
+        return self.folder / f"{number:02}-{stage.name}{of}.mlir"
 
     def _write_code(self, module: ModuleOp, path: Path) -> None:
         from glow_mlir.codegen.glow_low_to_llvm import modules_of_targets

@@ -297,7 +297,10 @@ def _check(args: Namespace) -> None:
             raise OptionError(reason, hint="--quantization-report says how far each value is from f32")
     if args.dump_values is not None and is_measured(args):
         raise OptionError("--dump-values changes what would be measured")
-    inputs = [args.model, *filter(None, (args.inputs, args.load_profile, args.load_configuration))]
+    if args.dump_values is not None and args.devices:
+        raise OptionError("--dump-values keeps values of one machine, and --devices says several")
+    files = (args.inputs, args.load_profile, args.load_configuration, args.placement, args.placement_profile)
+    inputs = [args.model, *filter(None, files)]
     inputs += [item.rpartition("=")[2] for item in (*args.input, *args.image)]
     check_written(args, inputs, STDOUT_OPTIONS, FILE_OPTIONS)
 
