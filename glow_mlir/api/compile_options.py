@@ -139,7 +139,7 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
         from glow_mlir.driver.compiler import stage_of
         from glow_mlir.driver.pipelines import IMPORTED, converting, quantizing, quantizing_weights, rematerializing
 
-        given = self._whole(None) if self._says_placement else self.pipeline
+        given = self._whole(None) if self._says_placement and self.pipeline is None else self.pipeline
         if self.activation_percent < ALL:
             given = rematerializing(self._whole(given), self.activation_percent)
         if self.quantize is None and self.precision == self.weights == FULL_PRECISION:
@@ -156,8 +156,9 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
 
     @property
     def _says_placement(self) -> bool:
-        """Whether the options say something of devices."""
-        return any(getattr(self, name) for name in declared(PlacementOptions))
+        """Whether the options say something of devices, fields of their targets among it."""
+        said = any(getattr(self, name) for name in declared(PlacementOptions))
+        return said or (self.backend == SEVERAL_BACKENDS and bool(self.fields))
 
     def _whole(self, pipeline: Pipeline | None) -> Pipeline:
         """A pipeline, or in the place of none that of the backend, with what the options say of devices."""
@@ -175,10 +176,14 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
             "assignments": self.placement,
             "profile": self.placement_profile,
         }
-        if self.devices:
-            whole = whole.with_options("assign-devices", devices=self.devices)
-            whole = whole.with_options("assign-target", requantization=_requantization(self.devices))
-        return whole.with_options("place-operators", **{name: value for name, value in placing.items() if value})
+        fields = ",".join(f"{name}={value}" for name, value in self.fields.items())
+        for name, options in (
+            ("assign-target", {"requantization": _requantization(self.devices) if self.devices else ""}),
+            ("assign-devices", {"devices": self.devices, "fields": fields}),
+            ("place-operators", placing),
+        ):
+            whole = whole.with_options(name, **{key: value for key, value in options.items() if value})
+        return whole
 
     def compilation(
         self, module: ModuleOp, as_given: bool = False, again: Callable[[], ModuleOp] | None = None

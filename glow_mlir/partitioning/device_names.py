@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from glow_mlir.backends.interface import HOST, get_backend
 from glow_mlir.dialects.device import DeviceSpec
+from glow_mlir.dialects.packages import SEVERAL_BACKENDS
 from glow_mlir.errors import OptionError
 
 _NAME = re.compile(r"(?P<backend>[\w.-]+?)(?::(?P<number>\d+))?")
@@ -17,13 +18,14 @@ OWN = "own_memory"
 """The field of a device that says whether its memory is its own, 0 or 1."""
 
 
-def named_devices(text: str) -> list[DeviceSpec]:
+def named_devices(text: str, common: str = "") -> list[DeviceSpec]:
     """
     The devices in a text such as `opencl:0,cpu,threads=2,memory_bytes=1000000,cpu`.
 
     Each is a backend, with the number of its device, by default the next one, and fields of its target behind it;
     `target=avx2` names that, and without it is the machine of this process, or the device beside it. `memory_bytes` is
     how much of it may be taken, and `own_memory=1` lets values be transferred to a device that could do without.
+    `common` are fields, such as `accuracy=strict`, of each device that says no other.
 
     Raises `OptionError` for what is no device, for one that is listed twice, and for what a field cannot be.
     """
@@ -36,7 +38,9 @@ def named_devices(text: str) -> list[DeviceSpec]:
         backend = match["backend"]
         number = taken.get(backend, 0) if match["number"] is None else int(match["number"])
         taken[backend] = max(taken.get(backend, 0), number + 1)
-        device = _device(f"{backend}:{number}", backend, fields)
+        keys = [_key(field) for field in fields]
+        shared = [field for field in filter(None, common.split(",")) if _key(field) not in keys]
+        device = _device(f"{backend}:{number}", backend, [*shared, *fields])
         if device.name in (other.name for other in found):
             raise OptionError(f"the device {device.name} is listed twice")
         found.append(device)
@@ -58,6 +62,10 @@ def _parts(text: str) -> Iterator[tuple[str, list[str]]]:
     yield name, fields
 
 
+def _key(field: str) -> str:
+    return field.partition("=")[0]
+
+
 def _device(name: str, backend: str, fields: Sequence[str]) -> DeviceSpec:
     """A device of a backend with what is said of it."""
     numbers, target, rest = {MEMORY: 0, OWN: 0}, HOST, list[str]()
@@ -71,6 +79,10 @@ def _device(name: str, backend: str, fields: Sequence[str]) -> DeviceSpec:
             target = value
         else:
             rest.append(field)
+    if numbers[OWN] > 1:
+        raise OptionError(f"{OWN}={numbers[OWN]} of the device {name} is neither 0 nor 1")
+    if backend == SEVERAL_BACKENDS:
+        raise OptionError(f"'{backend}' is several devices, and none of them", hint="cpu,opencl:0")
     of = get_backend(backend)
     if target == HOST and name in of.targets():  # A backend may call its devices so.
         target = name

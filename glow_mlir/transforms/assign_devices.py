@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 from glow_mlir.dialects.device import DEVICES, DeviceAttr, devices_of
+from glow_mlir.dialects.target import named_fields, with_fields
 from glow_mlir.errors import OptionError
 from glow_mlir.ir import statistics
 from glow_mlir.partitioning.device_names import named_devices
@@ -18,20 +19,25 @@ class AssignDevicesPass(ModulePass):
     """
     Give a module the `devices` of a text such as `opencl:0,cpu,threads=2`, each with the target that it has here.
 
-    What a module says itself stands. Raises `OptionError` for a text that contradicts it, and where neither says any.
+    `fields` such as `accuracy=strict` are those of each device of which the text says no other. What a module says
+    itself stands. Raises `OptionError` for what contradicts it, and where neither says any devices.
     """
 
     name = "assign-devices"
 
     devices: str = ""
+    fields: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        said, wanted = devices_of(op), named_devices(self.devices) if self.devices else []
+        said, wanted = devices_of(op), named_devices(self.devices, self.fields) if self.devices else []
         if said and wanted and said != wanted:
             names = ", ".join(device.name for device in said)
             raise OptionError(f"the module has other devices than '{self.devices}'", hint=f"it has {names}")
         if not said and not wanted:
             raise OptionError("nobody says on what devices the module is to run", hint="devices=cpu,interpreter")
+        for device in said:
+            if with_fields(device.target, named_fields(f",{self.fields}")[1] if self.fields else {}) != device.target:
+                raise OptionError(f"the module says otherwise of {device.name} than '{self.fields}'")
         if not said:
             op.attributes[DEVICES] = ArrayAttr([DeviceAttr(device) for device in wanted])
             statistics.count("devices assigned", len(wanted))

@@ -85,7 +85,7 @@ class PlaceOperatorsPass(ModulePass):
         problem = problem_of(nodes, devices, seconds)
         found = self._assignment(problem)
         if found is None:
-            raise _no_place(nodes.function, devices, problem)
+            raise _no_place(nodes.function, devices, problem, self.strategy)
         return [devices[number] for number in found]
 
     def _assignment(self, problem: Problem) -> Assignment | None:
@@ -93,7 +93,7 @@ class PlaceOperatorsPass(ModulePass):
             return ()
         if self.strategy == "pipeline":
             found = balanced_stages(problem)
-            return None if found is None or not problem.fits(found[0]) else found[0]
+            return None if found is None else found[0]
         return least_latency(preferring(problem) if self.strategy == "preferred" else problem)
 
 
@@ -125,11 +125,15 @@ def _check_supported(nodes: Nodes, devices: Sequence[DeviceSpec], refusals: Sequ
             )
 
 
-def _no_place(function: FuncOp, devices: Sequence[DeviceSpec], problem: Problem) -> ModelError:
-    """The error for a function that does not fit onto the devices."""
+def _no_place(function: FuncOp, devices: Sequence[DeviceSpec], problem: Problem, strategy: str) -> ModelError:
+    """The error for a function that does not fit onto the devices, or is none of the stages in their order."""
+    name = function.sym_name.data
+    if not any(problem.memory):
+        if strategy != "pipeline":
+            return ModelError(f"@{name} has operators on several devices that share state", file=place_of(function))
+        reason = f"@{name} is no pipeline of stages on {', '.join(device.name for device in devices)}, in this order"
+        return ModelError(reason, file=place_of(function), hint="another order, fewer pinned operators, partition=…")
     constants = {name: size for own in problem.constants for name, size in own}
     limits = ", ".join(f"{device.name} {device.memory_bytes:,}" for device in devices if device.memory_bytes)
-    reason = (
-        f"@{function.sym_name.data} does not fit onto the devices: its constants take {sum(constants.values()):,} bytes"
-    )
+    reason = f"@{name} does not fit onto the devices: its constants take {sum(constants.values()):,} bytes"
     return ModelError(reason, file=place_of(function), hint=f"memory: {limits}" if limits else "pin fewer operators")

@@ -191,3 +191,11 @@ def test_shared_tables_are_equal_to_the_bit() -> None:
         inputs["ids"][3, 2] = wrong
         with pytest.raises(ExecutionError, match="an index is out of range"):
             session.run(None, inputs)
+
+
+def test_what_is_no_pipeline_is_told(tmp_path: Any) -> None:
+    path, placement = tmp_path / "model.mlir", tmp_path / "placement.json"
+    path.write_text(TEXT.replace("relu %x : tensor<8xf32>", 'relu %x {glow.device = "interpreter:1"} : tensor<8xf32>'))
+    placement.write_text('{"interpreter:0": ["growth"]}')
+    with pytest.raises(ModelError, match="@main is no pipeline of stages on interpreter:0, interpreter:1, in this"):
+        InferenceSession(path, devices="interpreter,interpreter", partition="pipeline", placement=str(placement))

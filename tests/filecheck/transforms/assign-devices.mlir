@@ -8,6 +8,15 @@
 // RUN: not glow-opt %s -p 'assign-devices{devices="cpu:x"}' 2>&1 | filecheck %s --check-prefix=NAME
 // RUN: not glow-opt %s -p 'assign-devices{devices="abacus"}' 2>&1 | filecheck %s --check-prefix=BACKEND
 // RUN: not glow-opt %s -p 'assign-devices{devices="cpu,memory_bytes=much"}' 2>&1 | filecheck %s --check-prefix=NUMBER
+// RUN: not glow-opt %s -p 'assign-devices{devices="cpu,own_memory=2"}' 2>&1 | filecheck %s --check-prefix=OWN
+// RUN: not glow-opt %s -p 'assign-devices{devices="heterogeneous"}' 2>&1 | filecheck %s --check-prefix=SEVERAL
+// RUN: glow-opt %s -p 'assign-devices{devices="cpu,target=avx2,cpu,target=avx2,accuracy=default" fields="accuracy=strict,threads=2"}' | filecheck %s --check-prefix=FIELDS
+// RUN: not glow-opt %s -p 'assign-devices{devices="interpreter"},assign-devices{fields="accuracy=strict"}' 2>&1 | filecheck %s --check-prefix=OTHERWISE
+
+// OWN: own_memory=2 of the device cpu:0 is neither 0 nor 1
+// SEVERAL: 'heterogeneous' is several devices, and none of them
+// FIELDS: <"cpu:0", #glow.target<{{.*}}threads = 2, accuracy = "strict">>, #glow.device<"cpu:1", #glow.target<{{.*}}threads = 2>>]
+// OTHERWISE: the module says otherwise of interpreter:0 than 'accuracy=strict'
 
 // CHECK: glow.devices = [#glow.device<"cpu:0", #glow.target<backend = "cpu", {{.*}}threads = 2>, memory_bytes = 4096>, #glow.device<"interpreter:0", {{.*}}>, #glow.device<"interpreter:1", {{.*}}, own_memory>]
 // TWICE: glow.devices = [#glow.device<"interpreter:0", #glow.target<backend = "interpreter">>]
