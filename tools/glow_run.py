@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from glow_mlir.api.model_session import ModelSession
     from glow_mlir.driver.compile_times import CompileTimes
     from glow_mlir.driver.pipelines import PassObserver, Pipeline, Stage
+    from glow_mlir.runtime.queue_trace import QueueTrace
     from glow_mlir.tools.compilation_comparison import Seen, Side
     from glow_mlir.tools.latency import Budget
     from glow_mlir.tools.phase_dump import PhaseDump
@@ -118,6 +119,7 @@ class ModelRun:
         self._add(CompileSummary(self.times), is_shown=is_measured(args))
         if self.placement is not None:
             self._add(self.placement)
+            self._draw_devices(None)
         self._add(OutputSummary(outputs))
         if args.outputs is not None:
             write_arrays(outputs, Path(args.outputs))
@@ -219,12 +221,12 @@ class ModelRun:
 
         args = self.args
         dump, log = self._phase_dump(), wanted_log(args)
+        self.placement = self._placement()
         pictures = self.pictures = self._pictures()
         if args.compare is not None or self.is_other:
             from glow_mlir.tools.compilation_comparison import Seen
 
             self.seen = Seen()
-        self.placement = self._placement()
         observers = [item for item in (dump, pictures, self.seen, self.placement) if item is not None]
         self.times = CompileTimes([self._tell, *observers])
         # One log serves all who read it: to follow a pass costs as much as many a pass.
@@ -325,7 +327,8 @@ class ModelRun:
 
     def _pictures(self) -> Pictures | None:
         """The observer that draws, if a picture is wanted."""
-        if self.args.dump_dot is None and self.args.dump_html is None:
+        page = self.args.dump_html if self.placement is None else None  # The page about devices is another one.
+        if self.args.dump_dot is None and page is None:
             return None
         from glow_mlir.tools.picture_output import Pictures
 
@@ -388,9 +391,21 @@ class ModelRun:
             measurement = measure(lambda: session.run(inputs), budget)
         self._add(measurement)
         self._add(QueueTimes(trace))
+        self._draw_devices(trace)
         if self.args.trace is not None:
             text = chrome_trace(trace.events(), f"{PROGRAM} {self.args.model}", trace.queues)
             write_text(text, Path(self.args.trace))
+
+    def _draw_devices(self, trace: QueueTrace | None) -> None:
+        """Write the page about devices, if it is wanted; where queues are measured, when that is done."""
+        args, placement = self.args, self.placement
+        if placement is None or args.dump_html is None or (trace is None) == bool(args.profile or args.trace):
+            return
+        from glow_mlir.ir.text import write_text
+        from glow_mlir.pictures.device_page import device_page
+
+        page = device_page(Path(args.model).name, placement.shares, placement.plan, trace)
+        write_text(page, Path(args.dump_html))
 
     @property
     def _budget(self) -> Budget:

@@ -7,7 +7,7 @@ from dataclasses import asdict, field
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.driver.pipelines import HOST_PROGRAM, PLACED, Stage
-from glow_mlir.partitioning.report import DeviceShare, add_host_programs, shares_of
+from glow_mlir.partitioning.report import DeviceShare, PlannedStep, add_host_programs, planned_steps, shares_of
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.tools.tables import Alignment, print_table
 
@@ -29,6 +29,8 @@ class PlacementSummary:
     """An observer of stages that keeps what devices get."""
 
     shares: list[DeviceShare] = field(default_factory=list[DeviceShare])
+    plan: list[PlannedStep] = field(default_factory=list[PlannedStep])
+    """What queues are given, in order."""
     key: str = "devices"
 
     def __call__(self, stage: Stage, module: ModuleOp, seconds: float) -> None:
@@ -37,6 +39,7 @@ class PlacementSummary:
             self.shares = shares_of(module)
         elif stage.name == HOST_PROGRAM.name:
             add_host_programs(self.shares, module)
+            self.plan = planned_steps(module)
 
     def show(self) -> None:
         """Print what each device has, and what devices refuse."""

@@ -82,6 +82,27 @@ def add_host_programs(shares: Sequence[DeviceShare], module: ModuleOp) -> None:
                 found[op.queue_name].transferred += bytes_of(op.source)
 
 
+@dataclass(frozen=True)
+class PlannedStep:
+    """What a queue is given: a partition, or the bytes of a transfer."""
+
+    queue: str
+    partition: str
+    nbytes: int = 0
+
+
+def planned_steps(module: ModuleOp) -> list[PlannedStep]:
+    """What the host programs of a module give to queues, in order."""
+    found: list[PlannedStep] = []
+    for function in low_functions(module):
+        for op in own_operations(function):
+            if isinstance(op, CallOp):
+                found.append(PlannedStep(op.queue_name, op.callee_name))
+            elif isinstance(op, TransferOp):
+                found.append(PlannedStep(op.queue_name, "", bytes_of(op.source)))
+    return found
+
+
 def multiply_adds(op: Operation) -> int:
     """The multiply-adds of an operator, and of all that is in its regions once."""
     inside = [op, *(inner for block in inner_blocks(op) for inner in operations(block))]

@@ -42,6 +42,9 @@ NAME_WIDTH, LINE_HEIGHT = 100, 15
 WIDTH, HEIGHT, EDGE = 640, 320, 48
 """Pixels of a chart, and of the border with its labels."""
 
+LANE_HEIGHT, LANE_NAME = 32, 120
+"""Pixels of a lane, and of its name."""
+
 TICKS = 5
 """Labels of an axis, about."""
 
@@ -195,6 +198,42 @@ def histogram(centers: np.ndarray, counts: np.ndarray, cuts: Sequence[float] = (
     lines = [(cut - low) / width * BAR_WIDTH for cut in cuts]
     marks = [f'<line class="cut" x1="{x:.1f}" y1="0" x2="{x:.1f}" y2="{BAR_HEIGHT}"/>' for x in lines]
     return _svg(BAR_WIDTH, BAR_HEIGHT, [*bars, *marks])
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Something in a lane, from one place along the chart to another, and what is said of it under the mouse."""
+
+    lane: str
+    begin: float
+    end: float
+    text: str
+    is_marked: bool = False
+
+
+def lanes(bars: Sequence[Bar], x_title: str) -> str:
+    """Bars in a lane for each name, in the order in which these come first, along one axis that begins at 0."""
+    names = list(dict.fromkeys(bar.lane for bar in bars))
+    across = _Axis.of([0.0, *(bar.end for bar in bars)])
+    height = LANE_HEIGHT * len(names) + EDGE
+    left, width = LANE_NAME, WIDTH + LANE_NAME
+    scale = (width - left - EDGE) / max(across.high, 1e-9)
+    parts = [
+        f'<text x="{left + tick * scale:.1f}" y="{height - 24}" text-anchor="middle">{tick:.4g}</text>'
+        for tick in across.ticks()
+    ]
+    parts.append(f'<text x="{width / 2}" y="{height - 6}" text-anchor="middle">{escape(x_title)}</text>')
+    for number, name in enumerate(names):
+        top = number * LANE_HEIGHT
+        parts.append(f'<text x="{left - 8}" y="{top + 18}" text-anchor="end">{escape(name)}</text>')
+        parts.append(f'<line class="grid" x1="{left}" y1="{top + 28}" x2="{width - EDGE}" y2="{top + 28}"/>')
+    for bar in bars:
+        x, top = left + bar.begin * scale, names.index(bar.lane) * LANE_HEIGHT + 4
+        size = f'width="{max((bar.end - bar.begin) * scale, 1):.1f}" height="22"'
+        kind = "point marked" if bar.is_marked else "point"
+        title = f"<title>{escape(bar.text)}</title>"
+        parts.append(f'<rect class="{kind}" x="{x:.1f}" y="{top}" {size}>{title}</rect>')
+    return _svg(width, height, parts)
 
 
 def _svg(width: int, height: int, parts: Sequence[str]) -> str:

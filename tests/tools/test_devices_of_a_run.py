@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,12 @@ def test_values_of_devices_are_not_kept(arguments: list[str], tmp_path: Path) ->
 def test_placement_is_not_written_over(arguments: list[str], tmp_path: Path) -> None:
     assert "placement.json" in run(tmp_path, *arguments, "--json", arguments[-1])
     assert "first" in Path(arguments[-1]).read_text()
+
+
+def test_queues_are_measured_traced_and_drawn(arguments: list[str], tmp_path: Path) -> None:
+    trace, page = tmp_path / "trace.json", tmp_path / "page.html"
+    assert not run(tmp_path, *arguments, "--profile", "--trace", str(trace), "--dump-html", str(page))
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert {event["args"]["name"] for event in events if event["name"] == "thread_name"} == {"cpu:0", "cpu:1"}
+    assert {event["name"] for event in events if event["ph"] == "X"} == {"main_part_0", "main_part_1"}
+    assert page.read_text().count("<rect") == 2
