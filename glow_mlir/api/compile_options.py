@@ -170,7 +170,7 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
         whole = get_backend(self.backend).pipeline(self.target, self.profile)
         strategy = self.partition
         if strategy == TENSOR_PARALLEL:
-            strategy, whole = "latency", tensor_parallel(whole)
+            strategy, whole = "latency", tensor_parallel(whole, self.placement)
         placing = {
             "strategy": strategy,
             "assignments": self.placement,

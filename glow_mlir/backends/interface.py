@@ -182,7 +182,8 @@ class Backend(ABC):
         Why a device of that target does not get an operator of `glow_high`, in a few words; empty where it may.
 
         It is asked before operators are lowered, of one among the partitions of a module (docs/devices.md), besides
-        `supports`, which is asked of what it is lowered to.
+        `supports`, which is asked of what it is lowered to. The answer is that for all operators of the same kind,
+        properties and types, of whose operands the same are constants, whatever these hold.
         """
         return ""
 

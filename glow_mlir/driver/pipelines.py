@@ -495,10 +495,16 @@ def quantizing_weights(pipeline: Pipeline, to: str, keep: tuple[str, ...] = ()) 
     return pipeline.after("merge-matmuls", spec, stage=OPTIMIZED.name)
 
 
-def tensor_parallel(pipeline: Pipeline) -> Pipeline:
-    """A pipeline for several devices that share the products and tables of a model."""
+def tensor_parallel(pipeline: Pipeline, assignments: str = "") -> Pipeline:
+    """
+    A pipeline for several devices that share the products and tables of a model, but for those that a file says are on
+    one.
+    """
     passes = ("split-products", "shard-tables", "fold-constants", "remove-unused-storage")
-    return pipeline.after("assign-devices", *passes, stage=PLACED.name)
+    whole = pipeline.after("assign-devices", *passes, stage=PLACED.name)
+    for name in passes[:2] if assignments else ():
+        whole = whole.with_options(name, assignments=assignments)
+    return whole
 
 
 def exchanging(pipeline: Pipeline, stage: str) -> Pipeline:

@@ -141,13 +141,13 @@ def pinned(op: Operation) -> str | None:
     return said.data if isinstance(said, StringAttr) else None
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """An operator that no device executes, or that one refuses: why."""
-
-    op: Operation
-    device: DeviceSpec
-    reason: str
+def devices_to_share(
+    op: Operation, devices: Sequence[DeviceSpec], support: Support, said: Mapping[str, str]
+) -> list[DeviceSpec]:
+    """The devices that may each have a part of an operator; none where it, or `said`, says which one has it."""
+    if pinned(op) is not None or any(name in said for name in location_names(op.location)):
+        return []
+    return [device for device in devices if not support.refusal(op, device)]
 
 
 def refusals_of(nodes: Nodes, devices: Sequence[DeviceSpec], support: Support) -> list[list[str]]:

@@ -12,13 +12,16 @@ from glow_mlir.partitioning.operators import Profile
 from glow_mlir.support.json_text import parsed_json
 
 
-def read_placement(path: Path, devices: Sequence[DeviceSpec]) -> dict[str, str]:
+def read_placement(file: str, devices: Sequence[DeviceSpec]) -> dict[str, str]:
     """
-    Node → device, as a JSON file has it: `{"cpu:0": ["conv1", "relu1"], "opencl:0": [...]}`.
+    Node → device, as a JSON file has it: `{"cpu:0": ["conv1", "relu1"], "opencl:0": [...]}`; nothing without a file.
 
     Raises `OptionError` for a file that is something else, or that names another device.
     """
     found: dict[str, str] = {}
+    if not file:
+        return found
+    path = Path(file)
     names = [device.name for device in devices]
     for device, nodes in _object(path).items():
         if device not in names:

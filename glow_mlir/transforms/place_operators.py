@@ -55,7 +55,7 @@ class PlaceOperatorsPass(ModulePass):
         devices, storage = devices_of(op), Storage(op)
         if not devices:
             raise OptionError("the module says no devices", hint="run the pass 'assign-devices' first")
-        said = read_placement(Path(self.assignments), devices) if self.assignments else {}
+        said = read_placement(self.assignments, devices)
         profile: Profile = read_profile(Path(self.profile)) if self.profile else {}
         support, state = Support(storage), dict[str, str]()
         for function in high_functions(op):
@@ -81,6 +81,7 @@ class PlaceOperatorsPass(ModulePass):
         """The device of each node of a function."""
         refusals = refusals_of(nodes, devices, support)
         _check_supported(nodes, devices, refusals)
+        _check_state(nodes, state)
         seconds = seconds_of(nodes, devices, refusals, profile, state)
         problem = problem_of(nodes, devices, seconds)
         found = self._assignment(problem)
@@ -123,6 +124,19 @@ def _check_supported(nodes: Nodes, devices: Sequence[DeviceSpec], refusals: Sequ
                 file=place_of(op),
                 node=location_name(op.location),
             )
+
+
+def _check_state(nodes: Nodes, state: Mapping[str, str]) -> None:
+    """Raise `ModelError` for an operator that is said to be on another device than the state that it reads or saves."""
+    for op in nodes.ops:
+        if isinstance(op, GetOp | SaveOp) and nodes.is_state(op):
+            home, where = state.get(op.storage_name), pinned(op)
+            if None not in (home, where) and home != where:
+                raise ModelError(
+                    f"{op.name} is said to be on {where}, and state @{op.storage_name} is on {home}",
+                    file=place_of(op),
+                    node=location_name(op.location),
+                )
 
 
 def _no_place(function: FuncOp, devices: Sequence[DeviceSpec], problem: Problem, strategy: str) -> ModelError:

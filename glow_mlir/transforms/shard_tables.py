@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.device import DEVICE, devices_of
+from glow_mlir.dialects.device import DEVICE, DeviceSpec, devices_of
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, LessOp, MaxOp, MinOp, WhereOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
@@ -20,6 +20,9 @@ from glow_mlir.ir import statistics
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.rewriting import high_functions, replace
 from glow_mlir.ir.traversal import own_operations
+from glow_mlir.partitioning.operators import devices_to_share
+from glow_mlir.partitioning.placement_file import read_placement
+from glow_mlir.partitioning.support import Support
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -29,24 +32,29 @@ class ShardTablesPass(ModulePass):
     Split tables of at least `least` bytes, of which rows are gathered, over the devices of the module: each looks up
     what it has, and the right row is chosen, so that results are the same to the bit.
 
-    An index that is out of range is one for the first device, or the last, too, and fails there.
+    An index that is out of range is one for the first device, or the last, too, and fails there. Tables whose rows are
+    gathered on a device already stay whole, as the file `assignments` may say. Devices that refuse that have no part.
     """
 
     name = "shard-tables"
 
     least: int = 1 << 20
+    assignments: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        names, storage = [device.name for device in devices_of(op)], Storage(op)
-        if len(names) < 2:
+        devices, storage = devices_of(op), Storage(op)
+        if len(devices) < 2:
             return
+        support, said = Support(storage), read_placement(self.assignments, devices)
         for function in high_functions(op):
             for item in own_operations(function):
                 if isinstance(item, GatherOp) and bytes_of(item.input) >= self.least:
-                    _shard(item, names, storage)
+                    able = devices_to_share(item, devices, support, said)
+                    if len(able) > 1:
+                        _shard(item, able, storage)
 
 
-def _shard(op: GatherOp, devices: Sequence[str], storage: Storage) -> None:
+def _shard(op: GatherOp, devices: Sequence[DeviceSpec], storage: Storage) -> None:
     """Split the table of one operator, if it is a constant whose rows are gathered."""
     is_table = storage.is_constant(op.input) and integer(op.axis) in (0, -rank_of(op.input))
     rows = shape_of(op.input)[0]
@@ -72,7 +80,7 @@ def _shard(op: GatherOp, devices: Sequence[str], storage: Storage) -> None:
         part = emit(SliceOp, op.input, starts=starts, ends=ends)
         rows_of_part = emit(GatherOp, part, index, axis=0)
         assert isinstance(rows_of_part.owner, Operation)
-        rows_of_part.owner.attributes[DEVICE] = StringAttr(device)
+        rows_of_part.owner.attributes[DEVICE] = StringAttr(device.name)
         found.append(rows_of_part)
     result = found[-1]
     for number in range(len(devices) - 2, -1, -1):

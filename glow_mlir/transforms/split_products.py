@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.backends.interface import costs_of
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import AttributeValue
-from glow_mlir.dialects.device import DEVICE, devices_of
+from glow_mlir.dialects.device import DEVICE, DeviceSpec, devices_of
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
@@ -25,6 +25,9 @@ from glow_mlir.ir import statistics
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.rewriting import high_functions, replace
 from glow_mlir.ir.traversal import own_operations
+from glow_mlir.partitioning.operators import devices_to_share
+from glow_mlir.partitioning.placement_file import read_placement
+from glow_mlir.partitioning.support import Support
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -34,27 +37,30 @@ class SplitProductsPass(ModulePass):
     Split products of weights over the devices of the module, by columns or output channels: each device has its
     weights, and what they compute is joined (tensor parallelism; M. Shoeybi et al., arXiv 1909.08053, for columns).
 
-    Products of fewer than `least` multiply-adds stay whole, and so do those of weights that are no constants.
+    Products of fewer than `least` multiply-adds stay whole, and so do those of weights that are no constants, and those
+    that are on a device already, as the file `assignments` may say. Devices that refuse a product have no part of it.
     """
 
     name = "split-products"
 
     least: int = 1 << 20
+    assignments: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         devices, storage = devices_of(op), Storage(op)
         if len(devices) < 2:
             return
-        names = [device.name for device in devices]
-        lanes = max(costs_of(device.target).channel_lanes for device in devices)
+        support, said = Support(storage), read_placement(self.assignments, devices)
         for function in high_functions(op):
             for item in own_operations(function):
                 if isinstance(item, Workload) and item.arithmetic().operations >= self.least:
-                    _split(item, names, lanes, storage)
+                    able = devices_to_share(item, devices, support, said)
+                    if len(able) > 1:
+                        _split(item, able, storage)
 
 
-def _split(op: Operation, devices: Sequence[str], lanes: int, storage: Storage) -> None:
-    """Split an operator, if it is a product of constant weights with enough columns for vectors of so many lanes."""
+def _split(op: Operation, devices: Sequence[DeviceSpec], storage: Storage) -> None:
+    """Split an operator, if it is a product of constant weights with enough columns for vectors."""
     if not isinstance(op, ConvOp | FullyConnectedOp | MatMulOp) or not has_static_shape(op.results[0]):
         return
     operands = _along_columns(op)
@@ -62,6 +68,7 @@ def _split(op: Operation, devices: Sequence[str], lanes: int, storage: Storage) 
         return
     weights, axis = operands[0]
     columns = shape_of(weights)[axis]
+    lanes = max(costs_of(device.target).channel_lanes for device in devices)
     edges = column_edges(columns, len(devices), lanes)
     if len(edges) < 3:
         return
@@ -75,7 +82,7 @@ def _split(op: Operation, devices: Sequence[str], lanes: int, storage: Storage) 
         values = [changed.get(value, value) for value in op.operands]
         part = emit(type(op), *values, **properties)
         assert isinstance(part.owner, HighOp)
-        part.owner.attributes[DEVICE] = StringAttr(device)
+        part.owner.attributes[DEVICE] = StringAttr(device.name)
         parts.append(part)
     last = channel_axis(rank_of(op.results[0]), op.layout) if isinstance(op, ConvOp) else -1
     replace(op, [emit(ConcatOp, parts, axis=last % rank_of(op.results[0]))])

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from models import random_inputs
+from models import GraphBuilder, random_inputs
 from partition_models import FULL, SMALL, TABLES, recommendation
 from partitioned_runs import check, expected
 from xdsl.ir import Operation
 
 from glow_mlir import InferenceSession
 from glow_mlir.backends.interpreter.backend import InterpreterBackend
+from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.activations import TanhOp
 from glow_mlir.dialects.glow_high.elementwise_math import ExpOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import PLACED, Pipeline, partitioned_pipeline
 from glow_mlir.errors import ExecutionError, InputError, ModelError, OptionError, UnsupportedOperatorsError
 from glow_mlir.ir.registry import BACKENDS
@@ -199,3 +203,66 @@ def test_what_is_no_pipeline_is_told(tmp_path: Any) -> None:
     placement.write_text('{"interpreter:0": ["growth"]}')
     with pytest.raises(ModelError, match="@main is no pipeline of stages on interpreter:0, interpreter:1, in this"):
         InferenceSession(path, devices="interpreter,interpreter", partition="pipeline", placement=str(placement))
+
+
+def placed(observed: list[str]) -> Any:
+    """An observer that keeps the text of the placed module."""
+
+    def observer(stage: Any, module: Any, seconds: float) -> None:
+        if stage.name == PLACED.name:
+            observed.append(str(module))
+
+    return observer
+
+
+class WithoutProducts(InterpreterBackend):
+    """Does not get products."""
+
+    name = "limited"
+
+    def refuses(self, op: Operation, storage: Storage, target: Target) -> str:
+        return "a product" if isinstance(op, MatMulOp) else ""
+
+    def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
+        return super().pipeline(target, profile).named(self.name)
+
+
+def test_products_are_shared_by_those_that_compute_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    made = WithoutProducts()
+    monkeypatch.setitem(BACKENDS.all(), "limited", lambda: made)
+    g = GraphBuilder(0)
+    product_ = g.node("MatMul", "x", g.weight(g.rng.standard_normal((512, 512), np.float32)))
+    model = g.model({"x": (onnx.TensorProto.FLOAT, (8, 512))}, {product_: (8, 512)})
+    x = np.ones((8, 512), np.float32)
+    expected_ = InferenceSession(model).run(None, {"x": x})[0]
+    texts: list[str] = []
+    keywords: dict[str, Any] = {"partition": "tensor-parallel", "observers": [placed(texts)]}
+    for devices, count in (("limited,interpreter,interpreter", 2), ("limited,interpreter", 1)):
+        session = InferenceSession(model, devices=devices, **keywords)
+        np.testing.assert_allclose(session.run(None, {"x": x})[0], expected_, rtol=1e-3, atol=1e-3)
+        assert texts[-1].count("glow_high.matmul") == count
+    # What a file says is on one device is not shared.
+    placement = tmp_path / "placement.json"
+    placement.write_text(json.dumps({"interpreter:1": [product_]}))
+    InferenceSession(model, devices="interpreter,interpreter", placement=str(placement), **keywords)
+    assert texts[-1].count("glow_high.matmul") == 1
+    assert 'glow.device = "interpreter:1"' in texts[-1]
+
+
+def test_state_is_where_it_was_placed_first(tmp_path: Any) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text("""
+glow_high.placeholder @count : tensor<2xf32> {state}
+glow_high.placeholder @x : tensor<2xf32> {input}
+glow_high.placeholder @y : tensor<2xf32> {output}
+glow_high.func @main(@x, @count) {
+  %x = glow_high.get @x : tensor<2xf32>
+  glow_high.save %x, @count {glow.device = "interpreter:1"}
+}
+glow_high.func @other(@count, @y) {
+  %c = glow_high.get @count {mutable, glow.device = "interpreter:0"} : tensor<2xf32>
+  glow_high.save %c, @y
+}
+""")
+    with pytest.raises(ModelError, match="said to be on interpreter:0, and state @count is on interpreter:1"):
+        InferenceSession(path, devices="interpreter,interpreter")
