@@ -37,12 +37,14 @@ class PlacementSummary:
         """Keep what a stage decides."""
         if stage.name == PLACED.name:
             self.shares = shares_of(module)
-        elif stage.name == HOST_PROGRAM.name:
+        elif stage.name == HOST_PROGRAM.name and self.shares:
             add_host_programs(self.shares, module)
             self.plan = planned_steps(module)
 
     def show(self) -> None:
-        """Print what each device has, and what devices refuse."""
+        """Print what each device has, and what devices refuse; nothing of a module that was placed before."""
+        if not self.shares:
+            return
         whole = sum(share.multiply_adds for share in self.shares) or 1
         rows = [
             [

@@ -12,6 +12,8 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.device import DeviceSpec, devices_of
 from glow_mlir.dialects.glow_high.call import CallOp, read_by, written_by
 from glow_mlir.dialects.glow_high.storage import FunctionOp, GetOp, PlaceholderOp, SaveOp
+from glow_mlir.dialects.glow_low.host import CallOp as LowCallOp
+from glow_mlir.dialects.glow_low.memory import FuncOp as HostProgram
 from glow_mlir.ir.checks import require_at
 from glow_mlir.ir.entries import entries_of, packing_functions, placeholders_of
 from glow_mlir.ir.rewriting import functions
@@ -33,8 +35,9 @@ class VerifyPartitionedPass(ModulePass):
         calls: dict[str, int] = {}
         for entry in entries:
             for item in own_operations(entry):
-                require_at(item, isinstance(item, GetOp | CallOp | SaveOp), f"{item.name} is in no partition")
-                if isinstance(item, CallOp):
+                is_of_host = isinstance(item, GetOp | CallOp | SaveOp) or isinstance(entry, HostProgram)
+                require_at(item, is_of_host, f"{item.name} is in no partition")
+                if isinstance(item, CallOp | LowCallOp):
                     calls[item.callee_name] = calls.get(item.callee_name, 0) + 1
         parts = [item for item in functions(op) if item not in entries]
         packing = packing_functions(op)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from in_process import run_tool
 
@@ -71,3 +72,12 @@ def test_queues_are_measured_traced_and_drawn(arguments: list[str], tmp_path: Pa
     assert {event["args"]["name"] for event in events if event["name"] == "thread_name"} == {"cpu:0", "cpu:1"}
     assert {event["name"] for event in events if event["ph"] == "X"} == {"main_part_0", "main_part_1"}
     assert page.read_text().count("<rect") == 2
+
+
+@pytest.mark.parametrize("stage", ["03-placed", "04-partitioned", "05-host-program"])
+def test_module_of_each_stage_runs(arguments: list[str], tmp_path: Path, stage: str) -> None:
+    outputs = [tmp_path / name for name in ("whole.npz", "rest.npz")]
+    assert not run(tmp_path, *arguments, "--dump-phases", "phases", "--outputs", str(outputs[0]))
+    assert not run(tmp_path, f"phases/{stage}.mlir", "--outputs", str(outputs[1]))
+    whole, rest = (np.load(path)["result"] for path in outputs)
+    np.testing.assert_array_equal(whole, rest)

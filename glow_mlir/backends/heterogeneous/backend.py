@@ -7,6 +7,7 @@ from xdsl.ir import Operation
 from glow_mlir.backends.interface import Backend, Compiling, Room, get_backend
 from glow_mlir.codegen.build import zeroed
 from glow_mlir.dialects.device import devices_of
+from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import Pipeline, partitioned_pipeline
 from glow_mlir.ir.registry import backend
 from glow_mlir.partitioning.device_modules import device_modules
@@ -55,6 +56,14 @@ class HeterogeneousBackend(Backend):
             device = of.device(int(part.device.rpartition(":")[2]))
             loaded[part.device] = device, of.load_on(part.artifact, device, part.threads)
         return PartitionedExecutable(artifact, loaded)
+
+    def accepts(self, target: Target) -> bool:
+        """The functions of partitions are for its devices."""
+        return True
+
+    def lacks(self, target: Target) -> str:
+        own = target.backend == self.name
+        return super().lacks(target) if own else get_backend(target.backend).lacks(target)
 
     def supports(self, op: Operation) -> bool:
         """All that some device supports is placed there; what none does, `place-operators` lists."""
