@@ -166,8 +166,9 @@ class _Run:
         if not step.device:
             self.buffers[step.buffer] = HostBuffer(step.nbytes)
             return
-        self._homes[step.buffer] = self._devices[step.device]
-        self.buffers[step.buffer] = self._homes[step.buffer].allocate(step.nbytes)
+        device = self._devices[step.device]
+        self.buffers[step.buffer] = device.allocate(step.nbytes)
+        self._homes[step.buffer] = device
 
     def _free(self, number: int) -> None:
         buffer, home = self.buffers.pop(number), self._homes.pop(number, None)

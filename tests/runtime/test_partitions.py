@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import threading
@@ -12,7 +13,9 @@ import numpy as np
 import pytest
 
 from glow_mlir import InferenceSession, RunOptions
-from glow_mlir.errors import CancelledError, ExecutionError
+from glow_mlir.errors import CancelledError, ExecutionError, OutOfMemoryError
+from glow_mlir.runtime.devices import Buffer
+from glow_mlir.runtime.host_device import HostBuffer, HostDevice
 
 LOOKUP = """
 builtin.module attributes {glow.devices = [
@@ -63,6 +66,32 @@ def test_what_fails_before_a_transfer_is_told(tmp_path: Path) -> None:
     (found,) = session.run(None, {"ids": np.array([0, 3])})
     assert found.tolist() == [1, 4]
     assert session.get_state()["count"].tolist() == [1, 4]
+
+
+@pytest.mark.parametrize("room", range(2))
+def test_buffers_are_given_back_where_memory_runs_out(
+    room: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = session_of(LOOKUP.replace('interpreter">>', 'interpreter">, own_memory>'), tmp_path)
+    held, count = list[object](), itertools.count()
+    allocate = HostDevice.allocate
+
+    def limited(device: HostDevice, nbytes: int) -> HostBuffer:
+        if next(count) >= room:
+            raise OutOfMemoryError("no more room")
+        held.append(made := allocate(device, nbytes))
+        return made
+
+    def given_back(device: HostDevice, buffer: Buffer) -> None:
+        held.remove(buffer)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(HostDevice, "allocate", limited)
+        patched.setattr(HostDevice, "free", given_back)
+        with pytest.raises(OutOfMemoryError, match="no more room"):
+            session.run(None, {"ids": np.array([0, 3])})
+    assert not held
+    assert session.run(None, {"ids": np.array([0, 3])})[0].tolist() == [1, 4]
 
 
 def test_loop_on_a_device_is_ended(tmp_path: Path) -> None:
