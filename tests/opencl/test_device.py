@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from unittest.mock import ANY
 
@@ -88,6 +89,16 @@ def test_the_queue_waits_for_other_devices_while_the_caller_goes_on() -> None:
     assert not down.is_done
     gate.set()
     down.wait()
+    np.testing.assert_array_equal(found, given)
+    host.close()
+
+
+def test_events_that_nobody_has_let_other_threads_run() -> None:
+    device, host = opencl_device(), HostDevice("host:0")
+    buffer, given, found = device.allocate(8), np.arange(2, dtype=np.float32), np.zeros(2, np.float32)
+    for _ in range(20):
+        device.upload(buffer, given, (host.put(lambda: time.sleep(0.01)),))
+    device.download(buffer, found).wait()
     np.testing.assert_array_equal(found, given)
     host.close()
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -77,6 +79,9 @@ class OpenCLDevice(Device):
         self.queue = cl.CommandQueue(self.context, self.handle)
         self._seeing = ThreadPoolExecutor(1, thread_name_prefix=f"glow-{name}")
         """Waits for what other devices do; it is begun when there is something."""
+        self._copies = deque[Any]()
+        """The events of copies that may not be done, in the order of the queue."""
+        self._lock = Lock()
         alignment = max(1, self.handle.mem_base_addr_align // _BYTE)
         self.memory = DeviceMemory(self.handle.global_mem_size, alignment)
 
@@ -103,9 +108,24 @@ class OpenCLDevice(Device):
             return Nothing(after)
         events = self.awaited(after)
         ways = (buffer.memory, _bytes(array)) if is_upload else (_bytes(array), buffer.memory)
-        copied = opencl().enqueue_copy(self.queue, *ways, is_blocking=False, wait_for=events)
+        copied = self.copied(*ways, awaited=events)
         self.queue.flush()
         return OpenCLEvent(copied, after)
+
+    def copied(self, target: Any, source: Any, awaited: Any = None) -> Any:
+        """
+        Put a copy between a buffer and an array into the queue; returns its event.
+
+        PyOpenCL waits for such an event when nobody has it any more, and lets no other thread of Python run meanwhile,
+        for which it may be waiting: it is kept until it is done.
+        """
+        cl = opencl()
+        event = cl.enqueue_copy(self.queue, target, source, is_blocking=False, wait_for=awaited)
+        with self._lock:
+            while self._copies and OpenCLEvent(self._copies[0]).is_done:
+                self._copies.popleft()
+            self._copies.append(event)
+        return event
 
     def awaited(self, after: Sequence[Event]) -> list[Any] | None:
         """What the queue has to wait for: what it does itself, it has done before whatever it is given next."""

@@ -137,7 +137,7 @@ class OpenCLEntry(DeviceEntry):
             event = kernel.run(queue, memories, indices, awaited)
             awaited = None
         if self._statuses is not None:
-            event = cl.enqueue_copy(queue, statuses, self._statuses.memory, is_blocking=False)
+            event = self._device.copied(statuses, self._statuses.memory)
         event = event or cl.enqueue_marker(queue, awaited)
         queue.flush()
         return event
