@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from opencl_devices import opencl_device
 
 
-@pytest.fixture(autouse=True, scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A folder for the programs of all tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GLOW_CACHE_DIR", str(tmp_path_factory.mktemp("programs")))
-        yield
-
-
 @pytest.fixture(autouse=True)
-def needed_device() -> None:
+def needed_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Skip where there is no device."""
     opencl_device()
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path / "cache"))
