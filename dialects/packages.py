@@ -117,7 +117,7 @@ BUILTIN = OperatorPackage(
             "sum_pool max_pool_with_indices data_movement indexing top_k resize sampling roi_align col2im ngrams "
             "embedding selection non_max_suppression recurrent lookup blockwise_matmul sizes reshape generic",
         ),
-        "blocks": _modules("glow_mlir.codegen.block_kernels", "product rows"),
+        "blocks": _modules("glow_mlir.codegen.block_kernels", "product rows depthwise"),
     },
     packed_forms={"cpu": _modules("glow_mlir.codegen", "packed_forms")},
     backends=_modules(

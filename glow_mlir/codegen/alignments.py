@@ -34,6 +34,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from glow_mlir.codegen.builder.types import ALIGNMENTS, type_info
 from glow_mlir.dialects.llvm_ops.memory import GEPOp, LoadOp, StoreOp
 from glow_mlir.dialects.llvm_ops.values import AddrSpaceCastOp, SelectOp
+from glow_mlir.ir.traversal import own_operations
 
 MOST = 16
 """Bytes of the largest access: no larger alignment is asked about."""
@@ -44,7 +45,7 @@ Factors = dict[SSAValue, int]
 
 def raise_alignments(module: ModuleOp) -> None:
     """Let loads and stores of vectors in the functions of a module say how their addresses are aligned."""
-    for op in module.body.block.ops:
+    for op in own_operations(module.body.block):
         if isinstance(op, FuncOp) and op.body.blocks:
             _raise(op)
 
@@ -58,7 +59,7 @@ def _raise(function: FuncOp) -> None:
     while _lower(blocks, factors):
         pass
     for block in blocks:
-        for op in block.ops:
+        for op in own_operations(block):
             if isinstance(op, LoadOp):
                 _say(op, op.operands[0], op.results[0].type, factors)
             elif isinstance(op, StoreOp):
@@ -90,7 +91,7 @@ def _lower(blocks: list[Block], factors: Factors) -> bool:
     """Lower what is too large where all else is as it is said; whether anything was."""
     is_lowered = False
     for block in blocks:
-        for op in block.ops:
+        for op in own_operations(block):
             if op.results:
                 is_lowered |= _set(factors, op.results[0], _factor(op, factors))
             for value, passed in _passed(op):

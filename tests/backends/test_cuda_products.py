@@ -33,6 +33,8 @@ CASES = {
     "one matrix for all": Case(MatMulOp, sample((2, 3, 50, 64)), sample((64, 72))),
     "transposed": Case(MatMulOp, sample((64, 50)), sample((72, 64)), transpose_left=True, transpose_right=True),
     "one row": Case(MatMulOp, sample((1, 256)), sample((256, 100))),
+    "split depth": Case(MatMulOp, sample((50, 1200)) / 32, sample((1200, 70)), sample((70,))),
+    "split codes": Case(MatMulOp, sample((2, 20, 1024), "u1"), sample((2, 1024, 33), "i1")),
     "bias": Case(MatMulOp, sample((40, 64)), sample((64, 72)), sample((72,))),
     "convolution": Case(ConvOp, sample((2, 9, 9, 32)), sample((40, 3, 3, 32)), **FILTERS),
     "few channels": Case(ConvOp, sample((1, 12, 12, 3)), sample((16, 3, 3, 3)), sample((16,)), **FILTERS),
@@ -123,6 +125,15 @@ def test_tf32_is_chosen_by_its_tile() -> None:
     found = emulated(Compilation(module).artifact()).run(inputs)
     error = float(np.abs(found["y"] - expected["y"]).max() / np.abs(expected["y"]).max())
     assert 1e-5 < error < 2e-3
+
+
+def test_the_depth_is_split_where_there_are_few_tiles() -> None:
+    module, _ = module_of(CASES["split depth"])
+    program = emulated(compiled(module, "emulated-sm_80")).program
+    (tiles, sums), _ = zip(*program.launches(), strict=True)
+    assert "splits = 16" in str(module)
+    assert (tiles.parts, tiles.threads) == (2 * 16, 128)
+    assert (sums.parts, sums.threads) == (50 * 18, 1)
 
 
 def test_blocks_are_in_front_of_the_kernels_of_cpus() -> None:

@@ -101,7 +101,7 @@ KERNELS = {
     },
     "selection/kernel": {"UNBOUNDED"},
     "alignments": {"MOST"},
-    "block_kernels/product": {"COPIES"},
+    "block_kernels/product": {"COPIES", "LEAST_STAGES", "MOST_SPLITS", "WANTED_BLOCKS"},
     "block_kernels/product_tile": {
         *("BLOCK_ROWS", "COLUMNS_A_THREAD", "DEPTH_BYTES", "ROWS_A_THREAD", "THREADS", "WARP_ROWS", "WORD"),
     },

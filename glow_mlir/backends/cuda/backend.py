@@ -48,8 +48,8 @@ from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.devices import Device, DeviceMemory
 from glow_mlir.runtime.launches import LaunchProgram
 
-UNSUITED = ("conv-winograd", "conv-strassen", "matmul-strassen")
-"""How the names of kernels of CPUs begin that do not suit a device."""
+UNSUITED = ("attention", "conv-winograd", "conv-strassen", "matmul-strassen")
+"""How the names of kernels of CPUs begin that do not suit a device: what they save is little beside their few parts."""
 
 
 def grid_target(target: Target) -> Target:
@@ -81,7 +81,7 @@ class CudaBackend(KernelBackend):
 
     @cached_property
     def kernels(self) -> dict[str, Any]:
-        """Those of the tables, but for what trades products for memory: a device has more of the former."""
+        """Those of the tables that suit a device."""
         return {name: made for name, made in super().kernels.items() if not name.startswith(UNSUITED)}
 
     def load(self, artifact: Artifact, threads: int) -> CudaExecutable:

@@ -9,15 +9,27 @@ from glow_mlir.codegen.block_kernels.product_view import ProductView, view_of
 from glow_mlir.codegen.block_kernels.tables import kernel
 from glow_mlir.codegen.builder.types import bf16, f16, f32, i8
 from glow_mlir.codegen.matrix_instructions import TF32, MatrixInstruction, generation_of, matrix_instruction
-from glow_mlir.codegen.selection.kernel import Choice, Kernel, KernelCall, Tiles, tiles_of
+from glow_mlir.codegen.selection.kernel import Buffer, Choice, Kernel, KernelCall, Tiles, tiles_of
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.target import Target
 
 COPIES = 80
 """The generation from which on memory is copied to shared memory without registers between."""
+
+SPLITS = "splits"
+"""The name of the tile that says in how many parts of the depth there are sums of their own."""
+
+MOST_SPLITS = 16
+
+LEAST_STAGES = 4
+"""Stages of such a part at least."""
+
+WANTED_BLOCKS = 128
+"""Blocks that a device has something to do with, about: of fewer tiles the depth is split."""
 
 TF32_TILES = "tf32"
 """The name of the tile that lets products of f32 see 10 bits behind the point."""
@@ -36,34 +48,48 @@ class BlockProductKernel(Kernel[ConvOp | MatMulOp]):
 
     name = "block-product"
     NAMED_BY_INSTRUCTION = True
-    AXES = ("tiles",)
+    AXES = ("tiles", "sums")
     EPILOGUE = True
     STRIDED_INNER = True
-    SUMMING = (TF32_TILES,)
+    SUMMING = (TF32_TILES, SPLITS)
 
     def accepts(self, op: ConvOp | MatMulOp) -> bool:
         view = view_of(op)
         return view is not None and signless(view.element) in ELEMENTS
 
     def choices(self, op: ConvOp | MatMulOp, target: Target) -> Mapping[str, Choice]:
-        return (
-            {TF32_TILES: Choice(range(2))}
-            if _view(op).element == f32 and generation_of(target) >= TF32.generation
-            else {}
-        )
+        has_choice = _view(op).element == f32 and generation_of(target) >= TF32.generation
+        splits = {SPLITS: Choice(range(1, MOST_SPLITS + 1))}
+        return {**splits, TF32_TILES: Choice(range(2))} if has_choice else splits
 
     def candidates(self, op: ConvOp | MatMulOp, storage: Storage, target: Target) -> Sequence[Tiles]:
-        return ({},)
+        if not isinstance(op, Instruction):
+            return ({},)
+        view = _view(op)
+        by_depth = BlockProduct.stages(view) // LEAST_STAGES
+        splits = min(WANTED_BLOCKS // BlockProduct.tiles(view), by_depth, MOST_SPLITS)
+        return ({SPLITS: splits}, {}) if splits > 1 else ({},)
+
+    def scratch(self, op: ConvOp | MatMulOp, target: Target) -> Sequence[Buffer]:
+        view, splits = _view(op), _splits(op)
+        return [((4 * splits * BlockProduct.quads(view),), signless(view.signature.accumulator))] if splits > 1 else []
 
     def cuts(self, op: ConvOp | MatMulOp, target: Target) -> Mapping[str, int]:
-        return {"tiles": BlockProduct.tiles(_view(op))}
+        view, splits = _view(op), _splits(op)
+        tiles = {"tiles": BlockProduct.tiles(view) * splits}
+        return {**tiles, "sums": BlockProduct.quads(view)} if splits > 1 else tiles
 
     def threads(self, op: ConvOp | MatMulOp, axis: str, target: Target) -> int:
-        return THREADS
+        return 1 if axis == "sums" else THREADS
 
     def emit(self, call: KernelCall[ConvOp | MatMulOp]) -> None:
         view = _view(call.op)
-        BlockProduct(call, view, _instruction(call.op, view, call.target), generation_of(call.target) >= COPIES).emit()
+        copies = generation_of(call.target) >= COPIES
+        product = BlockProduct(call, view, _instruction(call.op, view, call.target), copies, _splits(call.op))
+        if call.axis == "sums":
+            product.emit_sums()
+        else:
+            product.emit()
 
 
 def _view(op: ConvOp | MatMulOp) -> ProductView:
@@ -71,6 +97,11 @@ def _view(op: ConvOp | MatMulOp) -> ProductView:
     view = view_of(op)
     assert view is not None
     return view
+
+
+def _splits(op: ConvOp | MatMulOp) -> int:
+    """In how many parts of the depth there are sums of their own."""
+    return tiles_of(op).get(SPLITS, 1)
 
 
 def _instruction(op: ConvOp | MatMulOp, view: ProductView, target: Target) -> MatrixInstruction | None:

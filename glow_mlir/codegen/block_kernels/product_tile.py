@@ -66,11 +66,23 @@ class BlockProduct:
     """The matrix instruction; without one, each thread multiplies by itself."""
     copies: bool
     """Whether memory is copied to shared memory without registers between."""
+    splits: int = 1
+    """In how many parts of the depth there are sums of their own, which are added in a phase behind."""
 
     @staticmethod
     def tiles(view: ProductView) -> int:
         """How many tiles there are."""
         return math.prod(view.batch) * -(-view.row_count // BLOCK_ROWS) * -(-view.columns // BLOCK_COLUMNS)
+
+    @staticmethod
+    def stages(view: ProductView) -> int:
+        """How many stages there are along the depth."""
+        return -(-view.depth * view.element_bytes // DEPTH_BYTES)
+
+    @staticmethod
+    def quads(view: ProductView) -> int:
+        """How often there are four neighbours of a row, or fewer at its end."""
+        return math.prod(view.batch) * view.row_count * -(-view.columns // 4)
 
     @property
     def b(self) -> Builder:
@@ -103,23 +115,51 @@ class BlockProduct:
         down, across = -(-view.row_count // BLOCK_ROWS), -(-view.columns // BLOCK_COLUMNS)
         loads = Loads(self)
         _ = self.sums, self.memory
-        with b.loop(*self.call.share("tiles").of(self.tiles(view))) as tile:
+        tiles, each = self.tiles(view), -(-self.stages(view) // self.splits)
+        with b.loop(*self.call.share("tiles").of(tiles * self.splits)) as number:
+            tile, split = number % tiles, number // tiles
             column = b.cast(tile % across * BLOCK_COLUMNS, i32)
             row = b.cast(tile // across % down * BLOCK_ROWS, i32)
             batch = [b.cast(b.index(index), i32) for index in unraveled(tile // (across * down), view.batch)]
             loads.begin(batch, row, column)
-            self._multiply(loads)
-            self._store(batch, row, column)
+            first = split * each
+            self._multiply(loads, first, b.min(first + each, self.stages(view)))
+            self._store(batch, row, column, split)
             self.block.barrier()
 
-    def _multiply(self, loads: Loads) -> None:
-        """All stages along the depth."""
+    def emit_sums(self) -> None:
+        """Add up the sums of all parts of the depth, four neighbours of a row in each thread."""
+        b, view = self.b, self.view
+        across = -(-view.columns // 4)
+        with b.loop(*self.call.share("sums").of(self.quads(view))) as number:
+            column, row = b.cast(number % across * 4, i32), b.cast(number // across % view.row_count, i32)
+            outer = unraveled(number // (across * view.row_count), view.batch)
+            batch = [b.cast(b.index(index), i32) for index in outer]
+            total = self._partial(batch, row, column, b.constant(0, i32))
+            for split in range(1, self.splits):
+                total = total + self._partial(batch, row, column, b.constant(split, i32))
+            self._store_quad(batch, row, column, total)
+
+    def _partial_place(self, batch: Sequence[Value], row: Value, column: Value, split: Value) -> Value:
+        """Where the sums of a part of the depth are, rows of which are filled up to a multiple of four."""
+        view, across = self.view, -(-self.view.columns // 4) * 4
+        steps = [math.prod(view.batch[axis + 1 :]) for axis in range(len(view.batch))]
+        outer = split * math.prod(view.batch) + linear(batch, steps)
+        offset = (outer * view.row_count + row) * across + column
+        return self.call.many("scratch")[0].pointer.at(self.b.index(offset), self.total)
+
+    def _partial(self, batch: Sequence[Value], row: Value, column: Value, split: Value) -> Value:
+        """Four sums of a part of the depth."""
+        return self._partial_place(batch, row, column, split).load(vector(self.total, 4))
+
+    def _multiply(self, loads: Loads, first: Value, last: Value) -> None:
+        """Some stages along the depth."""
         b, block, elements = self.b, self.block, DEPTH_BYTES // self.view.element_bytes
         with block.each_thread() as thread:
             self.sums.fill(thread, 0)
-        loads.fill(b.constant(0, i32), b.constant(0, i32))
+        loads.fill(b.cast(first, i32) % 2 * STAGE, b.cast(first, i32) * elements)
         loads.finish()
-        with b.loop(0, -(-self.view.depth // elements)) as step:
+        with b.loop(first, last) as step:
             number = b.cast(step, i32)
             stage, other = number % 2 * STAGE, (number + 1) % 2 * STAGE
             loads.fill(other, (number + 1) * elements)
@@ -204,8 +244,8 @@ class BlockProduct:
             for number in range(instruction.sums)
         ]
 
-    def _store(self, batch: Sequence[Value], row: Value, column: Value) -> None:
-        """The sums through shared memory and the epilogue to the result."""
+    def _store(self, batch: Sequence[Value], row: Value, column: Value, split: Value) -> None:
+        """The sums through shared memory and the epilogue to the result, or to where those of all parts meet."""
         b, block, memory = self.b, self.block, self.memory
         with block.each_thread() as thread:
             for number, (i, j) in enumerate(self._sum_places(thread)):
@@ -217,7 +257,10 @@ class BlockProduct:
             i, j = number // quads, number % quads * 4
             sums = memory.load(thread, i * SUMS_PITCH + j * WORD, vector(self.total, 4))
             with b.when((row + i < self.view.row_count) & (column + j < self.view.columns)):
-                self._store_quad(batch, row + i, column + j, sums)
+                if self.splits == 1:
+                    self._store_quad(batch, row + i, column + j, sums)
+                else:
+                    self._partial_place(batch, row + i, column + j, b.cast(split, i32)).store(sums)
 
     def _store_quad(self, batch: Sequence[Value], row: Value, column: Value, sums: Value) -> None:
         """Store four neighbours of a row, as far as they exist, of which the first does."""
