@@ -11,7 +11,7 @@ import onnx
 import ptx
 import pytest
 from models import bert_encoder, lstm_network, mobilenet_v2, random_inputs, resnet18
-from quantized_models import encoder, joined, mobile, quantized_model, residual
+from quantized_models import SCHEMES, encoder, joined, mobile, quantized, quantized_model, residual
 
 from glow_mlir import InferenceSession
 from glow_mlir.backends.cuda.targets import GENERATIONS
@@ -31,6 +31,7 @@ MODELS: Mapping[str, Callable[[], onnx.ModelProto]] = {
     "resnet18": lambda: resnet18(size=64, classes=100),
     "bert": bert_encoder,
     "mobilenet_v2": lambda: mobilenet_v2(size=64, classes=100, width=0.5),
+    "mobilenet_v2 in codes": lambda: quantized(mobilenet_v2(size=64, classes=100, width=0.5), SCHEMES["qdq-u8"]),
 }
 
 TOLERANCE = 3e-5

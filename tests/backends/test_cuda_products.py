@@ -116,6 +116,18 @@ glow_low.func @main(@x, @w, @y) attributes {target = #glow.target<backend = "cud
 """
 
 
+@pytest.mark.extra
+def test_global_bytes_of_a_stage(tmp_path: Path) -> None:
+    """A stage brings 64 bytes of each of 64 rows and 64 columns, once: 2 / 64 bytes a multiply-add of bytes."""
+    ptx.ptxas()
+    text = compiled(module_of(CASES["images of codes"])[0], "sm_80").code[0].decode()
+    (loop,) = (block for block in re.split(r"\n(?=\$L__BB)", text) if "mma.sync" in block)
+    assert loop.count("cp.async.cg.shared.global") * 16 * 128 == (64 + 64) * 64
+    assert "ld.global" not in loop
+    products = loop.count("mma.sync") * 16 * 8 * 32 * 4  # Of four warps.
+    assert products == 64 * 64 * 64
+
+
 def test_tf32_is_chosen_by_its_tile() -> None:
     target = 'triple = "nvptx64-nvidia-emulated", cpu = "sm_80", features = "+ptx70", vector_bits = 128'
     text = f'builtin.module attributes {{glow.stage = "selected"}} {{{TF32.replace("TARGET", target)}}}'

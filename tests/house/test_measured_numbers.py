@@ -103,7 +103,7 @@ KERNELS = {
     "alignments": {"MOST"},
     "block_kernels/product": {"COPIES", "LEAST_STAGES", "MOST_SPLITS", "WANTED_BLOCKS"},
     "block_kernels/product_tile": {
-        *("BLOCK_ROWS", "COLUMNS_A_THREAD", "DEPTH_BYTES", "ROWS_A_THREAD", "THREADS", "WARP_ROWS", "WORD"),
+        *("BLOCK_ROWS", "COLUMNS_A_THREAD", "DEPTH_BYTES", "ROWS_A_THREAD", "THREADS", "UNROLLED", "WARP_ROWS", "WORD"),
     },
     "block_kernels/rows": {"LEAST_ELEMENTS", "MOST_THREADS", "WORD_BITS"},
     "block_kernels/product_view": {"ACCESS", "MOST_BYTES"},

@@ -126,10 +126,13 @@ NETWORKS: Mapping[str, Callable[[], onnx.ModelProto]] = {
 
 @cache
 def quantized_model(network: str, scheme: str) -> onnx.ModelProto:
-    """A network as onnxruntime quantizes it, from its values on eight random inputs."""
-    from onnxruntime import quantization
+    """A network as onnxruntime quantizes it."""
+    return quantized(NETWORKS[network](), SCHEMES[scheme])
 
-    chosen, model = SCHEMES[scheme], NETWORKS[network]()
+
+def quantized(model: onnx.ModelProto, chosen: Scheme) -> onnx.ModelProto:
+    """A model as onnxruntime quantizes it, from its values on eight random inputs."""
+    from onnxruntime import quantization
 
     class Samples(quantization.CalibrationDataReader):
         def __init__(self) -> None:

@@ -9,7 +9,7 @@ once more, so that what is stored at once is 16 bytes of a row.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from xdsl.ir import Attribute
@@ -19,7 +19,7 @@ from glow_mlir.codegen.blocks import Block, Private, Shared
 from glow_mlir.codegen.bodies import Sink
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import linear, unraveled
-from glow_mlir.codegen.builder.types import i32, vector
+from glow_mlir.codegen.builder.types import i32, type_info, vector
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.math.half import loaded_as, to_sums
 from glow_mlir.codegen.matrix_instructions import WARP, MatrixInstruction
@@ -51,6 +51,9 @@ WORD = 4
 
 SUMS_PITCH = WORD * (BLOCK_COLUMNS + 4)
 """From row to row of the sums in shared memory."""
+
+UNROLLED = 8
+"""Of how many turns of a thread there is code for each."""
 
 ROWS_A_THREAD, COLUMNS_A_THREAD = 8, 4
 """The sums of a thread that multiplies by itself."""
@@ -306,29 +309,38 @@ class Loads:
 
     def __init__(self, product: BlockProduct) -> None:
         self._product, self._view, self._b, self._block = product, product.view, product.b, product.block
-        self._elements = ACCESS // self._view.element_bytes
-        self._along = DEPTH_BYTES // (ACCESS if self._view.has_wide_left else self._view.element_bytes)
+        view = self._view
+        self._along = DEPTH_BYTES // view.left_access
         self._apart = THREADS // self._along
-        self._starts = self._block.private(i32, BLOCK_ROWS // self._apart)
+        self._rows = BLOCK_ROWS // self._apart
+        self._starts = self._block.private(i32, self._rows) if self._rows <= UNROLLED else None
         self._batch: Sequence[Value] = ()
-        self._column: Value | None = None
+        self._first: tuple[Value, Value] | None = None
 
     def begin(self, batch: Sequence[Value], row: Value, column: Value) -> None:
-        """Begin a tile: where its rows begin in the left operand, -1 for those that do not exist."""
+        """Begin a tile, at a row and a column of a batch."""
+        self._batch, self._first = batch, (row, column)
+        if self._starts is not None:
+            with self._block.each_thread() as thread:
+                for number in range(self._rows):
+                    self._starts.store(thread, self._start(thread, number), number)
+
+    def _start(self, thread: Value, number: Index) -> Value:
+        """Where a row begins in the left operand, -1 for one that does not exist."""
         b, view = self._b, self._view
-        self._batch, self._column = batch, column
-        outer = linear(batch, view.batch_left)
-        with self._block.each_thread() as thread:
-            for number in range(BLOCK_ROWS // self._apart):
-                index = row + (thread // self._along + number * self._apart)
-                start = linear(unraveled(index, view.rows), view.row_left) + outer
-                known = b.select(index < view.row_count, b.as_value(start, i32), -1)
-                self._starts.store(thread, known, number)
+        assert self._first is not None
+        index = self._first[0] + (thread // self._along + number * self._apart)
+        start = linear(unraveled(index, view.rows), view.row_left) + linear(self._batch, view.batch_left)
+        return b.select(index < view.row_count, b.as_value(start, i32), -1)
 
     def fill(self, stage: Value, depth: Value) -> None:
         """Fill a stage with what begins at a depth, zeros behind its end."""
-        self._fill_left(stage, depth)
-        self._fill_right(stage, depth)
+        operands, view = self._product.call.operands, self._view
+        names = ("input", "filter") if view.is_convolution else ("left", "right")
+        left, right = (operands[name][0].pointer for name in names)
+        self._fill_left(stage, depth, left)
+        fill = self._fill_by_depth if view.right_depth == 1 else self._fill_by_columns
+        fill(stage, depth, right, linear(self._batch, view.batch_right))
 
     def finish(self) -> None:
         """Go on when a stage is filled, and the other one was read."""
@@ -336,79 +348,83 @@ class Loads:
             self._block.wait_for_copies()
         self._block.barrier()
 
-    def _fill_left(self, stage: Value, depth: Value) -> None:
-        view, operands = self._view, self._product.call.operands
-        left = operands["input" if view.is_convolution else "left"][0].pointer
-        width = self._elements if view.has_wide_left else 1
+    def _each(self, count: int, body: Callable[[Index], None]) -> None:
+        """Code for each of a few turns, a loop over many."""
+        if count <= UNROLLED:
+            for number in range(count):
+                body(number)
+            return
+        with self._b.loop(0, count) as turn:
+            body(self._b.cast(turn, i32))
+
+    def _fill_left(self, stage: Value, depth: Value, left: Value) -> None:
+        view, access = self._view, self._view.left_access
+        width = access // view.element_bytes
         with self._block.each_thread() as thread:
             at = depth + thread % self._along * width
             taps = unraveled(at // view.run, view.taps) if view.taps else []
             moved = linear(taps, view.tap_left) + at % view.run * view.run_left if view.taps else at * view.run_left
-            for number in range(BLOCK_ROWS // self._apart):
-                start = self._starts.load(thread, number)
-                exists = (start >= 0) & (at < view.depth)
-                row = thread // self._along + number * self._apart
-                offset = stage + (row * PITCH + thread % self._along * (width * view.element_bytes))
-                self._move(thread, offset, (left, start + moved), exists, width)
 
-    def _fill_right(self, stage: Value, depth: Value) -> None:
-        view, operands = self._view, self._product.call.operands
-        right = operands["filter" if view.is_convolution else "right"][0].pointer
-        outer = linear(self._batch, view.batch_right)
-        if view.right_depth == 1:
-            self._fill_by_depth(stage, depth, right, outer)
-        else:
-            self._fill_by_columns(stage, depth, right, outer)
+            def row(number: Index) -> None:
+                start = self._start(thread, number) if self._starts is None else self._starts.load(thread, number)
+                place = (thread // self._along + number * self._apart) * PITCH + thread % self._along * access
+                self._move(thread, stage + place, (left, start + moved), (start >= 0) & (at < view.depth), access)
+
+            self._each(self._rows, row)
 
     def _fill_by_depth(self, stage: Value, depth: Value, right: Value, outer: Index) -> None:
         """Neighbouring threads read neighbours along the depth."""
-        view = self._view
-        width = self._elements if view.has_wide_right else 1
-        along = DEPTH_BYTES // (width * view.element_bytes)
-        assert self._column is not None
+        view, access = self._view, self._view.right_access
+        along = DEPTH_BYTES // access
+        assert self._first is not None
+        first = self._first[1]
         with self._block.each_thread() as thread:
-            at = depth + thread % along * width
-            for number in range(BLOCK_COLUMNS * along // THREADS):
-                row = thread // along + number * (THREADS // along)
-                column = self._column + row
-                start = column * view.right_column + at + outer
-                exists = (column < view.columns) & (at < view.depth)
-                offset = stage + (row * PITCH + (thread % along * (width * view.element_bytes) + SIDE))
-                self._move(thread, offset, (right, start), exists, width)
+            at = depth + thread % along * (access // view.element_bytes)
+
+            def row(number: Index) -> None:
+                line = thread // along + number * (THREADS // along)
+                exists = (first + line < view.columns) & (at < view.depth)
+                source = right, (first + line) * view.right_column + at + outer
+                self._move(thread, stage + (line * PITCH + (thread % along * access + SIDE)), source, exists, access)
+
+            self._each(BLOCK_COLUMNS * along // THREADS, row)
 
     def _fill_by_columns(self, stage: Value, depth: Value, right: Value, outer: Index) -> None:
         """Neighbouring threads read neighbours along the columns, whose elements go to rows of their own."""
         b, view = self._b, self._view
-        width = self._elements if view.has_wide_columns else 1
+        width = view.right_access // view.element_bytes
         across, elements = BLOCK_COLUMNS // width, DEPTH_BYTES // view.element_bytes
-        assert self._column is not None
         element = loaded_as(view.signature.right)
+        assert self._first is not None
+        column = self._first[1]
         with self._block.each_thread() as thread:
             first = thread % across * width
-            for number in range(elements * across // THREADS):
-                row = thread // across + number * (THREADS // across)
-                at, column = depth + row, self._column + first
-                start = at * view.right_depth + column * view.right_column + outer
-                exists = (column < view.columns) & (at < view.depth)
+
+            def row(number: Index) -> None:
+                line = thread // across + number * (THREADS // across)
+                start = (depth + line) * view.right_depth + (column + first) * view.right_column + outer
+                exists = (column + first < view.columns) & (depth + line < view.depth)
                 loaded = self._read(right.at(b.index(start), element), vector(element, width), exists)
                 for lane in range(width):
-                    offset = stage + ((first + lane) * PITCH + (row * view.element_bytes + SIDE))
+                    offset = stage + ((first + lane) * PITCH + (line * view.element_bytes + SIDE))
                     self._product.memory.store(thread, offset, b.extract(loaded, lane))
 
-    def _move(self, thread: Value, offset: Value, source: tuple[Value, Value], exists: Value, width: int) -> None:
-        """Copy some elements, or zeros, to shared memory."""
+            self._each(elements * across // THREADS, row)
+
+    def _move(self, thread: Value, offset: Value, source: tuple[Value, Value], exists: Value, access: int) -> None:
+        """Copy so many bytes, or zeros, to shared memory."""
         b, element = self._b, loaded_as(self._view.element)
         pointer, start = source
-        if width > 1 and self._product.copies:
+        if access == ACCESS and self._product.copies:
             place = pointer.at(b.index(b.select(exists, start, 0)), element)
             self._block.copy(thread, (self._product.memory, offset), place, exists)
             return
-        loaded = self._read(pointer.at(b.index(start), element), vector(element, width), exists)
-        self._product.memory.store(thread, offset, loaded)
+        type_ = vector(element, access // self._view.element_bytes)
+        self._product.memory.store(thread, offset, self._read(pointer.at(b.index(start), element), type_, exists))
 
     def _read(self, address: Value, type_: Attribute, exists: Value) -> Value:
-        """What is at an address, or zeros where it does not exist."""
-        b, size = self._b, 1 if not hasattr(type_, "element_type") else ACCESS
-        align = size if size > 1 else None
+        """What is at an address, a multiple of its size, or zeros where it does not exist."""
+        b, info = self._b, type_info(type_)
+        align = info.lanes * info.bytes_in_memory
         (value,) = b.either(exists, lambda: [address.load(type_, align)], lambda: [b.constant(0, type_)])
         return value

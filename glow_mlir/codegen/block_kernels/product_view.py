@@ -76,26 +76,28 @@ class ProductView:
         return byte_width(self.element)
 
     @property
-    def has_wide_left(self) -> bool:
-        """Whether what is read of the left operand at once is one access of 16 bytes."""
-        moves = (*self.batch_left, *self.row_left, *self.tap_left)
-        return self.run_left == 1 and self._are_wide(self.left, self.run, *moves)
+    def left_access(self) -> int:
+        """Bytes of the left operand that are read at once."""
+        if self.run_left != 1:
+            return self.element_bytes
+        return self._access(self.left, self.run, *self.batch_left, *self.row_left, *self.tap_left)
 
     @property
-    def has_wide_right(self) -> bool:
-        """The same for the right operand, along the depth."""
-        return self.right_depth == 1 and self._are_wide(self.right, self.depth, self.right_column, *self.batch_right)
+    def right_access(self) -> int:
+        """The same for the right operand, along the depth or, where neighbours are there, along the columns."""
+        along, other = (self.depth, self.right_column) if self.right_depth == 1 else (self.columns, self.right_depth)
+        if 1 not in (self.right_depth, self.right_column):
+            return self.element_bytes
+        return self._access(self.right, along, other, *self.batch_right)
 
-    @property
-    def has_wide_columns(self) -> bool:
-        """The same for the right operand, along the columns."""
-        return self.right_column == 1 and self._are_wide(self.right, self.columns, self.right_depth, *self.batch_right)
-
-    def _are_wide(self, operand: SSAValue, *counts: int) -> bool:
-        """Whether an operand begins, and goes on, at multiples of 16 bytes."""
+    def _access(self, operand: SSAValue, *counts: int) -> int:
+        """The largest access at whose multiples an operand begins, and goes on."""
+        found = ACCESS
         if isinstance(operand.owner, WindowOp):
-            return False
-        return not any(count * self.element_bytes % ACCESS for count in (offset_of_buffer(operand), *counts))
+            found = self.element_bytes
+        for count in (offset_of_buffer(operand), *counts):
+            found = math.gcd(found, count * self.element_bytes)
+        return found
 
 
 def offset_of_buffer(value: SSAValue) -> int:
