@@ -42,8 +42,10 @@ class AssignTargetPass(ModulePass):
 
     def __post_init__(self) -> None:
         # What no module can have is told whether there are functions without a target or not.
-        if self.backend is not None or self.target is not None or self._fields:
+        if self.target is not None or self._fields:
             get_backend(self._made.backend).check_target(self._made)
+        elif self.backend is not None:
+            get_backend(self.backend)  # Whose device need not be here where functions say their own.
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions(op):

@@ -105,9 +105,12 @@ class CudaBackend(KernelBackend):
         return {**plain, **{f"{EMULATED}{name}": f"{about}, emulated on the CPU" for name, about in plain.items()}}
 
     def host(self) -> Target:
-        """The device of the driver, or, where there is none, an emulated one."""
+        """The first device of the driver; raises `OptionError` where there is none."""
         known = [name for name in GENERATIONS if generation_of(PRESETS[name]) <= generation()]
-        return PRESETS[known[-1] if known else f"{EMULATED}sm_80"]
+        if not known:
+            hint = f"--target {EMULATED}sm_80, or target='{EMULATED}sm_80', lets the CPU emulate one"
+            raise OptionError("there is no CUDA device here", hint=hint)
+        return PRESETS[known[-1]]
 
     def measured(self, target: Target) -> KernelCosts:
         return assumed(target)
