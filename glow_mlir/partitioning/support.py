@@ -14,7 +14,7 @@ from glow_mlir.dialects.device import DeviceSpec
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import GetOp, PlaceholderOp
 from glow_mlir.driver.pipelines import LOWERED
-from glow_mlir.errors import GlowError, UnsupportedOperatorsError
+from glow_mlir.errors import GlowError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.run_time_sizes import apply_pass
 from glow_mlir.ir.traversal import inner_blocks, operations
@@ -57,8 +57,6 @@ class Support:
         try:
             for item in stage.passes():
                 apply_pass(item, context, module)
-        except UnsupportedOperatorsError as error:
-            return error.reason
         except GlowError as error:
             return error.reason
         return ""

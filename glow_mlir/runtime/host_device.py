@@ -62,7 +62,8 @@ class HostBuffer(Buffer):
 
 class HostDevice(Device):
     """
-    A device whose memory is the process's, and whose queue is a thread, which runs while others compute elsewhere.
+    A device whose memory is the process's, and whose queue is a thread, which runs while others compute elsewhere, and
+    ends when nobody has the device any more.
     """
 
     memory = DeviceMemory(alignment=ALIGNMENT, is_host=True)
@@ -107,13 +108,6 @@ class HostDevice(Device):
         assert isinstance(buffer, HostBuffer)
         source = buffer.view(place.shape, place.dtype)
         return self.put(lambda: np.copyto(place, source), after)
-
-    def close(self) -> None:
-        """End the thread when it has done all that it was given."""
-        with self._lock:
-            if self._queue is not None:
-                self._queue.shutdown()
-                self._queue = None
 
 
 _DEVICES: WeakSet[HostDevice] = WeakSet()

@@ -79,8 +79,3 @@ def note(queue: str, what: str, begin: int, end: int) -> None:
     """Tell the traces of something that a queue has done, from one time to another in nanoseconds."""
     for trace in list(_ACTIVE):
         trace.add(Span(queue, what, begin, end))
-
-
-def is_traced() -> bool:
-    """Whether somebody wants to know what queues do."""
-    return bool(_ACTIVE)

@@ -61,7 +61,9 @@ def _check_sizes(function: FuncOp) -> None:
         raise UnsupportedError(
             f"@{function.sym_name.data} has sizes that are known at run time only, and partitions take numbers",
             file=place_of(function if binding is None else binding),
-            hint="a session compiles for the sizes of its calls; --bind says them beforehand",
+            hint="a session compiles for the sizes of its calls; --bind says them beforehand"
+            if binding is None
+            else "without devices=… the model runs",
         )
 
 

@@ -21,7 +21,14 @@ from glow_mlir.dialects.glow_high.elementwise_math import ExpOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.pipelines import PLACED, Pipeline, partitioned_pipeline
-from glow_mlir.errors import ExecutionError, InputError, ModelError, OptionError, UnsupportedOperatorsError
+from glow_mlir.errors import (
+    ExecutionError,
+    InputError,
+    ModelError,
+    OptionError,
+    UnsupportedError,
+    UnsupportedOperatorsError,
+)
 from glow_mlir.ir.registry import BACKENDS
 from glow_mlir.partitioning.report import DeviceShare, shares_of
 
@@ -266,3 +273,11 @@ glow_high.func @other(@count, @y) {
 """)
     with pytest.raises(ModelError, match="said to be on interpreter:0, and state @count is on interpreter:1"):
         InferenceSession(path, devices="interpreter,interpreter")
+
+
+def test_sizes_that_data_decide_are_told() -> None:
+    g = GraphBuilder(0)
+    found = g.node("NonZero", "x")
+    model = g.model({"x": (onnx.TensorProto.FLOAT, (4,))}, {found: (1, "count")}, kind=onnx.TensorProto.INT64)
+    with pytest.raises(UnsupportedError, match=r"sizes that are known at run time only.*without devices"):
+        InferenceSession(model, devices="interpreter,cpu").run(None, {"x": np.ones(4, np.float32)})
