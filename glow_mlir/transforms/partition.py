@@ -132,6 +132,8 @@ class _Partitioning:
     devices: dict[str, DeviceSpec]
     outputs: dict[SSAValue, list[str]] = field(default_factory=dict[SSAValue, "list[str]"])
     """Value → the outputs that it is saved in."""
+    known_as: dict[str, str] = field(default_factory=dict[str, str])
+    """Output → what stands between partitions with the same value."""
 
     def run(self) -> None:
         """Replace the body of the function by calls."""
@@ -180,6 +182,9 @@ class _Partitioning:
             name = self.storage.unique_name(f"{self.function.sym_name.data}.{value.name_hint or 'value'}")
             self.storage.add(PlaceholderOp.bound(name, type_, "between", owner.location))
             given[value] = name
+            # What is an output besides is given once, to the caller, who saves it.
+            if outputs := saved.get(value):
+                self.known_as[outputs.pop(0)] = name
             saved.setdefault(value, []).append(name)
         return given, saved
 
@@ -223,7 +228,7 @@ class _Partitioning:
         for name in self.function.binding_names:
             bound = self.storage.by_name[name]
             if isinstance(bound, PlaceholderOp) and bound.role == "output":
-                block.add_op(SaveOp.to(known[name], name, bound.location))
+                block.add_op(SaveOp.to(known[self.known_as.get(name, name)], name, bound.location))
 
 
 def _hint(name: str) -> str | None:
