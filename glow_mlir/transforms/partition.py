@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 
 from xdsl.context import Context
@@ -79,14 +79,21 @@ def _sources(nodes: Nodes) -> list[list[int]]:
     return before
 
 
-def merged(groups: Sequence[Group], before: Sequence[Sequence[int]]) -> list[Group]:
-    """Fewer groups: each is one with the next of its device, where none between them waits for the one or the other."""
+def merged(groups: Sequence[Group], before: Sequence[Sequence[int]], busy: Collection[Group]) -> list[Group]:
+    """
+    Fewer groups: each is one with the next of its device, where none between them waits for the one or the other.
+
+    One of those that are `busy` computing does not wait for others because the next one does.
+    """
     names = dict(zip(groups, groups, strict=True))
     for group in sorted(names, key=lambda item: -item[0]):
         later = sorted({other for other in names.values() if other[1] == group[1] and other[0] > group[0]})
         if later:
             waits = _waits([names[item] for item in groups], before)
-            if not _is_between(waits, group, later[0]) and not _is_between(waits, later[0], group):
+            own, others = _all_waits(waits, group), _all_waits(waits, later[0])
+            is_held_up = group in busy and not others <= own | {group}
+            is_circle = any(group in waits[other] for other in others) or later[0] in own
+            if not is_held_up and not is_circle:
                 names = {item: later[0] if name == group else name for item, name in names.items()}
     return [names[group] for group in groups]
 
@@ -99,17 +106,15 @@ def _waits(groups: Sequence[Group], before: Sequence[Sequence[int]]) -> dict[Gro
     return waits
 
 
-def _is_between(waits: Mapping[Group, set[Group]], first: Group, last: Group) -> bool:
-    """Whether another group waits for the first one, and the last one for that."""
-    pending, seen = list(waits[last] - {first}), set[Group]()
+def _all_waits(waits: Mapping[Group, set[Group]], group: Group) -> set[Group]:
+    """The groups that one waits for, and those that these wait for."""
+    pending, found = list(waits[group]), set[Group]()
     while pending:
-        group = pending.pop()
-        if group not in seen:
-            seen.add(group)
-            if first in waits[group]:
-                return True
-            pending += waits[group]
-    return False
+        other = pending.pop()
+        if other not in found:
+            found.add(other)
+            pending += waits[other]
+    return found
 
 
 def in_order(groups: Sequence[Group], before: Sequence[Sequence[int]]) -> list[Group]:
@@ -139,7 +144,9 @@ class _Partitioning:
         """Replace the body of the function by calls."""
         nodes = Nodes(self.function, self.storage)
         before = _sources(nodes)
-        groups = merged(self._groups(nodes, before), before)
+        groups = self._groups(nodes, before)
+        busy = {group for op, group in zip(nodes.ops, groups, strict=True) if not isinstance(op, GetOp | SaveOp)}
+        groups = merged(groups, before, busy)
         self._collect_outputs(nodes)
         given, saved = self._between(nodes, groups)
         parts: dict[Group, list[Operation]] = {}

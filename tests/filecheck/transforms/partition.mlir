@@ -65,3 +65,23 @@ builtin.module attributes {glow.devices = #devices} {
     glow_high.save %d, @y
   }
 }
+
+// -----
+
+// What computes for itself does not wait because what comes behind it on its device does.
+#devices = [#glow.device<"interpreter:0", #glow.target<backend = "interpreter">>, #glow.device<"interpreter:1", #glow.target<backend = "interpreter">>]
+builtin.module attributes {glow.devices = #devices} {
+  glow_high.placeholder @x : tensor<4xf32> {input}
+  glow_high.placeholder @y : tensor<8xf32> {output}
+  // CHECK: glow_high.func @main(@x, @y) {
+  // CHECK: %a = glow_high.call @main_part_0(%x) : tensor<4xf32>
+  // CHECK-NEXT: %b = glow_high.call @main_part_1(%x) : tensor<4xf32>
+  // CHECK-NEXT: %y = glow_high.call @main_part_2(%a, %b) : tensor<8xf32>
+  glow_high.func @main(@x, @y) {
+    %x = glow_high.get @x : tensor<4xf32>
+    %a = glow_high.exp %x {glow.device = "interpreter:0"} : tensor<4xf32>
+    %b = glow_high.tanh %x {glow.device = "interpreter:1"} : tensor<4xf32>
+    %c = glow_high.concat %a, %b {axis = 0, glow.device = "interpreter:0"} : tensor<8xf32>
+    glow_high.save %c, @y
+  }
+}
