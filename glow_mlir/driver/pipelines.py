@@ -47,6 +47,11 @@ ESSENTIAL = frozenset(
         SELECT,
         "allocate",
         "glow-low-to-llvm",
+        "assign-devices",
+        "place-operators",
+        "partition",
+        "insert-transfers",
+        "insert-events",
     }
 )
 """

@@ -131,12 +131,6 @@ class DeviceState(State):
         super().change(chosen)
         self._newer_there.update(chosen)
 
-    def close(self) -> None:
-        """Give its buffers back."""
-        for buffer in self._buffers.values():
-            self._device.free(buffer)
-        self._buffers.clear()
-
 
 class QueueEntry(ABC):
     """A function that the queue of a device runs."""

@@ -125,3 +125,16 @@ def test_state_stays_on_the_device(tmp_path: Path) -> None:
     for turn in range(1, 4):
         (found,) = session.run(None, {"x": np.ones(4, np.float32)})
         np.testing.assert_array_equal(found, np.full(4, turn, np.float32))
+
+
+def test_memory_of_dropped_buffers_is_used_again() -> None:
+    device = devices.emulated_device(0)
+    buffer = device.allocate(12_345)
+    address = buffer.address
+    device.free(buffer)
+    device.free(buffer)
+    kept = device.allocate(12_345)
+    assert kept.address == address
+    assert device.allocate(12_345).address != address
+    del kept
+    assert device.allocate(12_345).address == address

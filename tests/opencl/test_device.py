@@ -90,7 +90,6 @@ def test_the_queue_waits_for_other_devices_while_the_caller_goes_on() -> None:
     gate.set()
     down.wait()
     np.testing.assert_array_equal(found, given)
-    host.close()
 
 
 def test_events_that_nobody_has_let_other_threads_run() -> None:
@@ -100,7 +99,6 @@ def test_events_that_nobody_has_let_other_threads_run() -> None:
         device.upload(buffer, given, (host.put(lambda: time.sleep(0.01)),))
     device.download(buffer, found).wait()
     np.testing.assert_array_equal(found, given)
-    host.close()
 
 
 def test_what_comes_behind_a_failure_fails() -> None:
@@ -113,7 +111,6 @@ def test_what_comes_behind_a_failure_fails() -> None:
     up = device.upload(buffer, np.zeros(2, np.float32), (host.put(fail),))
     with pytest.raises(ExecutionError, match="a device failed"):
         device.download(buffer, np.zeros(2, np.float32), (up,)).wait()
-    host.close()
 
 
 def test_state_stays_on_the_device_until_somebody_looks() -> None:

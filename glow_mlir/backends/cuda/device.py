@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections import defaultdict
+import weakref
+from collections import defaultdict, deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from threading import RLock
@@ -18,11 +19,14 @@ ALIGNMENT = 256
 
 
 class CudaBuffer(Buffer):
-    """Bytes at an address of a device."""
+    """Bytes at an address of a device; who drops it gives it back."""
 
-    def __init__(self, address: int, nbytes: int) -> None:
+    def __init__(self, address: int, nbytes: int, dropped: Callable[[tuple[int, int]], None]) -> None:
         self.address = address
         self.nbytes = nbytes
+        self.drop = weakref.finalize(self, dropped, (address, nbytes))
+        """Gives it back, once."""
+        self.drop.atexit = False
 
 
 class CudaEvent(Event):
@@ -111,6 +115,8 @@ class CudaDevice(Device):
             self.stream = driver.stream()
         self._pool, self._pinned = Pool(driver.allocate), Pool(driver.allocate_pinned)
         self._copying: list[CudaEvent] = []
+        # The collector may drop buffers in the middle of anything.
+        self._dropped: deque[tuple[int, int]] = deque()
 
     @contextmanager
     def used(self) -> Generator[None]:
@@ -121,12 +127,17 @@ class CudaDevice(Device):
 
     def allocate(self, nbytes: int) -> CudaBuffer:
         with self.used():
-            return CudaBuffer(self._pool.take(nbytes), nbytes)
+            self._collect()
+            return CudaBuffer(self._pool.take(nbytes), nbytes, self._dropped.append)
 
     def free(self, buffer: Buffer) -> None:
         assert isinstance(buffer, CudaBuffer)
-        with self.used():
-            self._pool.give(buffer.address, buffer.nbytes)
+        buffer.drop()
+
+    def _collect(self) -> None:
+        """Have what was given back for whoever wants as much next."""
+        while self._dropped:
+            self._pool.give(*self._dropped.popleft())
 
     def upload(self, buffer: Buffer, source: np.ndarray, after: Sequence[Event] = ()) -> Event:
         assert isinstance(buffer, CudaBuffer)
@@ -191,6 +202,7 @@ class CudaDevice(Device):
         """Give all memory back that nobody has."""
         with self.used():
             self._pinned_for(0)
+            self._collect()
             for address in self._pool.emptied():
                 self.driver.free(address)
             for address in self._pinned.emptied():
