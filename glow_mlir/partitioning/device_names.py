@@ -24,8 +24,9 @@ def named_devices(text: str, common: str = "") -> list[DeviceSpec]:
 
     Each is a backend, with the number of its device, by default the next one, and fields of its target behind it;
     `target=avx2` names that, and without it is the machine of this process, or the device beside it. `memory_bytes` is
-    how much of it may be taken, by default all that a device has of its own, and `own_memory=1` lets values be transferred to a device that could do without.
-    `common` are fields, such as `accuracy=strict`, of each device that says no other.
+    how much of it may be taken, by default all that a device has of its own, and `own_memory=1` lets values be
+    transferred to a device that could do without. `common` are fields, such as `accuracy=strict`, of each device that
+    says no other.
 
     Raises `OptionError` for what is no device, for one that is listed twice, and for what a field cannot be.
     """
