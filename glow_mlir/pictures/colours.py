@@ -38,10 +38,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "pooling and sampling": ("pooling", "resize", "sampling"),
     "data movement": (
         *("data_movement", "embedding", "indexing", "memory", "ngrams", "packing", "ranges", "samples", "selection"),
-        *("gradient", "predicate", "returns", "saved", "storage", "transposition", "windowed"),
+        *("gradient", "host", "predicate", "returns", "saved", "storage", "transposition", "windowed"),
     ),
     "quantization": ("quantization",),
-    "control flow": ("body", "control_flow", "loop", "sizes"),
+    "control flow": ("body", "call", "control_flow", "loop", "sizes"),
     "scratch": ("scratch",),
 }
 """Meaning → the families of nodes that have it: modules that define operators, and what is no operator."""

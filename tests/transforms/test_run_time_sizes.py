@@ -50,7 +50,18 @@ SELECTED = ("select", "verify-selected", "glow-low-to-llvm")
 OF_FILES = ("quantize",)
 """Passes that need a file about one graph, whose sizes are numbers."""
 
-HIGH = [name for name in (*PASSES, *OF_XDSL) if name not in (*LOW, *SELECTED, *OF_FILES)]
+OF_DEVICES = (
+    "assign-devices",
+    "insert-events",
+    "insert-transfers",
+    "partition",
+    "place-operators",
+    "verify-host-program",
+    "verify-partitioned",
+)
+"""Passes of modules for several devices, whose sizes are numbers."""
+
+HIGH = [name for name in (*PASSES, *OF_XDSL) if name not in (*LOW, *SELECTED, *OF_FILES, *OF_DEVICES)]
 
 REASSOCIATING = {"rtol": 2e-4, "atol": 2e-4}
 NARROW = {"rtol": 2e-2, "atol": 1e-1}

@@ -32,6 +32,10 @@ from glow_mlir.runtime.devices import Device, DeviceMemory
 from glow_mlir.runtime.launches import LaunchProgram
 
 
+ALIGNMENT = 128
+"""What buffers of any device begin at multiples of: as its longest vector, of 16 floats of 64 bits."""
+
+
 @backend(NAME)
 class OpenCLBackend(KernelBackend):
     """Executes what the kernels of this compiler accept, where all sizes and numbers of trips are known."""
@@ -54,7 +58,8 @@ class OpenCLBackend(KernelBackend):
         return device(device_name(number))
 
     def memory(self, target: Target) -> DeviceMemory:
-        return device(target.cpu or device_name(0)).memory
+        """That of a device of this machine, or of any."""
+        return device(target.cpu).memory if target.cpu in targets() else DeviceMemory(alignment=ALIGNMENT)
 
     def targets(self) -> Mapping[str, Target]:
         return targets()
