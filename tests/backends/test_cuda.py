@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import ptx
 import pytest
+from breadth import long_ones
 from models import bert_encoder, lstm_network, mobilenet_v2, random_inputs, resnet18
 from quantized_models import SCHEMES, encoder, joined, mobile, quantized, quantized_model, residual
 
@@ -33,6 +34,9 @@ MODELS: Mapping[str, Callable[[], onnx.ModelProto]] = {
     "mobilenet_v2": lambda: mobilenet_v2(size=64, classes=100, width=0.5),
     "mobilenet_v2 in codes": lambda: quantized(mobilenet_v2(size=64, classes=100, width=0.5), SCHEMES["qdq-u8"]),
 }
+
+LARGE = ("resnet18", "mobilenet_v2", "mobilenet_v2 in codes")
+"""Those for which a short run has no time."""
 
 TOLERANCE = 3e-5
 """Of the largest output, between two orders of sums of floats."""
@@ -59,7 +63,7 @@ def test_kernels_are_assembled_without_spills(name: str, generation: str, tmp_pa
     assert not [kernel for kernel in kernels if kernel.occupancy(generation) < LEAST_OCCUPANCY]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", long_ones(MODELS, lambda name: name in LARGE))
 def test_emulated_models_equal_the_cpu(name: str) -> None:
     model = model_named(name)
     inputs = random_inputs(model, np.random.default_rng(0))

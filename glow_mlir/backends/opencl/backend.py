@@ -31,7 +31,6 @@ from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.devices import Device, DeviceMemory
 from glow_mlir.runtime.launches import LaunchProgram
 
-
 ALIGNMENT = 128
 """What buffers of any device begin at multiples of: as its longest vector, of 16 floats of 64 bits."""
 
