@@ -187,6 +187,22 @@ def test_what_is_not_translated_is_told() -> None:
         printed(build)
 
 
+def test_halves_are_bits_that_nobody_adds() -> None:
+    def build(b: Builder, given: Sequence[Value]) -> None:
+        half = given[1].load(f16)
+        given[0].store(half + half)
+
+    with pytest.raises(EmissionError, match=r"'@kernel': 'llvm.fadd' of floats of 16 bits is not translated"):
+        printed(build)
+
+
+def test_a_negative_number_is_negated() -> None:
+    def build(b: Builder, given: Sequence[Value]) -> None:
+        given[0].store(-b.constant(-1.0, f32))
+
+    assert any(line.endswith("= -(-1.0f);") for line in printed(build))
+
+
 def test_numbers_are_exact() -> None:
     def build(b: Builder, given: Sequence[Value]) -> None:
         out, *_ = given

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.dialects.llvm import ConstantOp, FuncOp, LLVMVoidType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from glow_mlir.codegen.llvm.text import EmissionError
 from glow_mlir.codegen.opencl_c.lane_rules import LANE_RULES, splat_scalar
@@ -185,8 +185,13 @@ class FunctionText:
                 case Loop(body):
                     self._loop(body)
                 case Latch():
+                    ends = self._ends(node)
+                    if isinstance(node.condition, BlockArgument):  # Which is another one when it is passed on.
+                        kept = self.fresh()
+                        self.line(f"bool {kept} = {ends};")
+                        ends = kept
                     self._latch(node)
-                    self.line(f"if ({self._ends(node)}) break;")
+                    self.line(f"if ({ends}) break;")
 
     def _own(self, block: Block) -> Iterator[Operation]:
         """The operations of a block but the last."""
@@ -220,7 +225,7 @@ class FunctionText:
         What compilers are told of a loop stands at its last jump, and is lost where they move that.
         """
         *others, last = body
-        if not isinstance(last, Latch):
+        if not isinstance(last, Latch) or isinstance(last.condition, BlockArgument):
             self.line("ROLLED for (;;) {")
             self._indented(body)
             self.line("}")

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerAttr
 from xdsl.dialects.llvm import FCmpPredicateFlag, ICmpPredicateFlag
 from xdsl.ir import Operation, SSAValue
 
+from glow_mlir.codegen.builder.types import TypeInfo
 from glow_mlir.codegen.llvm.text import EmissionError
 from glow_mlir.codegen.opencl_c.literals import integer_literal
 from glow_mlir.codegen.opencl_c.scope import (
@@ -59,12 +60,20 @@ def _typed(value: SSAValue) -> list[tuple[str, int]]:
     return [(of_lanes(name, size), size) for size in piece_sizes(lanes_of(value))]
 
 
+def _computed(op: Operation, value: SSAValue) -> TypeInfo:
+    """What is known of a type that is computed with: 16-bit floats are their bits, which are none to add."""
+    found = info(value.type)
+    if isinstance(found.element, Float16Type | BFloat16Type):
+        raise EmissionError(f"'{op.name}' of floats of 16 bits is not translated")
+    return found
+
+
 def by_piece(template: str) -> Rule:
     """A rule that writes each piece from those of the operands, all of one type and of that of the result."""
 
     def rule(scope: Scope, op: Operation) -> Pieces:
         result = op.results[0]
-        found = info(result.type)
+        found = _computed(op, result)
         texts = [template.format(*parts) for parts in zip(*map(scope.pieces, op.operands), strict=True)]
         if is_vector(result) or found.is_float or not 1 < found.bits < _NARROW:
             return texts
@@ -124,15 +133,11 @@ def _product(scope: Scope, op: Operation) -> Pieces:
     return [f"(ushort)((uint){a} * {b})"]
 
 
-def _negated(scope: Scope, op: Operation) -> Pieces:
-    return [f"-{text}" for text in scope.pieces(op.operands[0])]
-
-
 def _call(name: str) -> Rule:
     """A built-in function of values of one type."""
 
     def rule(scope: Scope, op: Operation) -> Pieces:
-        found = info(op.results[0].type)
+        found = _computed(op, op.results[0])
         sizes = piece_sizes(lanes_of(op.results[0]))
         name_of_type = element_name(found.element)
         return [
@@ -191,10 +196,16 @@ def _icmp(scope: Scope, op: Operation) -> Pieces:
     sizes = piece_sizes(lanes_of(first))
     for a, b, size in zip(*map(scope.pieces, op.operands), sizes, strict=True):
         if predicate in _SIGNED:
-            found.append(f"{signed(a, bits, size)} {_SIGNED[predicate]} {signed(b, bits, size)}")
+            text = f"{signed(a, bits, size)} {_SIGNED[predicate]} {signed(b, bits, size)}"
         else:
-            found.append(f"{a} {_UNSIGNED[predicate]} {b}")
+            text = f"{a} {_UNSIGNED[predicate]} {b}"
+        found.append(_lanes_that_hold(text, first, size))
     return found
+
+
+def _lanes_that_hold(text: str, compared: SSAValue, size: int) -> str:
+    """A comparison of pieces as truth values: C says 1 of a piece of one lane, where a vector has all bits."""
+    return f"-({text})" if size == 1 and is_vector(compared) else text
 
 
 def _compared_masks(scope: Scope, op: Operation) -> Pieces:
@@ -209,10 +220,14 @@ def _compared_masks(scope: Scope, op: Operation) -> Pieces:
 
 def _fcmp(scope: Scope, op: Operation) -> Pieces:
     predicate, first = predicate_of(op), op.operands[0]
+    bits = _computed(op, first).bits
     if is_vector(first):
-        scope.mask_bits[op.results[0]] = info(first.type).bits
-    inverse = "~" if is_vector(first) else "!"
-    return [_compared(predicate, a, b, inverse) for a, b in zip(*map(scope.pieces, op.operands), strict=True)]
+        scope.mask_bits[op.results[0]] = bits
+    sizes = piece_sizes(lanes_of(first))
+    return [
+        _lanes_that_hold(_compared(predicate, a, b, "!" if size == 1 else "~"), first, size)
+        for a, b, size in zip(*map(scope.pieces, op.operands), sizes, strict=True)
+    ]
 
 
 def _compared(predicate: str, a: str, b: str, inverse: str) -> str:
@@ -269,8 +284,8 @@ def _convert(reads_signed: bool, gives_signed: bool) -> Rule:
             return _from_truth(scope, value, result, reads_signed and not target.is_float)
         if target.bits == 1:
             return _to_truth(scope, value, result)
-        if 16 in (source.bits * source.is_float, target.bits * target.is_float):
-            raise EmissionError(f"'{op.name}' of floats of 16 bits is not translated")
+        for number in (value, result):
+            _computed(op, number)
         name = element_name(target.element)
         found: list[str] = []
         for text, size in zip(scope.pieces(value), piece_sizes(lanes_of(value)), strict=True):
@@ -368,7 +383,7 @@ EXPRESSIONS: Mapping[str, Rule] = {
     "llvm.sdiv": _on_signed("/"),
     "llvm.srem": _on_signed("%"),
     "llvm.ashr": _on_signed(">>"),
-    "llvm.fneg": _negated,
+    "llvm.fneg": by_piece("-({})"),
     "llvm.icmp": _icmp,
     "llvm.fcmp": _fcmp,
     "llvm.select": _select,
@@ -400,7 +415,7 @@ EXPRESSIONS: Mapping[str, Rule] = {
 
 
 def saturated(is_signed: bool) -> Rule:
-    """Floats as integers, towards zero, cut to their range; NaN gives 0."""
+    """Floats as integers, towards zero, cut to their range; NaN gives 0, of which drivers make anything."""
 
     def rule(scope: Scope, op: Operation) -> Pieces:
         value, target = op.operands[0], info(op.results[0].type)
@@ -409,7 +424,9 @@ def saturated(is_signed: bool) -> Rule:
         found: list[str] = []
         for text, size in zip(scope.pieces(value), piece_sizes(lanes_of(value)), strict=True):
             function = f"convert_{of_lanes(name, min(size, max(1, _PART_BITS // most)))}_sat"
-            found.append(unsigned(in_parts(function, [text], name, most, size), target.bits, size))
+            number, type_ = scope.fresh(), of_lanes(element_name(info(value.type).element), size)
+            scope.line(f"{type_} {number} = {text} == {text} ? {text} : ({type_})(0);")
+            found.append(unsigned(in_parts(function, [number], name, most, size), target.bits, size))
         return found
 
     return rule
