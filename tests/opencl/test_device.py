@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from typing import Any
 from unittest.mock import ANY
 
 import numpy as np
@@ -15,8 +16,9 @@ from opencl_devices import opencl_device
 from glow_mlir import InferenceSession
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.backends.opencl.device import OpenCLEvent
+from glow_mlir.backends.opencl.library import opencl
 from glow_mlir.backends.opencl.programs import Binary, ProgramCache
-from glow_mlir.errors import ExecutionError, OptionError
+from glow_mlir.errors import ExecutionError, OptionError, OutOfMemoryError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
 from glow_mlir.runtime.devices import DeviceEntry
@@ -178,6 +180,39 @@ def test_a_damaged_binary_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path.write_bytes(path.read_bytes()[:-1])
     assert cache.load("key") is None
     assert cache.load("other") is None
+
+
+def test_a_binary_that_the_driver_refuses_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path))
+    step = {"step": np.ones(3, np.float32)}
+    module = parse_module(COUNTER, new_context(), "counter.mlir")
+    InferenceSession(module.clone(), backend="opencl", cache=False).run(None, step)
+    (path,) = tmp_path.glob("opencl-v*/*")
+    entries = frozenset({"main"})
+    ProgramCache().store(path.stem, Binary(b"of another driver", entries))
+    InferenceSession(module, backend="opencl", cache=False).run(None, step)
+    found = ProgramCache().load(path.stem)
+    assert found is not None
+    assert found.entries == entries
+    assert found.content != b"of another driver"
+
+
+class FullQueue:
+    """A queue of a driver that finds out late that there is no memory."""
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        raise opencl().RuntimeError("enqueue failed: OUT_OF_RESOURCES")
+
+
+def test_memory_that_lacks_when_it_is_used_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = InferenceSession(DIGITS, backend="opencl", cache=False, dimensions={"N": 1})
+    (argument,) = session.get_inputs()
+    device = opencl_device()
+    monkeypatch.setattr(opencl(), "enqueue_copy", FullQueue())
+    with pytest.raises(OutOfMemoryError, match="there is too little memory on opencl:0 for a copy of 8 bytes"):
+        device.upload(device.allocate(8), np.zeros(2, np.float32))
+    with pytest.raises(OutOfMemoryError, match="there is too little memory on opencl:0 for"):
+        session.run(None, {argument.name: np.zeros(argument.shape, np.float32)})
 
 
 def test_devices_are_targets() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -16,6 +17,22 @@ from glow_mlir.errors import ExecutionError, OutOfMemoryError
 from glow_mlir.runtime.devices import Buffer, Device, DeviceMemory, Event
 
 _BYTE = 8
+
+
+_OUT_OF_MEMORY = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_RESOURCES", "OUT_OF_HOST_MEMORY")
+"""What drivers call it, many of them not before a buffer is used."""
+
+
+@contextmanager
+def told(name: str, purpose: str) -> Generator[None]:
+    """What OpenCL raises about the device of a name as `OutOfMemoryError` or `ExecutionError`."""
+    cl = opencl()
+    try:
+        yield
+    except cl.Error as error:
+        if any(word in str(error) for word in _OUT_OF_MEMORY):
+            raise OutOfMemoryError(f"there is too little memory on {name} for {purpose}") from error
+        raise ExecutionError(f"{name} fails in {purpose}: {' '.join(str(error).split())}") from error
 
 
 class OpenCLEvent(Event):
@@ -75,8 +92,9 @@ class OpenCLDevice(Device):
         cl = opencl()
         self.name = name
         self.handle = device_at(name)
-        self.context = cl.Context([self.handle])
-        self.queue = cl.CommandQueue(self.context, self.handle)
+        with told(name, "its queue"):
+            self.context = cl.Context([self.handle])
+            self.queue = cl.CommandQueue(self.context, self.handle)
         self._seeing = ThreadPoolExecutor(1, thread_name_prefix=f"glow-{name}")
         """Waits for what other devices do; it is begun when there is something."""
         self._copies = deque[Any]()
@@ -108,8 +126,9 @@ class OpenCLDevice(Device):
             return Nothing(after)
         events = self.awaited(after)
         ways = (buffer.memory, _bytes(array)) if is_upload else (_bytes(array), buffer.memory)
-        copied = self.copied(*ways, awaited=events)
-        self.queue.flush()
+        with told(self.name, f"a copy of {array.nbytes:,} bytes"):
+            copied = self.copied(*ways, awaited=events)
+            self.queue.flush()
         return OpenCLEvent(copied, after)
 
     def copied(self, target: Any, source: Any, awaited: Any = None) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.backends.opencl.device import OpenCLBuffer, OpenCLDevice, OpenCLEvent
+from glow_mlir.backends.opencl.device import OpenCLBuffer, OpenCLDevice, OpenCLEvent, told
 from glow_mlir.backends.opencl.library import opencl
 from glow_mlir.backends.opencl.programs import BuiltProgram
 from glow_mlir.errors import ExecutionError, OutOfMemoryError
@@ -82,9 +82,9 @@ class CallEvent(OpenCLEvent):
 
     def wait(self) -> None:
         super().wait()
-        if self._keep is not None:
-            self._keep()
-            self._keep = None
+        keep, self._keep = self._keep, None  # Several threads may wait.
+        if keep is not None:
+            keep()
         if self._statuses.any():
             failure = self._failures[int(np.flatnonzero(self._statuses)[0])]
             raise ExecutionError(failure.reason, node=failure.location)
@@ -119,13 +119,10 @@ class OpenCLEntry(DeviceEntry):
     def submit_all(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
         """Put a call into the queue, on a buffer for each of the bindings, packed state among them."""
         memories = [buffer.memory for buffer in buffers if isinstance(buffer, OpenCLBuffer)]
-        cl, statuses = opencl(), np.zeros(0 if self._statuses is None else self._statuses.nbytes // WORD, np.int32)
-        with self.loaded.turn:
-            try:
-                done = self._submit(memories, self._device.awaited(after), statuses)
-                return CallEvent(done, after, self, statuses)
-            except cl.MemoryError as error:
-                raise OutOfMemoryError(f"there is too little memory on {self._device.name} for @{self.name}") from error
+        statuses = np.zeros(0 if self._statuses is None else self._statuses.nbytes // WORD, np.int32)
+        with self.loaded.turn, told(self._device.name, f"@{self.name}"):
+            done = self._submit(memories, self._device.awaited(after), statuses)
+            return CallEvent(done, after, self, statuses)
 
     def _submit(self, memories: Sequence[Any], awaited: Any, statuses: np.ndarray) -> Any:
         """The event of all launches, behind which the statuses are there."""

@@ -86,10 +86,11 @@ class BuiltProgram:
         found = self._cache.load(self._key)
         self._complete = set[str]() if found is None else set(found.entries)
         """The entries whose kernels the binary on disk has as they run."""
-        if found is None:
-            self.program = _built(context, device, source)
-        else:
-            self.program = _loaded(context, device, source, found.content)
+        loaded = None if found is None else _loaded(context, device, found.content)
+        if loaded is None:  # Whatever is on disk is of no use.
+            self._complete.clear()
+            loaded = _built(context, device, source)
+        self.program = loaded
 
     def is_kept(self, entries: frozenset[str]) -> bool:
         """Whether the binary on disk has the kernels of entries as they run."""
@@ -103,13 +104,13 @@ class BuiltProgram:
             self._cache.store(self._key, Binary(content, frozenset(self._complete)))
 
 
-def _loaded(context: Any, device: Any, source: bytes, binary: bytes) -> Any:
-    """A program made of a binary; of its source where the driver refuses that."""
+def _loaded(context: Any, device: Any, binary: bytes) -> Any:
+    """A program made of a binary; `None` where the driver refuses that."""
     cl = opencl()
     try:
         return _quietly(cl.Program(context, [device], [binary]), device)
     except cl.Error:
-        return _built(context, device, source)
+        return None
 
 
 def _built(context: Any, device: Any, source: bytes) -> Any:
