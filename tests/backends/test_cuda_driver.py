@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from fake_libcuda import FakeLibCuda
+from fake_libcuda import OUT_OF_MEMORY, FakeLibCuda
 from models import random_inputs
 from quantized_models import residual
 from small_models import counter
@@ -17,12 +19,13 @@ from glow_mlir import InferenceSession
 from glow_mlir.backends.cuda import devices
 from glow_mlir.backends.cuda.device import CudaDevice
 from glow_mlir.backends.cuda.executable import CudaEntry, CudaExecutable
-from glow_mlir.backends.cuda.libcuda import LibCuda
+from glow_mlir.backends.cuda.libcuda import NOT_READY, LibCuda
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.errors import ExecutionError, OptionError, OutOfMemoryError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.runtime.artifact import Artifact
+from glow_mlir.runtime.devices import Event
 
 
 def artifacts(model: onnx.ModelProto) -> tuple[Artifact, FakeLibCuda]:
@@ -112,6 +115,8 @@ def test_the_device_of_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     assert backend.host().cpu == "sm_80"
     assert backend.lacks(backend.targets()["sm_90"]) == "a CUDA device of generation 90"
     assert not backend.lacks(backend.targets()["sm_75"])
+    assert backend.memory(backend.targets()["sm_75"]).nbytes == 1 << 30
+    assert backend.memory(backend.targets()["emulated-sm_75"]).nbytes == 0
     assert backend.load(artifact, 1).entry().inputs
     with pytest.raises(OptionError, match="there is no device 'cuda:3'"):
         backend.device(3)
@@ -125,6 +130,83 @@ def test_state_stays_on_the_device(tmp_path: Path) -> None:
     for turn in range(1, 4):
         (found,) = session.run(None, {"x": np.ones(4, np.float32)})
         np.testing.assert_array_equal(found, np.full(4, turn, np.float32))
+
+
+class Behind(Event):
+    """What another device does when an event of this one is there: a thread of its own waits for that."""
+
+    def __init__(self, event: Event) -> None:
+        self._event = event
+        self.is_late = False
+
+    def wait(self) -> None:
+        thread = threading.Thread(target=self._event.wait, daemon=True)
+        thread.start()
+        thread.join(5)
+        self.is_late = thread.is_alive()
+
+    @property
+    def is_done(self) -> bool:
+        return False
+
+
+def test_who_waits_for_another_device_leaves_this_one_to_it() -> None:
+    device = devices.emulated_device(0)
+    buffer, numbers = device.allocate(8), np.arange(2, dtype=np.float32)
+    behind = Behind(device.upload(buffer, numbers))
+    device.upload(buffer, numbers, (behind,))
+    assert not behind.is_late
+    again = Behind(device.upload(buffer, numbers))
+    device.download(buffer, numbers, (again,)).wait()
+    assert not again.is_late
+
+
+class LateLibCuda(FakeLibCuda):
+    """A library whose events are there when somebody waits for them, and no earlier."""
+
+    def cuEventQuery(self, event: Any) -> int:
+        return NOT_READY
+
+
+def test_what_a_copy_writes_is_there_when_it_is_copied_on() -> None:
+    driver = LibCuda(LateLibCuda({}))
+    devices_of_driver = [CudaDevice(driver, number, f"cuda:{number}") for number in range(2)]
+    for other in devices_of_driver:
+        device, numbers = devices_of_driver[0], np.arange(2, dtype=np.float32)
+        there, further = device.allocate(8), other.allocate(8)
+        device.upload(there, numbers)
+        between, found = np.zeros(2, np.float32), np.zeros(2, np.float32)
+        down = device.download(there, between)
+        up = other.upload(further, between, (down,))
+        other.download(further, found, (up,)).wait()
+        np.testing.assert_array_equal(found, numbers)
+
+
+def without_room(*given: Any) -> int:
+    """A launch for which there is no memory."""
+    return OUT_OF_MEMORY
+
+
+def test_a_launch_that_fails_leaves_the_stream_as_it_was() -> None:
+    model = residual()
+    artifact, library = artifacts(model)
+    inputs = random_inputs(model, np.random.default_rng(0))
+    entry = entry_of(artifact, library)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FakeLibCuda, "cuLaunchKernel", without_room)
+        with pytest.raises(OutOfMemoryError, match="out of memory"):
+            entry.run(inputs)
+    (expected,) = InferenceSession(model, cache=False).run(None, inputs)
+    (found,) = entry.run(inputs).values()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * float(np.abs(expected).max()))
+
+
+def test_memory_that_is_kept_makes_room_for_other_sizes() -> None:
+    device = CudaDevice(LibCuda(FakeLibCuda({}, room=1 << 20)), 0, "cuda:0")
+    device.free(device.allocate(700_000))
+    device.allocate(800_000)
+    with pytest.raises(OutOfMemoryError, match="out of memory"):
+        device.allocate(2 << 20)
 
 
 def test_memory_of_dropped_buffers_is_used_again() -> None:

@@ -12,7 +12,7 @@ from glow_mlir.backends.cuda.driver import Grid
 from glow_mlir.backends.cuda.emulation import EmulatedDriver, EmulatedStream
 from glow_mlir.errors import OutOfMemoryError
 
-INVALID_IMAGE, OUT_OF_MEMORY, NOT_FOUND = 200, 2, 500
+INVALID_IMAGE, OUT_OF_MEMORY, NOT_FOUND, ILLEGAL_STATE = 200, 2, 500, 401
 
 
 def _put(pointer: Any, value: int) -> int:
@@ -162,6 +162,8 @@ class FakeLibCuda:
         return 0
 
     def cuStreamBeginCapture_v2(self, stream: Any, mode: Any) -> int:
+        if self._of(stream).kept is not None:
+            return ILLEGAL_STATE
         self._driver.capture(self._of(stream))
         return 0
 

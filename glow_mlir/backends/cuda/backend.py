@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from glow_mlir.backends.cpu.targets import host_target
 from glow_mlir.backends.cuda import loader
 from glow_mlir.backends.cuda.device import ALIGNMENT, CudaDevice
-from glow_mlir.backends.cuda.devices import device, generation
+from glow_mlir.backends.cuda.devices import device, generation, memory_bytes
 from glow_mlir.backends.cuda.executable import CudaExecutable
 from glow_mlir.backends.cuda.loader import EMULATED_TRIPLE
 from glow_mlir.backends.cuda.measured import assumed
@@ -95,7 +95,7 @@ class CudaBackend(KernelBackend):
         return device(number)
 
     def memory(self, target: Target) -> DeviceMemory:
-        return DeviceMemory(alignment=ALIGNMENT)
+        return DeviceMemory(0 if is_emulated(target) else memory_bytes(), ALIGNMENT)
 
     def targets(self) -> Mapping[str, Target]:
         return PRESETS

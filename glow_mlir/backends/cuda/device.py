@@ -12,6 +12,7 @@ from threading import RLock
 import numpy as np
 
 from glow_mlir.backends.cuda.driver import Driver, Handle
+from glow_mlir.errors import OutOfMemoryError
 from glow_mlir.runtime.devices import Buffer, Device, DeviceMemory, Event
 
 ALIGNMENT = 256
@@ -30,35 +31,66 @@ class CudaBuffer(Buffer):
 
 
 class CudaEvent(Event):
-    """What a stream does; when it is done, what is left to the host is done by whoever asks first."""
+    """
+    What a stream does; when it is done, what is left to the host is done by whoever asks first.
 
-    def __init__(self, device: CudaDevice, handle: Handle, finish: Callable[[], None] | None) -> None:
+    Who waits leaves the device to others meanwhile. `written` is the array that the host writes then.
+    """
+
+    def __init__(
+        self,
+        device: CudaDevice,
+        handle: Handle,
+        finish: Callable[[], None] | None,
+        written: np.ndarray | None = None,
+    ) -> None:
         self.device = device
-        self.handle = handle
+        self.written = written
+        self._handle = handle
         self._finish = finish
         self._failure: BaseException | None = None
         self._is_finished = False
+        self._waiting = 0
+        """How many threads have the handle."""
 
     def wait(self) -> None:
         with self.device.used():
-            if not self._is_finished:
-                self.device.driver.wait(self.handle)
-                self._end()
+            is_finished = self._is_finished
+            self._waiting += not is_finished
+        if not is_finished:
+            try:
+                self.device.driver.wait(self._handle)
+            except BaseException:
+                self._leave()
+                raise
+            self._leave(is_over=True)
         if self._failure is not None:
             raise self._failure
 
     @property
     def is_done(self) -> bool:
         with self.device.used():
-            if not self._is_finished and self.device.driver.is_done(self.handle):
+            if not self._is_finished and self.device.driver.is_done(self._handle):
                 self._end()
+                self._forget()
             return self._is_finished
+
+    def _leave(self, *, is_over: bool = False) -> None:
+        """Wait no more; after the end the last to do so gives the handle back."""
+        with self.device.used():
+            self._waiting -= 1
+            if is_over and not self._is_finished:
+                self._end()
+            self._forget()
+
+    def _forget(self) -> None:
+        if self._is_finished and not self._waiting:
+            self.device.driver.forget(self._handle)
 
     def _end(self) -> None:
         """Do what is left to the host; what that fails with is told to everyone who waits."""
         self._is_finished = True
-        self.device.driver.forget(self.handle)
-        finish, self._finish = self._finish, None
+        finish, self._finish, self.written = self._finish, None, None
         try:
             if finish is not None:
                 finish()
@@ -128,7 +160,12 @@ class CudaDevice(Device):
     def allocate(self, nbytes: int) -> CudaBuffer:
         with self.used():
             self._collect()
-            return CudaBuffer(self._pool.take(nbytes), nbytes, self._dropped.append)
+            try:
+                address = self._pool.take(nbytes)
+            except OutOfMemoryError:  # What is kept for others is of no use to them then.
+                self._empty()
+                address = self._pool.take(nbytes)
+            return CudaBuffer(address, nbytes, self._dropped.append)
 
     def free(self, buffer: Buffer) -> None:
         assert isinstance(buffer, CudaBuffer)
@@ -141,9 +178,12 @@ class CudaDevice(Device):
 
     def upload(self, buffer: Buffer, source: np.ndarray, after: Sequence[Event] = ()) -> Event:
         assert isinstance(buffer, CudaBuffer)
+        self.wait_for(after)
         with self.used():
-            self.wait_for(after)
             place = self._pinned_for(source.nbytes)
+            for event in self._copying:  # What the host reads here, it may have been asked to write before.
+                if event.written is not None and np.may_share_memory(event.written, source):
+                    event.wait()
             ctypes.memmove(place, source.ctypes.data, source.nbytes)
             self.driver.upload(buffer.address, place, source.nbytes, self.stream)
             return self._copied(place, source.nbytes, lambda: None)
@@ -156,8 +196,8 @@ class CudaDevice(Device):
         self, address: int, place: np.ndarray, after: Sequence[Event] = (), behind: Callable[[], None] | None = None
     ) -> CudaEvent:
         """Copy memory of the device into a contiguous array, and then do what comes `behind` that on the host."""
+        self.wait_for(after)
         with self.used():
-            self.wait_for(after)
             pinned = self._pinned_for(place.nbytes)
             self.driver.download(pinned, address, place.nbytes, self.stream)
 
@@ -166,26 +206,30 @@ class CudaDevice(Device):
                 if behind is not None:
                     behind()
 
-            return self._copied(pinned, place.nbytes, finish)
+            return self._copied(pinned, place.nbytes, finish, place)
 
     def wait_for(self, events: Sequence[Event]) -> None:
-        """Let what the stream is given from now on wait for events: its own have happened by then."""
-        for event in events:
-            if not isinstance(event, CudaEvent) or event.device.driver is not self.driver:
-                event.wait()
-            elif event.device is not self and not event.is_done:
-                self.driver.wait_in_stream(self.stream, event.handle)
+        """
+        Wait for events of other devices, whose results the host passes on; those of the stream have happened by then.
 
-    def event(self, finish: Callable[[], None] | None = None) -> CudaEvent:
+        By nobody who has the device: what is waited for may need it.
+        """
+        for event in events:
+            if not isinstance(event, CudaEvent) or event.device is not self:
+                event.wait()
+
+    def event(self, finish: Callable[[], None] | None = None, written: np.ndarray | None = None) -> CudaEvent:
         """That the stream has done what it was given so far."""
-        return CudaEvent(self, self.driver.record(self.stream), finish)
+        return CudaEvent(self, self.driver.record(self.stream), finish, written)
 
     def _pinned_for(self, nbytes: int) -> int:
         """Pinned memory, some of that of copies that are done."""
         self._copying = [event for event in self._copying if not event.is_done]
         return self._pinned.take(nbytes)
 
-    def _copied(self, pinned: int, nbytes: int, finish: Callable[[], None]) -> CudaEvent:
+    def _copied(
+        self, pinned: int, nbytes: int, finish: Callable[[], None], written: np.ndarray | None = None
+    ) -> CudaEvent:
         """The event of a copy, behind which its pinned memory is free again."""
 
         def end() -> None:
@@ -194,16 +238,20 @@ class CudaDevice(Device):
             finally:
                 self._pinned.give(pinned, nbytes)
 
-        event = self.event(end)
+        event = self.event(end, written)
         self._copying.append(event)
         return event
+
+    def _empty(self) -> None:
+        """Give the memory back that nobody has."""
+        for address in self._pool.emptied():
+            self.driver.free(address)
 
     def close(self) -> None:
         """Give all memory back that nobody has."""
         with self.used():
             self._pinned_for(0)
             self._collect()
-            for address in self._pool.emptied():
-                self.driver.free(address)
+            self._empty()
             for address in self._pinned.emptied():
                 self.driver.free_pinned(address)

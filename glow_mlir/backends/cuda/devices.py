@@ -47,3 +47,8 @@ def device(number: int) -> CudaDevice:
 def generation() -> int:
     """The generation of the first device of the driver; 0 where there is none."""
     return 0 if driver() is None else real_device(0).properties.generation
+
+
+def memory_bytes() -> int:
+    """The bytes of memory of the first device of the driver; 0 where there is none."""
+    return 0 if driver() is None else real_device(0).properties.nbytes

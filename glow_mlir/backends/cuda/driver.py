@@ -101,10 +101,6 @@ class Driver(ABC):
         """Return when it has happened."""
 
     @abstractmethod
-    def wait_in_stream(self, stream: Handle, event: Handle) -> None:
-        """Let what the stream is given from now on wait for an event."""
-
-    @abstractmethod
     def load(self, code: bytes) -> Handle:
         """A module of device functions."""
 

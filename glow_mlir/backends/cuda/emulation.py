@@ -145,9 +145,6 @@ class EmulatedDriver(Driver):
     def wait(self, event: None) -> None:
         """It has happened."""
 
-    def wait_in_stream(self, stream: EmulatedStream, event: None) -> None:
-        """It has happened."""
-
     def load(self, code: bytes) -> EmulatedModule:
         return EmulatedModule(code)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 
 from glow_mlir.backends.cuda.device import CudaBuffer, CudaDevice, CudaEvent
 from glow_mlir.backends.cuda.driver import Grid, Handle
-from glow_mlir.errors import ExecutionError
+from glow_mlir.errors import ExecutionError, GlowError
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry
 from glow_mlir.runtime.devices import Buffer, DeviceEntry, DeviceState, Event
 from glow_mlir.runtime.executable import Executable
@@ -59,8 +60,8 @@ class CudaEntry(DeviceEntry):
         self._graphs: OrderedDict[tuple[int, ...], Handle] = OrderedDict()
 
     def submit(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> CudaEvent:
+        self._cuda.wait_for(after)
         with self._cuda.used():
-            self._cuda.wait_for(after)
             given = iter(buffers)
             every = [self._loaded.packed(item) if item.role == "packed" else next(given) for item in self.bindings]
             return self.submit_all(every)
@@ -92,16 +93,25 @@ class CudaEntry(DeviceEntry):
             STATUS: [self._status.address],
             SCALARS: [self._scalars.address],
         }
-        stream = self._cuda.stream
-        driver.capture(stream)
-        if self.program.statuses:
-            driver.clear(self._status.address, WORD * self.program.statuses, stream)
-        for item in self._launches:
-            driver.launch(item.function, item.grid, item.values(bases), stream)
-        self._graphs[key] = driver.captured(stream)
+        self._graphs[key] = self._captured(bases)
         if len(self._graphs) > MOST_GRAPHS:
             driver.forget_graph(self._graphs.popitem(last=False)[1])
         return self._graphs[key]
+
+    def _captured(self, bases: Mapping[str, Sequence[int]]) -> Handle:
+        """A graph of all launches, where the regions are at those addresses."""
+        driver, stream = self._cuda.driver, self._cuda.stream
+        driver.capture(stream)
+        try:
+            if self.program.statuses:
+                driver.clear(self._status.address, WORD * self.program.statuses, stream)
+            for item in self._launches:
+                driver.launch(item.function, item.grid, item.values(bases), stream)
+        except GlowError:
+            with suppress(GlowError):  # The stream is one for all models: it does things again.
+                driver.forget_graph(driver.captured(stream))
+            raise
+        return driver.captured(stream)
 
     def _check(self, status: np.ndarray) -> None:
         """Raise `ExecutionError` for the first instruction that has failed."""

@@ -128,9 +128,6 @@ class LibCuda(Driver):
     def wait(self, event: Any) -> None:
         self._call("cuEventSynchronize", event)
 
-    def wait_in_stream(self, stream: Any, event: Any) -> None:
-        self._call("cuStreamWaitEvent", stream, event, c_uint(0))
-
     def load(self, code: bytes) -> Any:
         module, log = c_void_p(), (c_char * LOG_BYTES)()
         options = (c_int * 2)(ERROR_LOG, ERROR_LOG_BYTES)
