@@ -40,6 +40,7 @@ WAYS = (
     ("interpreter,cpu", "latency"),
     ("cpu,interpreter,own_memory=1,cpu", "pipeline"),
     ("cpu,cpu", "tensor-parallel"),
+    ("cpu,cuda,target=emulated-sm_80,cpu", "pipeline"),
 )
 """Devices, and how operators are placed on them."""
 
