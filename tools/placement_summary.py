@@ -38,8 +38,8 @@ class PlacementSummary:
         if stage.name == PLACED.name:
             self.shares = shares_of(module)
         elif stage.name == HOST_PROGRAM.name and self.shares:
-            add_host_programs(self.shares, module)
             self.plan = planned_steps(module)
+            add_host_programs(self.shares, self.plan)
 
     def show(self) -> None:
         """Print what each device has, and what devices refuse; nothing of a module that was placed before."""

@@ -12,7 +12,7 @@ from glow_mlir.dialects.device import DEVICE
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
 from glow_mlir.dialects.target import Target, TargetAttr
-from glow_mlir.ir.traversal import inner_blocks, operations
+from glow_mlir.ir.traversal import operations, subtree
 
 ORDER = {"input": 0, "between": 1, "state": 2, "output": 3}
 """Role → where placeholders of that role stand among the bindings of a function."""
@@ -25,13 +25,8 @@ def is_free(op: Operation) -> bool:
 
 def values_read(op: Operation) -> list[SSAValue]:
     """The values that an operation reads, those that its regions read from around it among them, each once."""
-    found = dict.fromkeys(op.operands)
-    inside = {op}
-    for block in inner_blocks(op):
-        for inner in operations(block):
-            inside.add(inner)
-            found.update(dict.fromkeys(value for value in inner.operands if not _is_inside(value, op)))
-    return list(found)
+    read = (value for item in subtree(op) for value in item.operands)
+    return list(dict.fromkeys(value for value in read if not _is_inside(value, op)))
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:

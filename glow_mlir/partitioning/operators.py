@@ -20,7 +20,7 @@ from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, Plac
 from glow_mlir.dialects.shapes import bytes_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir.locations import location_names
-from glow_mlir.ir.traversal import inner_blocks, operations, own_operations
+from glow_mlir.ir.traversal import own_operations, subtree
 from glow_mlir.partitioning.extraction import is_free, values_read
 from glow_mlir.partitioning.problem import HOST, Problem, Value
 from glow_mlir.partitioning.support import Support
@@ -35,10 +35,9 @@ Profile = Mapping[str, Mapping[str, float]]
 
 def cost(op: Operation, target: Target) -> float:
     """Seconds that an operator, or what is in its regions, takes on a machine: its backend's word, or the model's."""
-    inside = [inner for block in inner_blocks(op) for inner in operations(block)]
     backend = get_backend(target.backend)
     total = 0.0
-    for item in (op, *inside):
+    for item in subtree(op):
         said = backend.cost(item, target) if isinstance(item, HighOp) else 0.0
         total += operator_work(item, costs_of(target)) * SECONDS_PER_ADDITION if said is None else said
     return total
@@ -109,9 +108,8 @@ class Nodes:
 
     def constants(self, op: Operation) -> tuple[tuple[str, int], ...]:
         """Name and bytes of the constants that an operation reads."""
-        reads = [value.owner for value in values_read(op)]
-        reads += [inner for block in inner_blocks(op) for inner in operations(block)]
-        gets = (item for item in reads if isinstance(item, GetOp))
+        reads = (*(value.owner for value in values_read(op)), *subtree(op))
+        gets = (item for item in reads if item is not op and isinstance(item, GetOp))
         return tuple(
             (item.storage_name, bytes_of(item.result))
             for item in gets
@@ -139,15 +137,6 @@ def pinned(op: Operation) -> str | None:
     """The device that an operation is said to be on already."""
     said = op.attributes.get(DEVICE)
     return said.data if isinstance(said, StringAttr) else None
-
-
-def devices_to_share(
-    op: Operation, devices: Sequence[DeviceSpec], support: Support, said: Mapping[str, str]
-) -> list[DeviceSpec]:
-    """The devices that may each have a part of an operator; none where it, or `said`, says which one has it."""
-    if pinned(op) is not None or any(name in said for name in location_names(op.location)):
-        return []
-    return [device for device in devices if not support.refusal(op, device)]
 
 
 def refusals_of(nodes: Nodes, devices: Sequence[DeviceSpec], support: Support) -> list[list[str]]:

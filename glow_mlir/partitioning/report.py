@@ -19,7 +19,7 @@ from glow_mlir.dialects.glow_low.host import CallOp, TransferOp
 from glow_mlir.dialects.shapes import bytes_of
 from glow_mlir.ir.locations import described
 from glow_mlir.ir.rewriting import high_functions, low_functions
-from glow_mlir.ir.traversal import inner_blocks, operations, own_operations
+from glow_mlir.ir.traversal import own_operations, subtree
 from glow_mlir.partitioning.operators import Nodes, pinned
 from glow_mlir.partitioning.support import Support
 from glow_mlir.support.dataclass import dataclass
@@ -70,18 +70,6 @@ def shares_of(module: ModuleOp) -> list[DeviceShare]:
     return list(found.values())
 
 
-def add_host_programs(shares: Sequence[DeviceShare], module: ModuleOp) -> None:
-    """Add what the host programs of a module put into the queues of devices."""
-    found = {share.device: share for share in shares}
-    for function in low_functions(module):
-        for op in own_operations(function):
-            if isinstance(op, CallOp):
-                found[op.queue_name].partitions += 1
-            elif isinstance(op, TransferOp):
-                found[op.queue_name].transfers += 1
-                found[op.queue_name].transferred += bytes_of(op.source)
-
-
 @dataclass(frozen=True)
 class PlannedStep:
     """What a queue is given: a partition, or the bytes of a transfer."""
@@ -103,7 +91,18 @@ def planned_steps(module: ModuleOp) -> list[PlannedStep]:
     return found
 
 
+def add_host_programs(shares: Sequence[DeviceShare], plan: Sequence[PlannedStep]) -> None:
+    """Add what host programs put into the queues of devices."""
+    found = {share.device: share for share in shares}
+    for step in plan:
+        share = found[step.queue]
+        if step.partition:
+            share.partitions += 1
+        else:
+            share.transfers += 1
+            share.transferred += step.nbytes
+
+
 def multiply_adds(op: Operation) -> int:
     """The multiply-adds of an operator, and of all that is in its regions once."""
-    inside = [op, *(inner for block in inner_blocks(op) for inner in operations(block))]
-    return sum(item.arithmetic().operations for item in inside if isinstance(item, PRODUCTS))
+    return sum(item.arithmetic().operations for item in subtree(op) if isinstance(item, PRODUCTS))

@@ -17,7 +17,7 @@ from glow_mlir.driver.pipelines import LOWERED
 from glow_mlir.errors import GlowError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.run_time_sizes import apply_pass
-from glow_mlir.ir.traversal import inner_blocks, operations
+from glow_mlir.ir.traversal import subtree
 from glow_mlir.partitioning.extraction import extracted, is_free, values_read
 
 ALONE = "alone"
@@ -42,8 +42,7 @@ class Support:
         backend = get_backend(device.target.backend)
         if reason := backend.refuses(op, self._storage, device.target):
             return reason
-        inside = [op, *(inner for block in inner_blocks(op) for inner in operations(block))]
-        if all(backend.supports(inner) for inner in inside if isinstance(inner, HighOp)):
+        if all(backend.supports(inner) for inner in subtree(op) if isinstance(inner, HighOp)):
             return ""
         if LOWERED.name not in backend.pipeline().stage_names:
             return "the backend lowers nothing"
@@ -74,7 +73,7 @@ class Support:
             elif not (isinstance(owner, HighOp) and is_free(owner)):
                 given[value] = f"operand{number}"
                 storage.add(PlaceholderOp.bound(given[value], _tensor(value), "input"))
-        for inner in (item for block in inner_blocks(op) for item in operations(block)):
+        for inner in subtree(op):
             if isinstance(inner, GetOp) and inner.storage_name not in storage.by_name:
                 storage.add(self._storage.by_name[inner.storage_name].clone())
         saved: dict[SSAValue, Sequence[str]] = {

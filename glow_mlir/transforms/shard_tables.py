@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.device import DEVICE, DeviceSpec, devices_of
+from glow_mlir.dialects.device import DEVICE, DeviceSpec
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, LessOp, MaxOp, MinOp, WhereOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
@@ -18,11 +18,8 @@ from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import bytes_of, has_static_shape, rank_of, shape_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.emitter import Emitter
-from glow_mlir.ir.rewriting import high_functions, replace
-from glow_mlir.ir.traversal import own_operations
-from glow_mlir.partitioning.operators import devices_to_share
-from glow_mlir.partitioning.placement_file import read_placement
-from glow_mlir.partitioning.support import Support
+from glow_mlir.ir.rewriting import replace
+from glow_mlir.partitioning.sharing import share
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -42,20 +39,15 @@ class ShardTablesPass(ModulePass):
     assignments: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        devices, storage = devices_of(op), Storage(op)
-        if len(devices) < 2:
-            return
-        support, said = Support(storage), read_placement(self.assignments, devices)
-        for function in high_functions(op):
-            for item in own_operations(function):
-                if isinstance(item, GatherOp) and bytes_of(item.input) >= self.least:
-                    able = devices_to_share(item, devices, support, said)
-                    if len(able) > 1:
-                        _shard(item, able, storage)
+        share(op, self.assignments, self._is_large, _shard)
+
+    def _is_large(self, op: Operation) -> bool:
+        return isinstance(op, GatherOp) and bytes_of(op.input) >= self.least
 
 
-def _shard(op: GatherOp, devices: Sequence[DeviceSpec], storage: Storage) -> None:
+def _shard(op: Operation, devices: Sequence[DeviceSpec], storage: Storage) -> None:
     """Split the table of one operator, if it is a constant whose rows are gathered."""
+    assert isinstance(op, GatherOp)
     is_table = storage.is_constant(op.input) and integer(op.axis) in (0, -rank_of(op.input))
     rows = shape_of(op.input)[0]
     if not is_table or rows < len(devices) or not has_static_shape(op.indices):

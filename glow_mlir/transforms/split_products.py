@@ -12,22 +12,18 @@ from xdsl.passes import ModulePass
 from glow_mlir.backends.interface import costs_of
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.attribute_syntax import AttributeValue
-from glow_mlir.dialects.device import DEVICE, DeviceSpec, devices_of
+from glow_mlir.dialects.device import DEVICE, DeviceSpec
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
-from glow_mlir.dialects.glow_high.interfaces import Workload
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import has_static_shape, rank_of, shape_of
 from glow_mlir.dialects.windows import channel_axis
 from glow_mlir.ir import statistics
 from glow_mlir.ir.emitter import Emitter
-from glow_mlir.ir.rewriting import high_functions, replace
-from glow_mlir.ir.traversal import own_operations
-from glow_mlir.partitioning.operators import devices_to_share
-from glow_mlir.partitioning.placement_file import read_placement
-from glow_mlir.partitioning.support import Support
+from glow_mlir.ir.rewriting import replace
+from glow_mlir.partitioning.sharing import share
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -47,21 +43,17 @@ class SplitProductsPass(ModulePass):
     assignments: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        devices, storage = devices_of(op), Storage(op)
-        if len(devices) < 2:
-            return
-        support, said = Support(storage), read_placement(self.assignments, devices)
-        for function in high_functions(op):
-            for item in own_operations(function):
-                if isinstance(item, Workload) and item.arithmetic().operations >= self.least:
-                    able = devices_to_share(item, devices, support, said)
-                    if len(able) > 1:
-                        _split(item, able, storage)
+        share(op, self.assignments, self._is_large, _split)
+
+    def _is_large(self, op: Operation) -> bool:
+        is_product = isinstance(op, ConvOp | FullyConnectedOp | MatMulOp)
+        return is_product and op.arithmetic().operations >= self.least
 
 
 def _split(op: Operation, devices: Sequence[DeviceSpec], storage: Storage) -> None:
     """Split an operator, if it is a product of constant weights with enough columns for vectors."""
-    if not isinstance(op, ConvOp | FullyConnectedOp | MatMulOp) or not has_static_shape(op.results[0]):
+    assert isinstance(op, ConvOp | FullyConnectedOp | MatMulOp)
+    if not has_static_shape(op.results[0]):
         return
     operands = _along_columns(op)
     if operands is None or not all(storage.is_constant(value) for value, _ in operands):

@@ -13,7 +13,7 @@ from partition_models import FULL, SMALL
 
 from glow_mlir import InferenceSession
 from glow_mlir.driver.pipelines import HOST_PROGRAM, PLACED
-from glow_mlir.partitioning.report import DeviceShare, add_host_programs, shares_of
+from glow_mlir.partitioning.report import DeviceShare, add_host_programs, planned_steps, shares_of
 
 
 @cache
@@ -37,7 +37,7 @@ def check(family: str, devices: str, partition: str, is_full: bool, target: str 
         if stage.name == PLACED.name:
             shares.extend(shares_of(module))
         elif stage.name == HOST_PROGRAM.name:
-            add_host_programs(shares, module)
+            add_host_programs(shares, planned_steps(module))
 
     session = InferenceSession(model, devices=devices, partition=partition, observers=[observer])
     for _ in range(2):
