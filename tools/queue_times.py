@@ -26,10 +26,7 @@ class QueueTimes:
 
     def rows(self) -> list[tuple[str, str, int, float, float]]:
         """Queue, what it did, how often, the median in microseconds and the sum in milliseconds."""
-        found: dict[tuple[str, str], list[float]] = {}
-        for span in self.trace.spans:
-            found.setdefault((span.queue, span.what), []).append((span.end - span.begin) / 1e3)
-        return [(*name, len(times), median(times), sum(times) / 1e3) for name, times in sorted(found.items())]
+        return [(*names, len(times), median(times), sum(times) / 1e3) for names, times in self.trace.times().items()]
 
     def show(self) -> None:
         """Print a row for each partition and for the transfers of each queue."""

@@ -67,8 +67,7 @@ class CallOp(FunctionCall):
 
     def function(self, module: ModuleOp) -> FunctionOp | None:
         """The function, where the module has one of that name."""
-        named = (op for op in module.body.block.ops if isinstance(op, FunctionOp))
-        return next((op for op in named if op.sym_name.data == self.callee_name), None)
+        return function_named(module, self.callee_name)
 
     def verify_(self) -> None:
         caller = self.parent_op()
@@ -116,6 +115,12 @@ class CallOp(FunctionCall):
             properties={"callee": SymbolRefAttr(name)},
             attributes=attributes,
         )
+
+
+def function_named(module: ModuleOp, name: str) -> FunctionOp | None:
+    """The graph of that name in a module; `None` where there is none."""
+    named = (op for op in module.body.block.ops if isinstance(op, FunctionOp))
+    return next((op for op in named if op.sym_name.data == name), None)
 
 
 def read_by(function: FunctionOp) -> list[str]:

@@ -16,7 +16,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.base import with_operand_accessors
-from glow_mlir.dialects.glow_high.call import read_by, written_by
+from glow_mlir.dialects.glow_high.call import function_named, read_by, written_by
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.glow_low.base import BUFFER, Instruction, Qualifier
 from glow_mlir.dialects.properties import symbol_reference, word
@@ -76,8 +76,7 @@ class CallOp(QueuedOp):
 
     def function(self, module: ModuleOp) -> FunctionOp | None:
         """The partition, where the module has one of that name."""
-        named = (op for op in module.body.block.ops if isinstance(op, FunctionOp))
-        return next((op for op in named if op.sym_name.data == self.callee_name), None)
+        return function_named(module, self.callee_name)
 
     def verify_(self) -> None:
         caller = self.parent_op()

@@ -78,10 +78,7 @@ def _described(step: PlannedStep) -> str:
 
 
 def _times(trace: QueueTrace) -> str:
-    found: dict[tuple[str, str], list[float]] = {}
-    for span in trace.spans:
-        found.setdefault((span.queue, span.what), []).append((span.end - span.begin) / 1e3)
     rows = [
-        (*name, f"{len(times)}", f"{median(times):.1f}", f"{min(times):.1f}") for name, times in sorted(found.items())
+        (*names, f"{len(times)}", f"{median(times):.1f}", f"{min(times):.1f}") for names, times in trace.times().items()
     ]
     return table(("queue", "what", "times", "median µs", "least µs"), rows)

@@ -39,6 +39,13 @@ class QueueTrace:
         """The names of the queues."""
         return sorted({span.queue for span in self.spans})
 
+    def times(self) -> dict[tuple[str, str], list[float]]:
+        """Queue and what it did → how long that took each time, in microseconds; sorted by both names."""
+        found: dict[tuple[str, str], list[float]] = {}
+        for span in sorted(self.spans, key=lambda span: (span.queue, span.what)):
+            found.setdefault((span.queue, span.what), []).append((span.end - span.begin) / 1e3)
+        return found
+
     def events(self) -> list[Event]:
         """What `chrome_trace` takes: a track for each queue."""
         origin = min((span.begin for span in self.spans), default=0)
