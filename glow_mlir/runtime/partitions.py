@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext, suppress
 from typing import Any
 
@@ -229,11 +229,6 @@ class PartitionedExecutable(Executable):
     @property
     def activation_bytes(self) -> int:
         return sum(executable.activation_bytes for _, executable in self._loaded.values())
-
-    @property
-    def devices(self) -> Sequence[Device]:
-        """The devices, in the order in which they were listed."""
-        return [device for device, _ in self._loaded.values()]
 
     def load(self, name: str) -> PartitionedEntry:
         program = self._programs[name]
