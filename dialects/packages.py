@@ -65,8 +65,9 @@ class OperatorPackage:
     loaders: Mapping[str, str] = field(default_factory=dict[str, str])
     """
     Name of a backend → module whose function `load(artifact, threads)` makes an artifact of it executable, and which
-    imports no compiler. What such a backend compiles is kept on disk; it has to be in its `OperatorPackage`, whose
-    version says whether that is still valid.
+    imports no compiler; where there are several devices, `load_on(artifact, number, threads)` does so on one of them.
+    What such a backend compiles is kept on disk; it has to be in its `OperatorPackage`, whose version says whether that
+    is still valid.
     """
 
 

@@ -26,9 +26,8 @@ from glow_mlir.ir.registry import BACKENDS, LayoutMaker, kernels_of, packed_form
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.options.declaration import Range
 from glow_mlir.options.policy import MOST_THREADS, THREADS
-from glow_mlir.runtime.devices import Device, DeviceMemory
+from glow_mlir.runtime.devices import DeviceMemory
 from glow_mlir.runtime.executable import Executable
-from glow_mlir.runtime.host_device import HostDevice
 
 Room = Callable[[int], np.ndarray]
 """Gives as many zero bytes as constants take, aligned to 64."""
@@ -199,15 +198,12 @@ class Backend(ABC):
         """The memory of a device; by default that of the host."""
         return DeviceMemory(is_host=True)
 
-    def device(self, number: int) -> Device:
-        """The device of that number; raises `OptionError` where there is none. By default the host has any number."""
-        return HostDevice(f"{self.name}:{number}")
-
-    def load_on(self, artifact: Any, device: Device, threads: int) -> Executable:
+    def load_on(self, artifact: Any, number: int, threads: int) -> Executable:
         """
-        What `compile` gave, ready to be called on a device of the backend, in up to `threads` where that is the host.
+        What `compile` gave, ready to be called on the device of that number, in up to `threads` where that is the host.
 
-        Its entries are `QueueEntry`s, but for a device of the host, whose queue calls any.
+        Where the executable says a device, its entries are `QueueEntry`s; the host, of which there is any number, calls
+        all others. Raises `OptionError` where there is no such device.
         """
         return self.load(artifact, threads)
 

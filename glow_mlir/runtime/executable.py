@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.state import State, uses_state
 from glow_mlir.support.cancellation import held
+
+if TYPE_CHECKING:
+    from glow_mlir.runtime.devices import Device
 
 MAIN = "main"
 """The entry of a model that has several, where none is named."""
@@ -99,6 +103,11 @@ class Executable(ABC):
     def activation_bytes(self) -> int:
         """Bytes of the activations of one thread, where they are laid out before a call; else 0."""
         return 0
+
+    @property
+    def device(self) -> Device | None:
+        """The one device on whose queue its entries run; `None` for the host, and for several."""
+        return None
 
     @property
     def current(self) -> Executable:

@@ -36,6 +36,11 @@ class DevicePart:
     threads: int
     artifact: Any
 
+    @property
+    def number(self) -> int:
+        """That of the device among those of the backend."""
+        return int(self.device.rpartition(":")[2])
+
 
 @dataclass(frozen=True)
 class PartitionedArtifact:
@@ -216,30 +221,30 @@ class _Run:
 class PartitionedExecutable(Executable):
     """Partitions on their devices, and the functions that call them."""
 
-    def __init__(self, artifact: PartitionedArtifact, loaded: Mapping[str, tuple[Device, Executable]]) -> None:
-        state = JoinedState(executable.state for _, executable in loaded.values())
+    def __init__(self, artifact: PartitionedArtifact, loaded: Mapping[str, Executable]) -> None:
+        state = JoinedState(executable.state for executable in loaded.values())
         super().__init__([program.name for program in artifact.programs], state)
         self._programs = {program.name: program for program in artifact.programs}
         self._loaded = loaded
+        self.devices = {name: executable.device or HostDevice(name) for name, executable in loaded.items()}
+        """Those of the model by name, one of the host where a backend has none."""
 
     @property
     def memory(self) -> dict[object, int]:
-        return {key: size for _, executable in self._loaded.values() for key, size in executable.memory.items()}
+        return {key: size for executable in self._loaded.values() for key, size in executable.memory.items()}
 
     @property
     def activation_bytes(self) -> int:
-        return sum(executable.activation_bytes for _, executable in self._loaded.values())
+        return sum(executable.activation_bytes for executable in self._loaded.values())
 
     def load(self, name: str) -> PartitionedEntry:
         program = self._programs[name]
         entries: dict[tuple[str, str], QueueEntry] = {}
         for step in program.steps:
             if isinstance(step, Call):
-                device, executable = self._loaded[step.queue]
-                point = executable.load(step.entry)
+                point, device = self._loaded[step.queue].load(step.entry), self.devices[step.queue]
                 if not isinstance(point, QueueEntry):
                     assert isinstance(device, HostDevice)
                     point = HostEntry(point, device)
                 entries[step.queue, step.entry] = point
-        devices = {name: device for name, (device, _) in self._loaded.items()}
-        return PartitionedEntry(program, entries, devices, self.state)
+        return PartitionedEntry(program, entries, self.devices, self.state)

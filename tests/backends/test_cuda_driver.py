@@ -119,7 +119,7 @@ def test_the_device_of_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     assert backend.memory(backend.targets()["emulated-sm_75"]).nbytes == 0
     assert backend.load(artifact, 1).entry().inputs
     with pytest.raises(OptionError, match="there is no device 'cuda:3'"):
-        backend.device(3)
+        backend.load_on(artifact, 3, 1)
     devices.real_device.cache_clear()
 
 

@@ -14,6 +14,7 @@ from partition_models import SMALL
 
 from glow_mlir import InferenceSession
 from glow_mlir.runtime.cache import ArtifactCache
+from glow_mlir.runtime.partitions import PartitionedExecutable
 
 START = """
 import sys
@@ -68,3 +69,19 @@ def test_backends_that_keep_nothing_keep_nothing_together(tmp_path: Path) -> Non
     onnx.save(SMALL["recommendation"](), path)
     InferenceSession(path, devices="cpu,interpreter")
     assert entries() == 0
+
+
+def test_each_part_is_loaded_on_its_device(tmp_path: Path) -> None:
+    path, placement, one = tmp_path / "model.onnx", tmp_path / "placement.json", "cuda,target=emulated-sm_80"
+    model = SMALL["recommendation"]()
+    onnx.save(model, path)
+    placement.write_text(f'{{"cuda:1": ["{model.graph.node[-1].name}"]}}')
+    inputs = random_inputs(model, np.random.default_rng(0))
+    sessions = [InferenceSession(path, devices=f"{one},{one}", placement=str(placement)) for _ in range(2)]
+    assert entries() == 1
+    for session in sessions:
+        executable = session.executable
+        assert isinstance(executable, PartitionedExecutable)
+        assert [device.name for device in executable.devices.values()] == ["emulated-cuda:0", "emulated-cuda:1"]
+    first, second = (session.run(None, inputs)[0] for session in sessions)
+    np.testing.assert_array_equal(first, second)

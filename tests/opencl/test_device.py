@@ -16,7 +16,7 @@ from opencl_devices import opencl_device
 from glow_mlir import InferenceSession
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.backends.opencl.device import OpenCLEvent
-from glow_mlir.backends.opencl.library import opencl
+from glow_mlir.backends.opencl.library import device_at, opencl
 from glow_mlir.backends.opencl.programs import Binary, ProgramCache
 from glow_mlir.errors import ExecutionError, OptionError, OutOfMemoryError
 from glow_mlir.ir.context import new_context
@@ -223,4 +223,4 @@ def test_devices_are_targets() -> None:
     assert backend.memory(target).alignment * 8 == device.handle.mem_base_addr_align
     assert not backend.lacks(target)
     with pytest.raises(OptionError, match=r"there is no device 'opencl:999'"):
-        backend.device(999)
+        device_at("opencl:999")

@@ -10,8 +10,8 @@ from xdsl.ir import Operation
 
 from glow_mlir.backends.cpu.targets import host_target
 from glow_mlir.backends.cuda import loader
-from glow_mlir.backends.cuda.device import ALIGNMENT, CudaDevice
-from glow_mlir.backends.cuda.devices import device, generation, memory_bytes
+from glow_mlir.backends.cuda.device import ALIGNMENT
+from glow_mlir.backends.cuda.devices import generation, memory_bytes
 from glow_mlir.backends.cuda.executable import CudaExecutable
 from glow_mlir.backends.cuda.loader import EMULATED_TRIPLE
 from glow_mlir.backends.cuda.measured import assumed
@@ -45,7 +45,7 @@ from glow_mlir.dialects.target import Target, with_fields
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.registry import backend
 from glow_mlir.runtime.artifact import Artifact
-from glow_mlir.runtime.devices import Device, DeviceMemory
+from glow_mlir.runtime.devices import DeviceMemory
 from glow_mlir.runtime.launches import LaunchProgram
 
 UNSUITED = ("attention", "conv-winograd", "conv-strassen", "matmul-strassen")
@@ -87,12 +87,8 @@ class CudaBackend(KernelBackend):
     def load(self, artifact: Artifact, threads: int) -> CudaExecutable:
         return loader.load(artifact, threads)
 
-    def load_on(self, artifact: Artifact, device: Device, threads: int) -> CudaExecutable:
-        assert isinstance(device, CudaDevice)
-        return CudaExecutable(artifact, device)
-
-    def device(self, number: int) -> CudaDevice:
-        return device(number)
+    def load_on(self, artifact: Artifact, number: int, threads: int) -> CudaExecutable:
+        return loader.load_on(artifact, number, threads)
 
     def memory(self, target: Target) -> DeviceMemory:
         return DeviceMemory(0 if is_emulated(target) else memory_bytes(), ALIGNMENT)

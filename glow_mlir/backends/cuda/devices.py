@@ -24,7 +24,7 @@ def driver() -> Driver | None:
 @cache
 def emulated_device(number: int) -> CudaDevice:
     """The emulated device of that number."""
-    return CudaDevice(EmulatedDriver(), number, f"cuda:{number}")
+    return CudaDevice(EmulatedDriver(), number, f"emulated-cuda:{number}")
 
 
 @cache
@@ -37,11 +37,6 @@ def real_device(number: int) -> CudaDevice:
     if number >= count:
         raise OptionError(f"there is no device 'cuda:{number}'", hint=f"there are {count}, numbered from 0")
     return CudaDevice(found, number, f"cuda:{number}")
-
-
-def device(number: int) -> CudaDevice:
-    """The driver's device of that number, or an emulated one where there is no driver."""
-    return emulated_device(number) if driver() is None else real_device(number)
 
 
 def generation() -> int:

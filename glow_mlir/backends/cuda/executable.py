@@ -47,9 +47,9 @@ class CudaEntry(DeviceEntry):
     """A function of a loaded artifact: its launches, done at once by a graph."""
 
     def __init__(self, entry: Entry, loaded: CudaExecutable) -> None:
-        super().__init__(entry.name, entry.bindings, loaded.state, loaded.cuda)
+        super().__init__(entry.name, entry.bindings, loaded.state, loaded.device)
         assert entry.program is not None
-        self._entry, self._loaded, self._cuda = entry, loaded, loaded.cuda
+        self._entry, self._loaded, self._cuda = entry, loaded, loaded.device
         self.program = entry.program
         self._launches = [loaded.prepared(entry, *item) for item in self.program.launches()]
         words = np.array(self.program.scalars, np.int32)
@@ -127,7 +127,7 @@ class CudaExecutable(Executable):
     def __init__(self, artifact: Artifact, device: CudaDevice) -> None:
         manifest = artifact.manifest
         super().__init__([entry.name for entry in manifest.entries], DeviceState(initial_state(artifact), device))
-        self.cuda = device
+        self._device = device
         self._manifest = manifest
         self._code = artifact.code
         self._modules: dict[int, Handle] = {}
@@ -140,11 +140,15 @@ class CudaExecutable(Executable):
             device.upload(self.constants, artifact.constants).wait()
 
     @property
+    def device(self) -> CudaDevice:
+        return self._device
+
+    @property
     def activation_bytes(self) -> int:
         return max((entry.activations for entry in self._manifest.entries), default=0)
 
     def load(self, name: str) -> CudaEntry:
-        with self.cuda.used():
+        with self._device.used():
             if name not in self._entries:
                 every = (*self._manifest.entries, *self._manifest.packing)
                 self._entries[name] = CudaEntry(next(entry for entry in every if entry.name == name), self)
@@ -152,7 +156,7 @@ class CudaExecutable(Executable):
 
     def prepared(self, entry: Entry, launch: Launch, indices: tuple[int, ...]) -> Prepared:
         """A launch of an entry, with its function."""
-        driver = self.cuda.driver
+        driver = self._device.driver
         if entry.code not in self._modules:
             self._modules[entry.code] = driver.load(self._code[entry.code])
         key = entry.code, launch.function
@@ -165,8 +169,8 @@ class CudaExecutable(Executable):
     def activations(self, nbytes: int) -> int:
         """The address of the buffer of activations, which has so many bytes."""
         if self._activations.nbytes < nbytes:
-            self.cuda.free(self._activations)
-            self._activations = self.cuda.allocate(nbytes)
+            self._device.free(self._activations)
+            self._activations = self._device.allocate(nbytes)
         return self._activations.address
 
     def packed(self, binding: Binding) -> CudaBuffer:
@@ -178,7 +182,7 @@ class CudaExecutable(Executable):
         version = sum(state.changes[name] for name in sources)
         found = self._packed.get(binding.name)
         if found is None or found[1] != version:
-            buffer = self.cuda.allocate(binding.nbytes) if found is None else found[0]
+            buffer = self._device.allocate(binding.nbytes) if found is None else found[0]
             of = {name: state.buffer(name) for name in sources}
             bound = [buffer if item.role == "packed" else of[item.name] for item in entry.bindings]
             self.load(entry.name).submit_all(bound)

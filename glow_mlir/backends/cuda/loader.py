@@ -11,6 +11,11 @@ EMULATED_TRIPLE = "nvptx64-nvidia-emulated"
 
 
 def load(artifact: Artifact, threads: int) -> CudaExecutable:
-    """An artifact on the device that it is for, ready to be called; how much runs at once is the device's business."""
+    """An artifact on the first device, ready to be called; how much runs at once is the device's business."""
+    return load_on(artifact, 0, threads)
+
+
+def load_on(artifact: Artifact, number: int, threads: int) -> CudaExecutable:
+    """An artifact on the device of that number, an emulated one where it is for these; raises `OptionError`."""
     is_emulated = all(entry.triple == EMULATED_TRIPLE for entry in artifact.manifest.entries)
-    return CudaExecutable(artifact, emulated_device(0) if is_emulated else real_device(0))
+    return CudaExecutable(artifact, emulated_device(number) if is_emulated else real_device(number))

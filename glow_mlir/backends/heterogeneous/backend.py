@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from glow_mlir.backends.heterogeneous import loader
 from glow_mlir.backends.interface import Backend, Compiling, Room, get_backend
 from glow_mlir.codegen.build import zeroed
 from glow_mlir.dialects.device import devices_of
@@ -13,8 +14,7 @@ from glow_mlir.ir.registry import backend
 from glow_mlir.partitioning.device_modules import device_modules
 from glow_mlir.partitioning.host_programs import host_programs
 from glow_mlir.runtime.artifact import Artifact
-from glow_mlir.runtime.bundled_partitions import bundled, unbundled
-from glow_mlir.runtime.devices import Device
+from glow_mlir.runtime.bundled_partitions import bundled
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.partitions import DevicePart, PartitionedArtifact, PartitionedExecutable
 
@@ -49,13 +49,8 @@ class HeterogeneousBackend(Backend):
 
     def load(self, artifact: Artifact | PartitionedArtifact, threads: int) -> PartitionedExecutable:
         if isinstance(artifact, Artifact):
-            artifact = unbundled(artifact)
-        loaded: dict[str, tuple[Device, Executable]] = {}
-        for part in artifact.parts:
-            of = get_backend(part.backend)
-            device = of.device(int(part.device.rpartition(":")[2]))
-            loaded[part.device] = device, of.load_on(part.artifact, device, part.threads)
-        return PartitionedExecutable(artifact, loaded)
+            return loader.load(artifact, threads)
+        return PartitionedExecutable(artifact, {part.device: _loaded(part) for part in artifact.parts})
 
     def accepts(self, target: Target) -> bool:
         """The functions of partitions are for its devices."""
@@ -71,3 +66,8 @@ class HeterogeneousBackend(Backend):
 
     def pipeline(self, target: str | None = None, profile: bool = False) -> Pipeline:
         return partitioned_pipeline(self.name, target)
+
+
+def _loaded(part: DevicePart) -> Executable:
+    """What a backend made for one device, on that."""
+    return get_backend(part.backend).load_on(part.artifact, part.number, part.threads)

@@ -6,26 +6,21 @@ from glow_mlir.dialects.packages import loader_of
 from glow_mlir.errors import CacheError
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.bundled_partitions import unbundled
-from glow_mlir.runtime.devices import Device, DeviceEntry
 from glow_mlir.runtime.executable import Executable
-from glow_mlir.runtime.host_device import HostDevice
-from glow_mlir.runtime.partitions import PartitionedExecutable
+from glow_mlir.runtime.partitions import DevicePart, PartitionedExecutable
 
 
 def load(artifact: Artifact, threads: int) -> PartitionedExecutable:
     """What was compiled for several devices, ready to be called on them."""
     whole = unbundled(artifact)
-    loaded: dict[str, tuple[Device, Executable]] = {}
-    for part in whole.parts:
-        loader = loader_of(part.backend)
-        if loader is None:
-            raise CacheError(f"nothing loads artifacts of the backend '{part.backend}'")
-        executable: Executable = loader.load(part.artifact, part.threads)
-        loaded[part.device] = _device_of(executable, part.device), executable
-    return PartitionedExecutable(whole, loaded)
+    return PartitionedExecutable(whole, {part.device: _loaded(part) for part in whole.parts})
 
 
-def _device_of(executable: Executable, name: str) -> Device:
-    """The device on which the entries of an executable run: one of the host where they say none."""
-    entry = executable.load(executable.names[0])
-    return entry.device if isinstance(entry, DeviceEntry) else HostDevice(name)
+def _loaded(part: DevicePart) -> Executable:
+    """What was compiled for one device, on that; the host's have no `load_on`."""
+    loader = loader_of(part.backend)
+    if loader is None:
+        raise CacheError(f"nothing loads artifacts of the backend '{part.backend}'")
+    if hasattr(loader, "load_on"):
+        return loader.load_on(part.artifact, part.number, part.threads)
+    return loader.load(part.artifact, part.threads)

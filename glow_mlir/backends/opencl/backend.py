@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from glow_mlir.backends.interface import Compiling, Room
 from glow_mlir.backends.opencl import loader
-from glow_mlir.backends.opencl.device import OpenCLDevice, device
+from glow_mlir.backends.opencl.device import device
 from glow_mlir.backends.opencl.executable import OpenCLExecutable
 from glow_mlir.backends.opencl.library import NAME, device_at, device_name
 from glow_mlir.backends.opencl.targets import about_targets, target_of, targets
@@ -28,7 +28,7 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
 from glow_mlir.ir.registry import backend
 from glow_mlir.runtime.artifact import Artifact
-from glow_mlir.runtime.devices import Device, DeviceMemory
+from glow_mlir.runtime.devices import DeviceMemory
 from glow_mlir.runtime.launches import LaunchProgram
 
 ALIGNMENT = 128
@@ -49,12 +49,8 @@ class OpenCLBackend(KernelBackend):
     def load(self, artifact: Artifact, threads: int) -> OpenCLExecutable:
         return loader.load(artifact, threads)
 
-    def load_on(self, artifact: Artifact, device: Device, threads: int) -> OpenCLExecutable:
-        assert isinstance(device, OpenCLDevice)
-        return OpenCLExecutable(artifact, device)
-
-    def device(self, number: int) -> OpenCLDevice:
-        return device(device_name(number))
+    def load_on(self, artifact: Artifact, number: int, threads: int) -> OpenCLExecutable:
+        return loader.load_on(artifact, number, threads)
 
     def memory(self, target: Target) -> DeviceMemory:
         """That of a device of this machine, or of any."""

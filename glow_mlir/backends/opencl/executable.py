@@ -146,7 +146,7 @@ class OpenCLExecutable(Executable):
     def __init__(self, artifact: Artifact, device: OpenCLDevice) -> None:
         manifest = artifact.manifest
         super().__init__([entry.name for entry in manifest.entries], DeviceState(initial_state(artifact), device))
-        self.device = device
+        self._device = device
         self._manifest = manifest
         self._code = artifact.code
         self._nbytes = artifact.constants.nbytes
@@ -178,6 +178,10 @@ class OpenCLExecutable(Executable):
         if code not in self._programs:
             self._programs[code] = BuiltProgram(self.device.context, self.device.handle, self._code[code])
         return opencl().Kernel(self._programs[code].program, kernel_name(function))
+
+    @property
+    def device(self) -> OpenCLDevice:
+        return self._device
 
     @property
     def memory(self) -> dict[object, int]:

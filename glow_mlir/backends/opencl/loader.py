@@ -13,3 +13,8 @@ def load(artifact: Artifact, threads: int) -> OpenCLExecutable:
     said = (part for entry in artifact.manifest.entries for part in entry.machine.split(", "))
     name = next((part for part in said if part.startswith(device_name(""))), device_name("0"))
     return OpenCLExecutable(artifact, device(name))
+
+
+def load_on(artifact: Artifact, number: int, threads: int) -> OpenCLExecutable:
+    """An artifact on the device of that number; raises `OptionError` where there is none."""
+    return OpenCLExecutable(artifact, device(device_name(number)))
