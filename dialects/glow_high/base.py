@@ -35,6 +35,7 @@ from glow_mlir.dialects.attribute_syntax import (
     to_attribute,
 )
 from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.independence import IndependentAxis, Runs, named_axis
 from glow_mlir.dialects.glow_high.interfaces import LinearForm, OnCodes, Workload
 from glow_mlir.dialects.glow_high.ranges import ANY, Range
 from glow_mlir.dialects.glow_high.samples import Samples, unknown
@@ -77,7 +78,16 @@ class HighOp(LeanOperation, Workload):
     """Whether `untransposed` concerns all operands, as where they broadcast; otherwise it is only the first."""
 
     OF_GRAPHS: ClassVar[frozenset[str]] = frozenset(
-        {"fold", "linear_form", "result_samples", "stated_batch", "untransposed"},
+        {
+            "fold",
+            "independent_axes",
+            "linear_form",
+            "of_share",
+            "result_samples",
+            "runs",
+            "stated_batch",
+            "untransposed",
+        },
     )
     """The methods that are asked of operators in a graph alone, and that instructions do not share."""
 
@@ -124,6 +134,25 @@ class HighOp(LeanOperation, Workload):
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         """Where samples of a batch lie in the results, in order, if they lie in the operands as told."""
         return [unknown(operands, shape_of(result)) for result in self.results]
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        """The axes along which it computes each index by itself: by default the leading ones of `parallel_axes`."""
+        leading = self.parallel_axes()
+        return [
+            named_axis(self, axis, **{name: axes[axis] for name, axes in leading.operands.items()})
+            for axis in range(leading.count)
+        ]
+
+    def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
+        """
+        How the samples of a batch lie in the result, if they lie in operands as told along what is no independent axis,
+        and a share of the samples gives that share of the result; `None` where it does not.
+        """
+        return None
+
+    def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
+        """The properties with which it computes a share of the samples of a batch, an axis of its result."""
+        return self.properties
 
     def stated_batch(self) -> int:
         """How many samples there are, where the operator itself says which axis is their batch; otherwise 0."""

@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow, OnCodes, ParallelAxes
 from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.dialects.glow_high.samples import Samples, unknown, windowed_samples
@@ -191,6 +192,9 @@ class ConvTransposeOp(HighOp):
             require(shape_of(self.bias) == (outputs,), f"bias must have shape ({outputs},), not {shape_of(self.bias)}")
         signature = ProductSignature.of(self.input, self.filter, self.bias)
         return (tensor(join_image(batch, sizes, outputs, self.layout), signature.output),)
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return [named_axis(self, 0, input=0)]
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [_convolved(operands, shape_of(self.result), self.layout)]

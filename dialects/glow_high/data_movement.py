@@ -14,6 +14,7 @@ from xdsl.pattern_rewriter import RewritePattern
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import storage_of
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.independence import IndependentAxis, Runs, aligned_axes, other_axes, reshaped_runs
 from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ZERO, Range, joined
 from glow_mlir.dialects.glow_high.samples import (
@@ -86,6 +87,14 @@ class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterf
         return (*data_movement.PATTERNS.get(cls, ()), *slices.PATTERNS.get(cls, ()))
 
 
+def shared_lists(op: HighOp, axis: int, share: int, batch: int, *names: str) -> dict[str, Attribute]:
+    """The properties of an operator, where those of these names have sizes of a share of a batch along an axis."""
+    lists = {name: list(sizes(op.properties[name])) for name in names}
+    for own in lists.values():
+        own[axis] = static((own[axis],))[0] * share // batch
+    return changed(op, **lists)
+
+
 @op_definition
 class ReshapeOp(DataMovement):
     """
@@ -114,6 +123,13 @@ class ReshapeOp(DataMovement):
 
     def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         return {"shape": to_attribute((count, *sizes(self.shape)))}
+
+    def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
+        (runs,) = operands
+        return None if runs is None else reshaped_runs(runs, shape_of(self.input), shape_of(self.result), batch)
+
+    def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
+        return shared_lists(self, axis, share, batch, "shape")
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         """For shapes that split or merge axes: groups of axes whose order the reshape does not mix move as a whole."""
@@ -154,6 +170,9 @@ class TransposeOp(DataMovement):
 
     def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         return {"permutation": to_attribute((0, *(axis + 1 for axis in ints(self.permutation))))}
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return [IndependentAxis((origin,), (axis,)) for axis, origin in enumerate(ints(self.permutation))]
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [operands[0].with_axes([operands[0].axes[axis] for axis in ints(self.permutation)])]
@@ -202,6 +221,16 @@ class ConcatOp(DataMovement):
     def extended(self) -> SSAValue | None:
         first = self.parts[0]
         return None if isinstance(sizes_of(first)[integer(self.axis)], int) else first
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return other_axes(self, normalize_axis(integer(self.axis), rank_of(self.result)))
+
+    def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
+        axis = normalize_axis(integer(self.axis), rank_of(self.result))
+        parts = [part for part in operands if part is not None and part.axis == axis]
+        if len(parts) < len(operands) or any(part.inner != parts[0].inner for part in parts):
+            return None
+        return Runs(axis, sum(part.outer for part in parts), parts[0].inner)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         shape = shape_of(self.result)
@@ -276,6 +305,23 @@ class SliceOp(DataMovement):
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_lists(self, permutation, "starts", "ends", "steps")
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        whole = zip(self.bounds(), sizes_of(self.input), strict=True)
+        return aligned_axes(self, (axis for axis, (bound, size) in enumerate(whole) if bound == (0, size, 1)))
+
+    def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
+        (runs,) = operands
+        if runs is None:
+            return None
+        (start, end, step), length = self.bounds()[runs.axis], batch * runs.inner
+        if not (isinstance(start, int) and isinstance(end, int)) or step != 1:
+            return None
+        is_whole = start < end and start % length == 0 and end % length == 0
+        return runs._replace(outer=(end - start) // length) if is_whole else None
+
+    def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
+        return shared_lists(self, axis, share, batch, "starts", "ends")
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         (operand,) = operands
@@ -362,6 +408,9 @@ class PadOp(DataMovement):
     def untransposed(self, permutation: Shape) -> Untransposed:
         return Untransposed(changed(self, pads=split_pairs(ints(self.pads), permutation)), permutation)
 
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return other_axes(self, *(axis for axis, width in enumerate(self.widths()) if any(width)))
+
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         padded = zip(operands[0].axes, shape_of(self.result), self.widths(), strict=True)
         axes = [assembled_axis(operands, axis, size) if any(width) else axis for axis, size, width in padded]
@@ -403,6 +452,12 @@ class ExpandOp(DataMovement):
         properties = changed(self, shape=(*shape[:leading], *moved(shape[leading:], permutation)))
         return Untransposed(properties, (*identity(leading), *(leading + axis for axis in permutation)))
 
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return other_axes(self)
+
+    def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
+        return shared_lists(self, axis, share, batch, "shape")
+
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [broadcast_samples(operands, shape_of(self.result))]
 
@@ -438,6 +493,14 @@ class TileOp(DataMovement):
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_lists(self, permutation, "repeats")
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return other_axes(self, *(axis for axis, count in enumerate(ints(self.repeats)) if count != 1))
+
+    def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
+        (runs,) = operands
+        count = 0 if runs is None else ints(self.repeats)[runs.axis]
+        return runs._replace(outer=runs.outer * count) if runs is not None and count else None
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         repeated = zip(operands[0].axes, ints(self.repeats), strict=True)

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import result_def, var_operand_def
 
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.independence import IndependentAxis
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.properties import text, text_prop
 from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, require, sizes_of, tensor
@@ -99,3 +100,12 @@ class EinsumOp(HighOp):
         (element,) = elements
         sizes = contraction.sizes([sizes_of(term) for term in self.terms])
         return (tensor([sizes[label] for label in contraction.result], element),)
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        contraction = self.contraction()
+        terms, labels = contraction.terms, contraction.result
+        return [
+            IndependentAxis(tuple(term.index(label) if label in term else None for term in terms), (axis,))
+            for axis, label in enumerate(labels)
+            if all(term.count(label) < 2 for term in terms)
+        ]

@@ -14,6 +14,7 @@ from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.independence import IndependentAxis, other_axes
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
@@ -63,6 +64,9 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
         rank = rank_of(self.result)
         ranks = {rank_of(value) for value, of_row in zip(self.operands, is_row, strict=True) if of_row}
         return dict(self.properties) if ranks == {rank} else None
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return other_axes(self)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [broadcast_samples(operands, shape_of(self.result))]

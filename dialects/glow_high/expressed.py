@@ -14,8 +14,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.affine_maps import dimensions_in
 from glow_mlir.dialects.expressions import Number, Tensor, reduce_sum, size_along
-from glow_mlir.dialects.generic_form import GenericForm, generic_form, operand_tensors, rounded
+from glow_mlir.dialects.generic_form import PARALLEL, GenericForm, generic_form, operand_tensors, rounded
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.independence import IndependentAxis
 from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of, tensor
 from glow_mlir.support.symbols import Sizes
@@ -46,6 +47,9 @@ class Expressed(HighOp):
         space = form.space([sizes_of(value) for value in self.inputs()])
         return (tensor(tuple(space[dimension] for dimension in dimensions_in(form.maps[-1])), form.element),)
 
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return parallel_axes_of(self.generic_form())
+
     @abstractmethod
     def expression(self, *operands: Tensor) -> Tensor:
         """What it computes of the operands."""
@@ -56,6 +60,16 @@ class Expressed(HighOp):
         elements = [element_of(value) for value in values]
         root = rounded(self.expression(*operand_tensors(signature, elements)), elements[0])
         return generic_form(signature, root, elements, [sizes_of(value) for value in values])
+
+
+def parallel_axes_of(form: GenericForm) -> list[IndependentAxis]:
+    """The axes along which a computation of that form computes each index by itself."""
+    *operands, result = ([str(axis) for axis in affine.results] for affine in form.maps)
+    parallel = [f"d{number}" for number, kind in enumerate(form.kinds) if kind == PARALLEL]
+    return [
+        IndependentAxis(tuple(own.index(name) if name in own else None for own in operands), (result.index(name),))
+        for name in parallel
+    ]
 
 
 @cache

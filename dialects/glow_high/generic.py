@@ -15,6 +15,8 @@ from glow_mlir.dialects.affine_maps import affine_maps, dimensions_in, maps_attr
 from glow_mlir.dialects.element_types import signless
 from glow_mlir.dialects.generic_form import KINDS, PARALLEL, REDUCTION, ROW, GenericForm
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.expressed import parallel_axes_of
+from glow_mlir.dialects.glow_high.independence import IndependentAxis
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.properties import optional_type_prop
@@ -115,6 +117,9 @@ class GenericOp(HighOp):
         verify_arguments(self)
         verify_program(self)
         return (tensor(tuple(space[axis] for axis in result_axes(self)), self.result_element()),)
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return parallel_axes_of(self.generic_form())
 
     def arithmetic(self) -> Arithmetic:
         space = tuple(map(largest, self.space()))

@@ -17,6 +17,7 @@ from xdsl.irdl import operand_def, result_def
 from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
+from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
 from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized
@@ -78,6 +79,12 @@ class GatherOp(DataMovement):
         taken: Sequence[int | None] = [None] * rank_of(self.indices)
         operands = {"input": [*range(axis), *taken], "indices": [*places, *range(len(taken))]}
         return ParallelAxes(axis + len(taken), operands)
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        rank = rank_of(self.input)
+        behind = range(normalize_axis(integer(self.axis), rank) + 1, rank)
+        more = rank_of(self.indices) - 1
+        return [*HighOp.independent_axes(self), *(named_axis(self, axis + more, input=axis) for axis in behind)]
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = sizes_of(self.input)
@@ -298,6 +305,15 @@ class ReverseSequenceOp(HighOp):
     def parallel_axes(self) -> ParallelAxes:
         is_first = normalize_axis(integer(self.batch_axis), rank_of(self.input)) == 0
         return ParallelAxes.shared(int(is_first), "input", "lengths")
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        rank = rank_of(self.input)
+        batch, time = (normalize_axis(integer(axis), rank) for axis in (self.batch_axis, self.time_axis))
+        return [
+            named_axis(self, axis, input=axis, lengths=0 if axis == batch else None)
+            for axis in range(rank)
+            if axis != time
+        ]
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, rank = sizes_of(self.input), rank_of(self.input)

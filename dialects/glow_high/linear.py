@@ -12,6 +12,7 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, OnCodes, ParallelAxes
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.operand_types import BOOLS, FACTORS, FLOATS, NUMBERS, TENSOR
@@ -69,6 +70,20 @@ class MatrixProduct(HighOp):
         if self.bias is not None:
             require(shape_of(self.bias) == (columns,), f"bias must have shape ({columns},), not {shape_of(self.bias)}")
         return (tensor((*batch, rows, columns), signature.output),)
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        left, right, rank = rank_of(self.left), rank_of(self.right), rank_of(self.result)
+        batches = (
+            named_axis(self, axis, left=axis - rank + left, right=axis - rank + right, predicate=axis)
+            for axis in range(rank - 2)
+        )
+        rows = left - (1 if flag(self.transpose_left) else 2)
+        columns = right - (2 if flag(self.transpose_right) else 1)
+        return [
+            *batches,
+            named_axis(self, rank - 2, left=rows, predicate=rank - 2),
+            named_axis(self, rank - 1, right=columns, bias=0),
+        ]
 
     def arithmetic(self) -> Arithmetic:
         return Arithmetic(size_of(self.result) * shape_of(self.left)[-2 if flag(self.transpose_left) else -1])
@@ -184,6 +199,9 @@ class FullyConnectedOp(HighOp):
         require(shape_of(self.bias) == (right[1],), f"bias must have shape ({right[1]},), not {shape_of(self.bias)}")
         signature = ProductSignature.of(self.input, self.weights, self.bias, self.to)
         return (tensor((left[0], right[1]), signature.output),)
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return [named_axis(self, 0, input=0), named_axis(self, 1, weights=1, bias=0)]
 
     def arithmetic(self) -> Arithmetic:
         return Arithmetic(size_of(self.result) * shape_of(self.input)[1])

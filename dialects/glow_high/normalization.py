@@ -11,6 +11,7 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 from glow_mlir.dialects.expressions import Tensor, exp, fma, log, reduce_fmax, reduce_sum, sqrt
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names, broadcast_access, mean_along
+from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis, other_axes
 from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.glow_high.ranges import NEGATIVE, UNIT, Range
 from glow_mlir.dialects.glow_high.samples import Samples, like_first
@@ -65,6 +66,9 @@ class AlongAxis(Normalization):
     def parallel_axes(self) -> ParallelAxes:
         rank = rank_of(self.input)
         return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return other_axes(self, normalize_axis(integer(self.axis), max(rank_of(self.input), 1)))
 
     def folded(self) -> tuple[str, ...]:
         """The dimension that the function is taken along; a scalar has none."""
@@ -159,6 +163,10 @@ class BatchNormalizationOp(Normalization):
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)
 
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        channels = normalize_axis(integer(self.axis), rank_of(self.input))
+        return [named_axis(self, axis, input=axis) for axis in range(rank_of(self.input)) if axis != channels]
+
 
 class OverImages(Normalization):
     """Mean and variance of each image, not of the batch: axis 0 is the batch, channels lie along `axis`."""
@@ -182,6 +190,9 @@ class OverImages(Normalization):
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         return None if permutation[0] else along_axis(self, permutation)
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return [named_axis(self, 0, input=0)]
 
 
 @op_definition
@@ -366,6 +377,9 @@ class LrnOp(Normalization):
         require(integer(self.size) > 0, "size must be positive")
         normalize_axis(integer(self.axis), rank_of(self.input))
         return same_as_input(self, self.input, "lrn")
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return other_axes(self, normalize_axis(integer(self.axis), rank_of(self.input)))
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)

@@ -11,6 +11,7 @@ from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.independence import IndependentAxis, other_axes
 from glow_mlir.dialects.glow_high.interfaces import OnCodes, ParallelAxes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, Range, joined
 from glow_mlir.dialects.glow_high.samples import Samples, without_axes
@@ -47,6 +48,12 @@ def kept_permutation(permutation: Shape, reduced: tuple[int, ...], keepdims: boo
     return ranking([origin for axis, origin in enumerate(permutation) if axis not in reduced])
 
 
+def unreduced_axes(rank: int, reduced: tuple[int, ...], keepdims: bool) -> list[IndependentAxis]:
+    """The axes that a reduction does not reduce, of an operand of that rank."""
+    kept = [axis for axis in range(rank) if axis not in reduced]
+    return [IndependentAxis((axis,), (axis if keepdims else place,)) for place, axis in enumerate(kept)]
+
+
 class Reduction(HighOp):
     """
     An operator that computes one element from all elements along `axes`.
@@ -69,6 +76,9 @@ class Reduction(HighOp):
 
     def parallel_axes(self) -> ParallelAxes:
         return ParallelAxes.shared(min(self.reduced_axes(), default=rank_of(self.input)), "input")
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return unreduced_axes(rank_of(self.input), self.reduced_axes(), flag(self.keepdims))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = reduced_shape(sizes_of(self.input), self.reduced_axes(), flag(self.keepdims))
@@ -215,6 +225,10 @@ class _Position(HighOp):
         kept = kept_permutation(permutation, (axis,), flag(self.keepdims))
         return Untransposed(changed(self, axis=permutation[axis]), kept)
 
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        rank = rank_of(self.input)
+        return unreduced_axes(rank, (normalize_axis(integer(self.axis), rank),), flag(self.keepdims))
+
 
 @op_definition
 class ArgMaxOp(_Position):
@@ -255,6 +269,9 @@ class _Running(HighOp):
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return other_axes(self, normalize_axis(integer(self.axis), max(rank_of(self.input), 1)))
 
 
 @op_definition
@@ -316,3 +333,6 @@ class TopKOp(HighOp):
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return other_axes(self, normalize_axis(integer(self.axis), rank_of(self.input)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -10,7 +10,8 @@ from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_bool
-from glow_mlir.dialects.glow_high.data_movement import DataMovement
+from glow_mlir.dialects.glow_high.data_movement import DataMovement, shared_lists
+from glow_mlir.dialects.glow_high.independence import IndependentAxis, other_axes
 from glow_mlir.dialects.glow_high.samples import Samples, resized
 from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
 from glow_mlir.dialects.operand_types import SCALARS, TENSOR
@@ -141,6 +142,13 @@ class ResizeOp(DataMovement):
         if self.roi is not None:
             lists["roi"] = split_pairs(floats(self.roi), permutation)
         return Untransposed(changed(self, **lists), permutation)
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        crops = text(self.coordinates) == "tf_crop_and_resize"
+        return other_axes(self, *(axis for axis, ratio in enumerate(self.ratios()) if crops or ratio != 1.0))
+
+    def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
+        return shared_lists(self, axis, share, batch, "shape")
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         crops = text(self.coordinates) == "tf_crop_and_resize"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
@@ -11,6 +12,7 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
+from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
 from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.operand_types import FLOATS, INDICES, SCALARS, TENSOR
 from glow_mlir.dialects.properties import (
@@ -163,6 +165,9 @@ class Deformable(HighOp):
             fits = operand is None or sizes_of(operand) == expected
             require(fits, f"offsets and masks must have one of each for every element, as a shape of {expected}")
         return outputs
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return [named_axis(self, 0, input=0, offset=0, mask=0)]
 
     @staticmethod
     def elements(window: Window) -> int:

@@ -12,7 +12,7 @@ from glow_mlir.dialects.packages import SEVERAL_BACKENDS
 from glow_mlir.errors import OptionError
 from glow_mlir.options.compilation import FULL_PRECISION, CompilationOptions, ModelOptions
 from glow_mlir.options.declaration import Declared, declared, key_of, option, parameters
-from glow_mlir.options.placement import TENSOR_PARALLEL, PlacementOptions
+from glow_mlir.options.placement import SHARED, PlacementOptions
 from glow_mlir.options.policy import Limits, Policy
 from glow_mlir.runtime.cores import usable_cores
 from glow_mlir.runtime.pool_layout import MOST_THREADS
@@ -163,14 +163,14 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
     def _whole(self, pipeline: Pipeline | None) -> Pipeline:
         """A pipeline, or in the place of none that of the backend, with what the options say of devices."""
         from glow_mlir.backends.interface import get_backend
-        from glow_mlir.driver.pipelines import tensor_parallel
+        from glow_mlir.driver.pipelines import sharing
 
         if pipeline is not None:
             return pipeline
         whole = get_backend(self.backend).pipeline(self.target, self.profile)
         strategy = self.partition
-        if strategy == TENSOR_PARALLEL:
-            strategy, whole = "latency", tensor_parallel(whole, self.placement)
+        if strategy in SHARED:
+            strategy, whole = "latency", sharing(whole, SHARED[strategy], self.placement)
         placing = {
             "strategy": strategy,
             "assignments": self.placement,

@@ -500,14 +500,13 @@ def quantizing_weights(pipeline: Pipeline, to: str, keep: tuple[str, ...] = ()) 
     return pipeline.after("merge-matmuls", spec, stage=OPTIMIZED.name)
 
 
-def tensor_parallel(pipeline: Pipeline, assignments: str = "") -> Pipeline:
+def sharing(pipeline: Pipeline, passes: Sequence[str], assignments: str = "") -> Pipeline:
     """
-    A pipeline for several devices that share the products and tables of a model, but for those that a file says are on
-    one.
+    A pipeline for several devices that share the operators of a model that those passes split, but for those that a
+    file says are on one.
     """
-    passes = ("split-products", "shard-tables", "fold-constants", "remove-unused-storage")
-    whole = pipeline.after("assign-devices", *passes, stage=PLACED.name)
-    for name in passes[:2] if assignments else ():
+    whole = pipeline.after("assign-devices", *passes, "fold-constants", "remove-unused-storage", stage=PLACED.name)
+    for name in passes if assignments else ():
         whole = whole.with_options(name, assignments=assignments)
     return whole
 

@@ -30,8 +30,8 @@ _ROOMS: dict[str, str] = {
         "quantize-weights raise-clips recognize-activations recognize-attention recognize-normalization "
         "recognize-softmax rematerialize remove-identity-clips remove-unused-storage schedule select shard-tables "
         "share-buffers shorten-lifetimes shrink-splats simplify-control-flow simplify-convolutions sink-clips "
-        "sink-conversions sink-from-loops sink-reshapes sink-transposes split-products stack tile-lines unroll-loops "
-        "verify-allocated verify-host-program verify-low verify-lowered verify-partitioned verify-selected"
+        "sink-conversions sink-from-loops sink-reshapes sink-transposes split-batch split-products stack tile-lines "
+        "unroll-loops verify-allocated verify-host-program verify-low verify-lowered verify-partitioned verify-selected"
     ),
     "differentiation": "differentiate",
     "conversion": "glow-high-to-glow-low",

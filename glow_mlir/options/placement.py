@@ -11,8 +11,11 @@ PREFERRED = "preferred"
 STRATEGIES = (PREFERRED, "latency", "pipeline")
 """How operators are placed on devices."""
 
-TENSOR_PARALLEL = "tensor-parallel"
-"""The way in which devices share products and tables, and the rest is placed by latency."""
+SHARED: dict[str, tuple[str, ...]] = {
+    "tensor-parallel": ("split-products", "shard-tables"),
+    "data-parallel": ("split-batch",),
+}
+"""The ways in which devices share operators, the rest of which is placed by latency → the passes that split them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,9 +31,9 @@ class PlacementOptions(Options):
     )
     partition: str = option(
         "",
-        "which device computes what: the first listed that can, what takes the least time, stages of a pipeline, or "
-        "each a part of products and tables",
-        domain=Words(("", *STRATEGIES, TENSOR_PARALLEL)),
+        "which device computes what: the first listed that can, what takes the least time, stages of a pipeline, "
+        "each a part of products and tables, or of the batch",
+        domain=Words(("", *STRATEGIES, *SHARED)),
         flag=Flag("--partition", unsaid=PREFERRED),
     )
     placement: str = option(

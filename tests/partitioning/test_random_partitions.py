@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -23,6 +24,7 @@ from glow_mlir.dialects.packages import SEVERAL_BACKENDS
 from glow_mlir.dialects.target import Target
 from glow_mlir.driver.compiler import STAGE, Compilation
 from glow_mlir.driver.pipelines import PLACED
+from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.entries import entries_of
 from glow_mlir.ir.rewriting import high_functions
@@ -59,6 +61,15 @@ def place(graph: Graph, data: st.DataObject) -> None:
 def test_partitions_mean_the_same(graph: Graph, data: st.DataObject) -> None:
     place(graph, data)
     validate(graph.module, f"{PARTITIONED},{HOST_PROGRAM}", graph.inputs, context=CONTEXT)
+
+
+@settings(max_examples=examples(40), **SLOW)
+@given(graph=graphs())
+def test_shares_of_batches_mean_the_same(graph: Graph) -> None:
+    devices = [DeviceSpec(f"interpreter:{number}", Target("interpreter")) for number in range(3)]
+    graph.module.attributes[DEVICES] = ArrayAttr([DeviceAttr(device) for device in devices])
+    with contextlib.suppress(UnsupportedError):  # Where samples are mixed, as chance often has it.
+        validate(graph.module, "split-batch", graph.inputs, context=CONTEXT, rtol=1e-5, atol=1e-6)
 
 
 @settings(max_examples=examples(15), **SLOW)

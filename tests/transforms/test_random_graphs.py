@@ -134,6 +134,7 @@ ELSEWHERE = {
     "shard-tables",
     "simplify-control-flow",
     "sink-from-loops",
+    "split-batch",
     "split-products",
     "unroll-loops",
     "verify-host-program",

@@ -1,0 +1,135 @@
+"""Where the samples of the batch of a function lie in its values, so that each sample is computed by itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.independence import IndependentAxis, Runs
+from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
+from glow_mlir.dialects.shapes import rank_of, shape_of
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.ir.entries import placeholders_of
+from glow_mlir.ir.locations import location_name, place_of
+from glow_mlir.ir.traversal import own_operations
+from glow_mlir.partitioning.extraction import values_read
+from glow_mlir.support.dataclass import dataclass
+
+Operands = tuple[Runs | None, ...]
+"""How each operand is read: where samples lie in it, or `None` for one that is read whole."""
+
+HINT = "partition='latency' or 'pipeline' splits a model otherwise"
+
+
+@dataclass(frozen=True)
+class BatchAxes:
+    """
+    The samples of a batch in a function: how many there are, and where they lie in the values that depend on them.
+
+    `operands` has the operators that compute each sample by itself. What they read by sample and is not in `values`
+    does not depend on the batch, but has something for each sample.
+    """
+
+    samples: int
+    values: dict[SSAValue, Runs]
+    operands: dict[HighOp, Operands]
+
+
+def batch_axes(function: FuncOp, storage: Storage) -> BatchAxes | None:
+    """
+    Where the batch of a function is; `None` for a function without inputs.
+
+    Raises `UnsupportedError` for a batch of one, an operator that mixes the samples, or state or control flow that
+    depends on them.
+    """
+    bound = [op for op in placeholders_of(function) if op.role in ("input", "output")]
+    if not any(op.role == "input" for op in bound):
+        return None
+    samples = _samples(function, bound)
+    found = BatchAxes(samples, {}, {})
+    for op in own_operations(function):
+        if isinstance(op, GetOp):
+            if _is_input(storage, op) and shape_of(op.result)[:1] == (samples,):
+                found.values[op.result] = Runs(0)
+        elif any(value in found.values for value in values_read(op)):
+            _follow(op, found, storage)
+    return found
+
+
+def _samples(function: FuncOp, bound: Sequence[PlaceholderOp]) -> int:
+    """The first size, above one, that most inputs and outputs have; of several, that of the first input."""
+    sizes = {op: size for op in bound for size in shape_of(op.tensor_type)[:1] if size > 1}
+    counts = Counter(sizes.values())
+    candidates = [size for op, size in sizes.items() if op.role == "input"]
+    if not candidates:
+        raise UnsupportedError(
+            f"@{function.sym_name.data} has a batch of one sample, which devices cannot share",
+            file=place_of(function),
+            hint=f"a larger first size of the inputs, as --bind gives one; {HINT}",
+        )
+    return max(candidates, key=lambda size: counts[size])
+
+
+def _is_input(storage: Storage, op: GetOp) -> bool:
+    read = storage.by_name[op.storage_name]
+    return isinstance(read, PlaceholderOp) and read.role == "input"
+
+
+def _follow(op: Operation, found: BatchAxes, storage: Storage) -> None:
+    """Note where samples lie in the results of an operation that reads some."""
+    if isinstance(op, SaveOp):
+        saved = storage.by_name[op.storage_name]
+        if isinstance(saved, PlaceholderOp) and saved.role == "state":
+            raise _refused(op, f"state @{op.storage_name} depends on the samples of the batch, and is on one device")
+    elif not isinstance(op, HighOp):
+        raise _refused(op, f"{op.name} depends on the samples of the batch, and devices cannot share it")
+    else:
+        flow = samples_through(op, [found.values.get(value) for value in op.operands], found.samples)
+        if flow is None:
+            raise _refused(op, f"{op.name} mixes the {found.samples} samples of the batch, so devices cannot share it")
+        found.operands[op], results = flow
+        found.values.update(zip(op.results, results, strict=True))
+
+
+def _refused(op: Operation, reason: str) -> UnsupportedError:
+    return UnsupportedError(reason, file=place_of(op), node=location_name(op.location), hint=HINT)
+
+
+def samples_through(
+    op: HighOp, operands: Sequence[Runs | None], samples: int
+) -> tuple[Operands, tuple[Runs, ...]] | None:
+    """
+    How an operator reads its operands, and where samples lie in its results, if they lie in operands as told.
+
+    `None` where it does not compute each sample by itself.
+    """
+    lies = {own._replace(axis=0) for own in operands if own is not None}
+    if len(lies) == 1:
+        (runs,) = lies
+        for axis in op.independent_axes():
+            if (read := _read_along(op, operands, axis, runs, samples)) is not None:
+                return read, tuple(runs._replace(axis=place) for place in axis.results)
+    result = op.runs(operands, samples)
+    return None if result is None else (tuple(operands), (result,) * len(op.results))
+
+
+def _read_along(
+    op: HighOp, operands: Sequence[Runs | None], along: IndependentAxis, runs: Runs, samples: int
+) -> Operands | None:
+    """How operands are read, if the samples lie along an independent axis; `None` where they do not."""
+    size = runs.size(samples)
+    read: list[Runs | None] = []
+    for value, own, axis in zip(op.operands, operands, along.operands, strict=True):
+        extent = 1 if axis is None else shape_of(value)[axis]
+        if extent not in (1, size) or (own is not None and own.axis != axis):
+            return None
+        read.append(runs._replace(axis=axis) if axis is not None and extent == size else None)
+    fits = all(
+        rank_of(result) > place and shape_of(result)[place] == size
+        for result, place in zip(op.results, along.results, strict=True)
+    )
+    return tuple(read) if fits else None
