@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
+from glow_mlir.api.device_tensors import on_device
 from glow_mlir.errors import InputError
+from glow_mlir.runtime.device_array import DeviceArray, Place, Tensor, on_host
 from glow_mlir.runtime.executable import EntryPoint
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.dtypes import is_float_dtype, is_plain
@@ -42,28 +44,48 @@ class SessionEntry:
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """All outputs by name, in new arrays; raises `InputError` and `ExecutionError`."""
-        return self._point.run(self._checked(inputs))
+        checked = self._checked(inputs)
+        if not _are_here(checked):
+            return {name: on_host(value) for name, value in self._point.bound_on(checked, {})().items()}
+        return self._point.run(checked)
 
-    def bound(
-        self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]
-    ) -> Callable[[], dict[str, np.ndarray]]:
+    def begin(self, inputs: Mapping[str, Any]) -> Callable[[], dict[str, np.ndarray]] | None:
+        """
+        Put a call into the queues of devices: what waits for its outputs; `None` where the caller's thread computes.
+
+        Raises as `run`, what fails on a device when it is waited for.
+        """
+        from glow_mlir.runtime.device_entry import QueuedEntryPoint
+
+        point = self._point
+        if not isinstance(point, QueuedEntryPoint):
+            return None
+        pending = point.begin(self._checked(inputs), {})
+        return lambda: {name: on_host(value) for name, value in pending.wait().items()}
+
+    def bound(self, inputs: Mapping[str, Tensor], outputs: Mapping[str, Place]) -> Callable[[], dict[str, Tensor]]:
         """A call on these inputs, with `outputs` in their places; raises `InputError` for missing inputs."""
         checked = self._checked(inputs)
-        call = self._point.bound(checked, outputs)
+        if _are_here(checked) and _are_here(outputs):
+            call = cast("Callable[[], dict[str, Tensor]]", self._point.bound(checked, outputs))
+        else:
+            call = self._point.bound_on(checked, outputs)
         copies = [
-            (checked[name], value) for name, value in inputs.items() if not np.may_share_memory(checked[name], value)
+            (array, value)
+            for name, value in inputs.items()
+            if isinstance(array := checked[name], np.ndarray) and not np.may_share_memory(array, cast("Any", value))
         ]
         if not copies:
             return call
 
-        def call_on_copies() -> dict[str, np.ndarray]:
+        def call_on_copies() -> dict[str, Tensor]:
             for copy, value in copies:
                 copy[...] = value
             return call()
 
         return call_on_copies
 
-    def check_output(self, name: str, place: np.ndarray | None = None) -> None:
+    def check_output(self, name: str, place: Tensor | None = None) -> None:
         """Raise `InputError` for an unknown output, or memory into which it does not fit, or that is only read."""
         try:
             argument = self._arguments[name]
@@ -75,7 +97,7 @@ class SessionEntry:
         if not fits or (argument.dtype and place.dtype != argument.numpy_dtype):
             given = f"{place.dtype.name}{list(place.shape)}"
             raise InputError(f"output '{name}' is {argument}, and its memory is for {given}", hint="bind other memory")
-        if not place.flags.writeable:
+        if isinstance(place, np.ndarray) and not place.flags.writeable:
             raise InputError(f"the memory for output '{name}' may only be read", hint="bind other memory")
 
     def check_names(self, names: Iterable[str]) -> None:
@@ -87,8 +109,8 @@ class SessionEntry:
             if name not in given:
                 raise InputError(f"input '{name}' is missing", hint=f"it is {argument}")
 
-    def check_input(self, name: str, value: Any) -> np.ndarray:
-        """The array of a type and layout for an input; raises `InputError` for what does not fit it."""
+    def check_input(self, name: str, value: Any) -> Tensor:
+        """The tensor of a type and layout for an input; raises `InputError` for what does not fit it."""
         argument, dtype, shape = self._known(name)
         if type(value) is np.ndarray and value.dtype == dtype:
             if value.shape == shape:
@@ -96,13 +118,17 @@ class SessionEntry:
                     return value
             elif not argument.is_static and argument.accepts(value.shape):
                 return value
-        array = as_typed(f"input '{name}'", value, dtype)
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
+        array = None if isinstance(value, np.ndarray) or is_plain(value) else on_device(value)
+        if array is None:
+            array = as_typed(f"input '{name}'", value, dtype)
+            if not array.dtype.isnative:
+                array = array.astype(array.dtype.newbyteorder("="))
         if array.dtype != dtype or not argument.accepts(array.shape):
             given = f"{array.dtype.name}{list(array.shape)}"
             hint = "convert the array, or import the model with other sizes"
             raise InputError(f"input '{name}' must be {argument}, not {given}", hint=hint)
+        if isinstance(array, DeviceArray):
+            return array
         if argument.is_static and not (array.flags.c_contiguous and array.flags.aligned):
             array = np.require(array, requirements=("C", "ALIGNED")).reshape(array.shape)
         return array
@@ -114,13 +140,21 @@ class SessionEntry:
         except (KeyError, TypeError):  # Some callers give lists, which are nothing's name.
             raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(self._inputs)}") from None
 
-    def _checked(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
         # A caller without types may give anything; to ask for the class of a dict takes less time.
         if type(cast("object", inputs)) is not dict:
             check_named(inputs, "inputs")
         if inputs.keys() != self._inputs.keys():
             self.check_names(inputs)
         return {name: self.check_input(name, inputs[name]) for name in self._inputs}
+
+
+def _are_here(tensors: Mapping[str, Place]) -> TypeGuard[Mapping[str, np.ndarray]]:
+    """Whether all are in the memory of the host."""
+    for tensor in tensors.values():  # Each call asks: a generator takes longer.
+        if not isinstance(tensor, np.ndarray):
+            return False
+    return True
 
 
 def as_typed(what: str, value: Any, dtype: np.dtype) -> np.ndarray:

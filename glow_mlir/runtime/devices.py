@@ -1,22 +1,19 @@
 """
 Devices: places where functions of compiled models run, each with its memory and a queue.
 
-A backend's device implements `Device`, and its entries `DeviceEntry`: what a queue does, with buffers and events. Calls
-with numpy arrays, state that stays on a device, and the transfers between devices are made of these here.
+A backend's device implements `Device`, and its entries `DeviceEntry` (`runtime.device_entry`): what a queue does, with
+buffers and events. Calls with arrays, state that stays on a device, and transfers between devices are made of these.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 
 import numpy as np
 
-from glow_mlir.runtime.artifact import Binding
-from glow_mlir.runtime.executable import EntryPoint
+from glow_mlir.errors import OptionError
 from glow_mlir.runtime.state import Initial, State
-from glow_mlir.support.cancellation import held
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -44,8 +41,20 @@ class Event(ABC):
         """Whether it is done, or has failed."""
 
 
+def wait_for_all(events: Sequence[Event]) -> None:
+    """Wait for all that was put into queues in this order, also where some fails; raises what failed first."""
+    errors: list[Exception] = []
+    for event in reversed(events):  # When the last is done, most are, and nobody wakes up in between.
+        try:
+            event.wait()
+        except Exception as error:
+            errors.append(error)
+    if errors:
+        raise errors[-1]
+
+
 class Buffer(ABC):
-    """Bytes in the memory of a device."""
+    """Bytes in the memory of a device, which are given back when nobody has it any more, if they were not freed."""
 
     nbytes: int
 
@@ -78,6 +87,28 @@ class Device(ABC):
     @abstractmethod
     def download(self, buffer: Buffer, place: np.ndarray, after: Sequence[Event] = ()) -> Event:
         """Copy the beginning of a buffer into a contiguous array, which it fills."""
+
+    @property
+    def dlpack_device(self) -> tuple[int, int] | None:
+        """Its type and number in DLPack; `None` where its memory is not shared with other libraries."""
+        return None
+
+    @property
+    def stream_address(self) -> int | None:
+        """The address of the stream that other libraries have to wait for, where they know of such."""
+        return None
+
+    def address(self, buffer: Buffer) -> int:
+        """Where a buffer begins; raises `OptionError` where there are no addresses that others know."""
+        raise OptionError(f"the memory of {self.name} has no addresses", hint="numpy() gives a copy on the host")
+
+    def shared(self, address: int, nbytes: int, owner: object = None, stream: int | None = None) -> Buffer:
+        """
+        Memory of another library on this device as a buffer, valid as long as `owner` lives, as that does with it.
+
+        `stream` is the address of the one that is still writing it. Raises `OptionError` where the device shares none.
+        """
+        raise OptionError(f"the memory of {self.name} cannot be shared", hint="give an array, which is copied")
 
 
 class DeviceState(State):
@@ -130,76 +161,3 @@ class DeviceState(State):
         chosen = tuple(names)
         super().change(chosen)
         self._newer_there.update(chosen)
-
-
-class QueueEntry(ABC):
-    """A function that the queue of a device runs."""
-
-    bindings: tuple[Binding, ...]
-
-    @property
-    def passed(self) -> tuple[Binding, ...]:
-        """The inputs and outputs, in order."""
-        return tuple(binding for binding in self.bindings if binding.role in ("input", "output"))
-
-    @abstractmethod
-    def enqueue(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
-        """
-        Put a call into the queue of the device, on a buffer for each of the inputs and outputs.
-
-        Each has at least the bytes of its binding. What fails does so in the event. Calls of functions with state are
-        put there by one thread at a time, in the order in which they are to see it.
-        """
-
-
-class DeviceEntry(EntryPoint, QueueEntry):
-    """A function on a device: `submit` is what its queue does, and a call with arrays is made of that."""
-
-    def __init__(self, name: str, bindings: Sequence[Binding], state: State, device: Device) -> None:
-        super().__init__(name, bindings, state)
-        self.device = device
-
-    @abstractmethod
-    def submit(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
-        """
-        Put a call into the queue of the device, on a buffer for each of the `bindings`, state among them.
-
-        Packed state has none here: a device that wants it makes it itself.
-        """
-
-    def enqueue(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
-        given, state = iter(buffers), self._state
-        kept = [binding.name for binding in self.bindings if binding.role == "state"]
-        if not kept:
-            return self.submit(buffers, after)
-        assert isinstance(state, DeviceState)
-        bound = (item for item in self.bindings if item.role != "packed")
-        every = [state.buffer(item.name) if item.role == "state" else next(given) for item in bound]
-        done = self.submit(every, after)
-        state.written(kept)
-        return done
-
-    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        # The state stays where it is: nobody looks at its arrays.
-        with held(self._state.turn) if self._has_state else nullcontext():
-            return self._call(inputs, {})
-
-    def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        device, waited = self.device, list[Event]()
-        buffers: list[Buffer] = []
-        results: dict[str, tuple[Buffer, np.ndarray]] = {}
-        try:
-            for binding in self.passed:
-                buffers.append(device.allocate(binding.nbytes))
-                if binding.role == "input":
-                    waited.append(device.upload(buffers[-1], inputs[binding.name]))
-                else:
-                    results[binding.name] = buffers[-1], np.empty(binding.shape, binding.numpy_dtype)
-            done = self.enqueue(buffers, waited)
-            waited += [done, *(device.download(buffer, place, (done,)) for buffer, place in results.values())]
-            for event in waited:
-                event.wait()
-        finally:
-            for buffer in buffers:
-                device.free(buffer)
-        return {name: place for name, (_, place) in results.items()}

@@ -10,6 +10,7 @@ import numpy as np
 
 from glow_mlir.errors import InputError
 from glow_mlir.runtime.artifact import Binding
+from glow_mlir.runtime.device_array import Place, Tensor, on_host, placed
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.state import State, uses_state
 from glow_mlir.support.cancellation import held
@@ -69,11 +70,21 @@ class EntryPoint(ABC):
         def call() -> dict[str, np.ndarray]:
             found = self.run(inputs)
             for name, array in outputs.items():
-                if found[name].shape != array.shape:
-                    given, wanted = list(array.shape), list(found[name].shape)
-                    raise InputError(f"output '{name}' has the shape {wanted}, and is bound to one of {given}")
-                array[...] = found[name]
+                placed(name, found[name], array)
             return {**found, **outputs}
+
+        return call
+
+    def bound_on(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> Callable[[], dict[str, Tensor]]:
+        """
+        As `bound`, with tensors on devices among the inputs and outputs; a device is the place of a new tensor there.
+
+        What is not where the function runs is copied.
+        """
+
+        def call() -> dict[str, Tensor]:
+            found = self.run({name: on_host(value) for name, value in inputs.items()})
+            return {name: placed(name, array, places.get(name)) for name, array in found.items()}
 
         return call
 

@@ -13,7 +13,8 @@ from weakref import WeakSet
 import numpy as np
 
 from glow_mlir.errors import OutOfMemoryError
-from glow_mlir.runtime.devices import Buffer, Device, DeviceMemory, Event, QueueEntry
+from glow_mlir.runtime.device_entry import QueueEntry
+from glow_mlir.runtime.devices import Buffer, Device, DeviceMemory, Event
 from glow_mlir.runtime.executable import EntryPoint
 from glow_mlir.runtime.queue_trace import traced
 

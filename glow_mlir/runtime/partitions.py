@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
 
 from glow_mlir.errors import CancelledError
-from glow_mlir.runtime.devices import Buffer, Device, Event, QueueEntry
-from glow_mlir.runtime.executable import EntryPoint, Executable
+from glow_mlir.runtime.artifact import Binding
+from glow_mlir.runtime.device_array import DeviceArray, Place, Tensor, is_apart, on_host, placed
+from glow_mlir.runtime.device_entry import Pending, QueuedEntryPoint, QueueEntry
+from glow_mlir.runtime.devices import Buffer, Device, Event, wait_for_all
+from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.host_device import HostBuffer, HostDevice, HostEntry
 from glow_mlir.runtime.host_programs import (
     Allocate,
@@ -22,6 +25,7 @@ from glow_mlir.runtime.host_programs import (
     Transfer,
     WaitEvent,
 )
+from glow_mlir.runtime.placed_bindings import with_placed_bindings
 from glow_mlir.runtime.state import State
 from glow_mlir.support.cancellation import Cancellation, cancelled_by, current_cancellation, held
 from glow_mlir.support.dataclass import dataclass
@@ -81,7 +85,7 @@ class JoinedState(State):
             self._owners[name].change((name,))
 
 
-class PartitionedEntry(EntryPoint):
+class PartitionedEntry(QueuedEntryPoint):
     """An entry that is a host program: a call puts its steps into the queues of the devices, and waits for the end."""
 
     def __init__(
@@ -92,50 +96,118 @@ class PartitionedEntry(EntryPoint):
         state: State,
     ) -> None:
         super().__init__(program.name, program.bindings, state)
-        self._program = program
         self._entries = entries
         self._devices = devices
+        self._programs: dict[tuple[tuple[int, str], ...], HostProgram] = {(): program}
+        """The program for inputs and outputs in the memory of the host, or, by their numbers, of devices."""
 
-    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        # The state stays where the devices have it: nobody looks at its arrays.
+    def begin(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> Pending:
         with held(self._state.turn) if self._has_state else nullcontext():
-            return self._call(inputs, {})
+            call = self._begun(inputs, places)
+            if self._has_state:  # What the host has of it may be looked at when the turn is over.
+                call.finish()
+            return call
 
-    def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        outputs: dict[str, np.ndarray] = {}
-        run = _Run(self._entries, self._devices)
+    def _begun(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> _PartitionedCall:
+        bound = _Bound(self._devices)
         for number, binding in enumerate(self.bindings):
             if binding.role == "input":
-                run.buffers[number] = HostBuffer.of(inputs[binding.name])
+                bound.read(number, inputs[binding.name])
             elif binding.role == "output":
-                buffer = HostBuffer(binding.nbytes)
-                outputs[binding.name] = buffer.view(binding.shape, binding.numpy_dtype)
-                run.buffers[number] = buffer
-        call = current_cancellation() or Cancellation()
-        with cancelled_by(call):  # Which the threads of queues look at.
-            try:
-                self._run(run)
-            except KeyboardInterrupt:
-                call.cancel(CancelledError("the call was interrupted"))
-                with suppress(CancelledError):
-                    run.finish()
-                raise
-        return outputs
+                bound.write(number, binding, places.get(binding.name))
+        key = tuple(bound.homes.items())
+        if key not in self._programs:
+            self._programs[key] = with_placed_bindings(self._programs[()], bound.homes)
+        run = _Run(self._entries, self._devices, bound.buffers)
+        call = _PartitionedCall(run, bound, places)
+        call.take(self._programs[key].steps)
+        return call
 
-    def _run(self, run: _Run) -> None:
-        """Take all steps, and wait for the end of what they put into queues."""
+
+class _Bound:
+    """The buffers of inputs and outputs: where they are on a device of the program, else on the host."""
+
+    def __init__(self, devices: Mapping[str, Device]) -> None:
+        self.buffers: dict[int, Buffer] = {}
+        self.homes: dict[int, str] = {}
+        """Number of an input or output → the device in whose memory it is."""
+        self.found: dict[str, Tensor] = {}
+        """The outputs, by name."""
+        self._names = {device: name for name, device in devices.items()}
+        self._tensors: list[Tensor] = []
+
+    def read(self, number: int, value: Tensor) -> None:
+        """Let an input be read where it is, or from a copy on the host."""
+        home = self._names.get(value.device) if isinstance(value, DeviceArray) else None
+        self._bind(number, on_host(value) if home is None else value, home)
+
+    def write(self, number: int, binding: Binding, place: Place | None) -> None:
+        """Let an output be written to a new tensor, or to its place where that is free memory of one of the devices."""
+        if isinstance(place, Device) and place in self._names:
+            place = DeviceArray.empty(place, binding.shape, binding.numpy_dtype)
+        home = self._names.get(place.device) if isinstance(place, DeviceArray) else None
+        if home is not None and isinstance(place, DeviceArray) and is_apart(place, self._tensors):
+            self._bind(number, place, home)
+        else:
+            buffer = HostBuffer(binding.nbytes)
+            self._bind(number, buffer.view(binding.shape, binding.numpy_dtype), None)
+        self.found[binding.name] = self._tensors[-1]
+
+    def _bind(self, number: int, tensor: Tensor, home: str | None) -> None:
+        self._tensors.append(tensor)
+        self.buffers[number] = tensor.buffer if isinstance(tensor, DeviceArray) else HostBuffer.of(tensor)
+        if home is not None:
+            self.homes[number] = home
+
+
+class _PartitionedCall(Pending):
+    """A call whose steps are in queues."""
+
+    def __init__(self, run: _Run, bound: _Bound, places: Mapping[str, Place]) -> None:
+        self._run = run
+        self._bound = bound
+        """With the arrays that queues read and write."""
+        self._places = places
+        self._cancellation = current_cancellation() or Cancellation()
+
+    def take(self, steps: Sequence[Step]) -> None:
+        """Take all steps; what fails before they are in queues waits for the end of those that are."""
+        with cancelled_by(self._cancellation):  # Which the threads of queues look at.
+            try:
+                for step in steps:
+                    self._run.take(step)
+            except BaseException:
+                self.finish()  # Which raises what failed in queues before.
+                raise
+
+    def finish(self) -> None:
+        """Wait for the end; where Ctrl-C interrupts that, for the end of what cannot be ended before."""
         try:
-            for step in self._program.steps:
-                run.take(step)
-        finally:
-            run.finish()
+            self._run.finish()
+        except KeyboardInterrupt:
+            self._cancellation.cancel(CancelledError("the call was interrupted"))
+            with suppress(CancelledError):
+                self._run.finish()
+            raise
+
+    def wait(self) -> dict[str, Tensor]:
+        self.finish()
+        return {
+            name: value if isinstance(value, DeviceArray) else placed(name, value, self._places.get(name))
+            for name, value in self._bound.found.items()
+        }
 
 
 class _Run:
     """One call of a host program: its buffers, and what has been put into queues so far."""
 
-    def __init__(self, entries: Mapping[tuple[str, str], QueueEntry], devices: Mapping[str, Device]) -> None:
-        self.buffers: dict[int, Buffer] = {}
+    def __init__(
+        self,
+        entries: Mapping[tuple[str, str], QueueEntry],
+        devices: Mapping[str, Device],
+        buffers: Mapping[int, Buffer],
+    ) -> None:
+        self.buffers = dict(buffers)
         self._entries = entries
         self._devices = devices
         self._homes: dict[int, Device] = {}
@@ -194,9 +266,12 @@ class _Run:
         target, source = self.buffers[step.target], self.buffers[step.source]
         if isinstance(source, HostBuffer):  # Such as the target may be, of a device that is said to have its own.
             self._keep(step.queue, device.upload(target, source.array[: step.nbytes], after))
-        else:
-            assert isinstance(target, HostBuffer)
+        elif isinstance(target, HostBuffer):
             self._keep(step.queue, device.download(source, target.array[: step.nbytes], after))
+        else:  # An output that is an input, or another output: both are where the caller has them.
+            between = HostBuffer(step.nbytes)
+            self._keep(step.queue, device.download(source, between.array, after))
+            self._keep(step.queue, device.upload(target, between.array, self._after(step.queue)))
 
     def finish(self) -> None:
         """
@@ -204,18 +279,11 @@ class _Run:
 
         Raises what failed first, in the order in which things were put into queues.
         """
-        errors: list[Exception] = []
         try:
-            for event in reversed(self._put):  # When the last is done, most are, and nobody wakes up in between.
-                try:
-                    event.wait()
-                except Exception as error:
-                    errors.append(error)
+            wait_for_all(self._put)
         finally:
             for number in list(self._homes):
                 self._free(number)
-        if errors:
-            raise errors[-1]
 
 
 class PartitionedExecutable(Executable):

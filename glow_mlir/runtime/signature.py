@@ -12,6 +12,7 @@ import numpy as np
 
 from glow_mlir.errors import InputError, OptionError, UnsupportedError
 from glow_mlir.runtime.artifact import Binding
+from glow_mlir.runtime.device_array import Tensor
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.symbols import told_by
@@ -126,7 +127,7 @@ class Signature:
     bounds: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
     """Free dimension → the least and the largest size for which the model is what it is."""
 
-    def sizes(self, inputs: Mapping[str, np.ndarray]) -> dict[str, int]:
+    def sizes(self, inputs: Mapping[str, Tensor]) -> dict[str, int]:
         """What free dimensions are in a call; see `sizes_in`. Raises `InputError` for sizes out of bounds as well."""
         found = sizes_in(self.inputs, inputs)
         for label, (least, most) in self.bounds.items():
@@ -183,7 +184,7 @@ def missing_sizes(free: Mapping[str, str]) -> MissingSizeError:
     return error
 
 
-def sizes_in(arguments: Iterable[Argument], inputs: Mapping[str, np.ndarray]) -> dict[str, int]:
+def sizes_in(arguments: Iterable[Argument], inputs: Mapping[str, Tensor]) -> dict[str, int]:
     """
     What free dimensions are in a call with those inputs, whose shapes the arguments accept.
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from glow_mlir.runtime.assumptions import Assumptions
+from glow_mlir.runtime.device_array import Place, Tensor
 from glow_mlir.runtime.executable import EntryPoint, Executable
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension
@@ -78,9 +79,18 @@ class Specialization:
         found = self.entry.run(self.fitting(inputs))
         return {name: _apart(array) for name, array in found.items()} if self.is_range else found
 
+    def run_on(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> dict[str, Tensor]:
+        """The outputs for inputs that may be on devices, in their places."""
+        fitting = self.fitting({name: value for name, value in inputs.items() if isinstance(value, np.ndarray)})
+        found = self.entry.bound_on({**inputs, **fitting}, places)()
+        return {
+            name: _apart(value) if self.is_range and name not in places and isinstance(value, np.ndarray) else value
+            for name, value in found.items()
+        }
+
     def fitting(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         """Inputs as its entry takes them, of any layout before."""
-        flags = ((name, inputs[name].flags) for name in self._packed_inputs)
+        flags = ((name, inputs[name].flags) for name in self._packed_inputs if name in inputs)
         if not (copied := [name for name, known in flags if not (known.c_contiguous and known.aligned)]):
             return inputs
         copies = ((name, np.require(inputs[name], requirements=("C", "ALIGNED"))) for name in copied)

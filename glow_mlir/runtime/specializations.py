@@ -17,6 +17,7 @@ import numpy as np
 from glow_mlir.errors import CancelledError, GlowError, InputError, InputValuesError, OptionError
 from glow_mlir.runtime.assumptions import Assumptions, InputValue, following
 from glow_mlir.runtime.beside import start
+from glow_mlir.runtime.device_array import Place, Tensor, on_host
 from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
 from glow_mlir.runtime.general import GeneralCode, holds, is_end, power_of_two, widest
 from glow_mlir.runtime.signature import Argument, Signature, rank_label
@@ -139,7 +140,7 @@ class Specializations(Executable):
         """
         return self._serving(inputs)[1].entry
 
-    def serve(self, inputs: Mapping[str, np.ndarray], call: Callable[[Specialization], Served]) -> Served:
+    def serve(self, inputs: Mapping[str, Tensor], call: Callable[[Specialization], Served]) -> Served:
         """
         What `call` makes of what serves a call with those inputs; raises as `entry_point`, and as it.
 
@@ -158,12 +159,12 @@ class Specializations(Executable):
         self._general.withdrawn.add(wanted)
         return self.serve(inputs, call)
 
-    def _serving(self, inputs: Mapping[str, np.ndarray]) -> tuple[Assumptions, Specialization]:
+    def _serving(self, inputs: Mapping[str, Tensor]) -> tuple[Assumptions, Specialization]:
         """What a call wants, and what serves it."""
         sizes = tuple(self._open_sizes(self.signature.sizes(inputs)).items())
         while True:
             names = self._names
-            wanted = Assumptions(sizes, tuple(InputValue.of(name, inputs[name]) for name in names))
+            wanted = Assumptions(sizes, tuple(InputValue.of(name, on_host(inputs[name])) for name in names))
             with self._looking:
                 if (found := self._found(wanted)) is not None:
                     found.calls += 1
@@ -390,6 +391,9 @@ class _Entry(EntryPoint):
     ) -> Callable[[], dict[str, np.ndarray]]:
         # Values of inputs that fix shapes may change from call to call.
         return lambda: self._model.serve(inputs, lambda found: found.entry.bound(found.fitting(inputs), outputs)())
+
+    def bound_on(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> Callable[[], dict[str, Tensor]]:
+        return lambda: self._model.serve(inputs, lambda found: found.run_on(inputs, places))
 
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         return self._model.serve(inputs, lambda found: found.run(inputs))

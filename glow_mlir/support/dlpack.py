@@ -7,6 +7,8 @@ What numpy lacks goes through its exchange as integers of the same width, and th
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,12 @@ from glow_mlir.support.dtypes import named_dtype
 
 CPU = (1, 0)
 """The device of all arrays: the type CPU, and its number."""
+
+CUDA = 2
+"""The type of CUDA's devices."""
+
+ON_HOST = (CPU[0], 3, 11)
+"""The types of what is in the memory of the host, pinned by CUDA and ROCm among them."""
 
 FOREIGN = {
     "bfloat16": (4, 16),
@@ -84,11 +92,52 @@ def from_capsule(source: Any) -> np.ndarray:
     read. Raises `InputError` for what is no tensor of a CPU.
     """
     capsule = _capsule_of(source)
-    tensor = _tensor_in(capsule)
-    if (tensor.device_type, tensor.device_id) != CPU:
-        reason = f"a tensor is on the device {tensor.device_type}:{tensor.device_id} of DLPack, and not on the CPU"
+    kind, number = device_in(capsule)
+    if kind not in ON_HOST:
+        reason = f"a tensor is on the device {kind}:{number} of DLPack, and not on the CPU"
         raise InputError(reason, hint="copy it to the CPU first")
-    is_old = _name_of(capsule) == OLD
+    tensor = _tensor_in(capsule)
+    tensor.device_type, tensor.device_id = CPU
+    return _array_of(capsule)
+
+
+def device_in(capsule: object) -> tuple[int, int]:
+    """The type and number of the device that the tensor of a capsule is on; raises `InputError` for anything else."""
+    tensor = _tensor_in(capsule)
+    return tensor.device_type, tensor.device_id
+
+
+def to_device_capsule(
+    address: int, dtype: np.dtype[Any], shape: Sequence[int], device: tuple[int, int], owner: object, **options: Any
+) -> object:
+    """
+    A capsule with memory of a device, type and number, which is valid as long as `owner` lives, as that does with it.
+
+    Raises `InputError` as `to_capsule`.
+    """
+    # Nobody reads the elements of this array, which numpy takes for one of the host.
+    capsule = to_capsule(array_at(address, dtype, shape, owner), **options)
+    tensor = _tensor_in(capsule)
+    tensor.device_type, tensor.device_id = device
+    return capsule
+
+
+def from_device_capsule(source: Any, stream: int | None = None) -> np.ndarray:
+    """
+    The memory of a device that an object has or a capsule holds, as an array that says where and of what shape it is,
+    and whose elements nobody may look at.
+
+    `stream` is the address of the one that will read it. Raises `InputError` for what is no tensor.
+    """
+    capsule = _capsule_of(source, {} if stream is None else {"stream": stream})
+    tensor = _tensor_in(capsule)
+    tensor.device_type, tensor.device_id = CPU
+    return _array_of(capsule)
+
+
+def _array_of(capsule: object) -> np.ndarray:
+    """The memory that a capsule of the CPU holds, as an array."""
+    tensor, is_old = _tensor_in(capsule), _name_of(capsule) == OLD
     kinds = {kind: name for name, kind in FOREIGN.items()}
     code = tensor.code
     name = kinds.get((code, tensor.bits))
@@ -118,14 +167,14 @@ class _Given:
         return CPU
 
 
-def _capsule_of(source: Any) -> object:
+def _capsule_of(source: Any, options: Mapping[str, Any] = MappingProxyType({})) -> object:
     """The capsule that an object gives, in the new form where it knows that, or the object itself if it is one."""
     if not hasattr(source, "__dlpack__"):
         return source
     try:
-        return source.__dlpack__(max_version=(1, 0))
+        return source.__dlpack__(max_version=(1, 0), **options)
     except TypeError:  # It knows the old form only.
-        return source.__dlpack__()
+        return source.__dlpack__(**options)
     except BufferError as error:
         raise InputError(f"a tensor cannot be given by DLPack: {error}", hint="give it as an array") from error
 

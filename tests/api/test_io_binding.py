@@ -199,7 +199,7 @@ def refusals() -> dict[str, tuple[type[Exception], str, Callable[[IOBinding], ob
         "type": (InvalidArgument, "must be float32", lambda b: b.bind_cpu_input("x", x.astype(np.float64))),
         "shape": (InvalidArgument, "must be float32", lambda b: b.bind_cpu_input("x", x[:1])),
         "no array": (InvalidArgument, "input 'x' must be", lambda b: b.bind_cpu_input("x", "text")),
-        "device": (OptionError, "no device 'cuda'", lambda b: b.bind_output("y", "cuda")),
+        "device": (OptionError, "no device 'dml'", lambda b: b.bind_output("y", "dml")),
         "number": (OptionError, "number 1", lambda b: b.bind_output("y", "cpu", 1)),
         "address": (InvalidArgument, "no address", lambda b: b.bind_output("y", "cpu", 0, np.float32, [2, 3], 0)),
         "negative": (InvalidArgument, "no shape", lambda b: b.bind_output("y", "cpu", 0, np.float32, [-1], 64)),

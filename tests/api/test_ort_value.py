@@ -17,7 +17,7 @@ from onnx import TensorProto
 from small_models import adding
 
 from glow_mlir import InferenceSession, InvalidArgument, OrtValue, copy_tensors
-from glow_mlir.errors import OutOfMemoryError
+from glow_mlir.errors import OptionError, OutOfMemoryError
 from glow_mlir.support.dlpack import FOREIGN
 from glow_mlir.support.dtypes import ONNX_NUMBERS, named_dtype
 
@@ -127,7 +127,7 @@ REFUSED: dict[str, tuple[str, Any]] = {
         "do not have the bits",
         lambda: OrtValue.ortvalue_from_numpy_with_onnx_type(np.zeros(1, np.int8), TensorProto.BFLOAT16),
     ),
-    "device": ("no device 'cuda'", lambda: OrtValue.ortvalue_from_numpy(READ_ONLY, "cuda")),
+    "device": ("no device 'dml'", lambda: OrtValue.ortvalue_from_numpy(READ_ONLY, "dml")),
     "update type": ("is not updated", lambda: OrtValue(np.zeros(3)).update_inplace(READ_ONLY)),
     "update shape": ("is not updated", lambda: OrtValue(np.zeros(3)).update_inplace(np.zeros(2))),
     "update read-only": ("only be read", lambda: OrtValue(READ_ONLY).update_inplace(np.zeros(3, np.float32))),
@@ -148,19 +148,36 @@ def test_what_cannot_be_is_refused_in_one_line(case: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_tensor_on_another_device_is_refused() -> None:
-    class OnGpu:
-        def __dlpack__(self, **options: object) -> object:
-            import ctypes
+class Elsewhere:
+    """A tensor that says it is on a device of that type of DLPack, and is in the memory of this process."""
 
-            capsule = np.zeros(3).__dlpack__()
-            pointer = ctypes.pythonapi.PyCapsule_GetPointer
-            pointer.argtypes, pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
-            ctypes.c_int32.from_address(pointer(capsule, b"dltensor") + 8).value = 2
-            return capsule
+    def __init__(self, kind: int) -> None:
+        self._kind = kind
 
-    with pytest.raises(InvalidArgument, match="device 2:0"):
-        OrtValue.from_dlpack(OnGpu())
+    def __dlpack__(self, **options: object) -> object:
+        capsule = np.ones(3).__dlpack__()
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.argtypes, pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
+        ctypes.c_int32.from_address(pointer(capsule, b"dltensor") + 8).value = self._kind
+        return capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._kind, 0
+
+
+@pytest.mark.parametrize("is_capsule", [False, True])
+def test_a_tensor_on_another_device_is_refused(is_capsule: bool) -> None:
+    tensor: Any = Elsewhere(8)
+    with pytest.raises(OptionError, match="there is no device 8:0 of DLPack here"):
+        OrtValue.from_dlpack(tensor.__dlpack__() if is_capsule else tensor)
+
+
+@pytest.mark.parametrize("is_capsule", [False, True])
+def test_pinned_memory_is_memory_of_the_host(is_capsule: bool) -> None:
+    tensor: Any = Elsewhere(3)
+    found = OrtValue.from_dlpack(tensor.__dlpack__() if is_capsule else tensor)
+    assert found.device_name() == "cpu"
+    np.testing.assert_array_equal(found.numpy(), np.ones(3))
 
 
 @pytest.mark.parametrize("array", [np.zeros((2, 3), np.float32).T, np.zeros(2, ">f4"), [1.0], np.zeros(1, object)])

@@ -101,7 +101,7 @@ def without_devices(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
 @pytest.mark.usefixtures("without_devices")
 def test_a_machine_without_devices() -> None:
     artifact, _ = artifacts(residual())
-    with pytest.raises(OptionError, match=r"there is no CUDA device: no libcuda.so.1 with one"):
+    with pytest.raises(OptionError, match=r"there is no device 'cuda:0': no libcuda.so.1 with one"):
         get_backend("cuda").load(artifact, 1)
     with pytest.raises(OptionError, match="there is no CUDA device here"):
         get_backend("cuda").host()

@@ -13,7 +13,7 @@ import pytest
 from checkout import ROOT
 from opencl_devices import opencl_device
 
-from glow_mlir import InferenceSession
+from glow_mlir import InferenceSession, OrtValue
 from glow_mlir.backends.interface import get_backend
 from glow_mlir.backends.opencl.device import OpenCLEvent
 from glow_mlir.backends.opencl.library import device_at, opencl
@@ -21,7 +21,7 @@ from glow_mlir.backends.opencl.programs import Binary, ProgramCache
 from glow_mlir.errors import ExecutionError, OptionError, OutOfMemoryError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
-from glow_mlir.runtime.devices import DeviceEntry
+from glow_mlir.runtime.device_entry import DeviceEntry
 from glow_mlir.runtime.host_device import HostDevice
 
 pytestmark = pytest.mark.extra
@@ -224,3 +224,27 @@ def test_devices_are_targets() -> None:
     assert not backend.lacks(target)
     with pytest.raises(OptionError, match=r"there is no device 'opencl:999'"):
         device_at("opencl:999")
+
+
+def test_tensors_on_the_device_are_read_and_written_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    device, image = opencl_device(), np.ones((1, 1, 8, 8), np.float32)
+    session = InferenceSession(DIGITS, backend="opencl", dimensions={"N": 1})
+    binding = session.io_binding()
+    binding.bind_ortvalue_input("image", OrtValue.ortvalue_from_numpy(image, "opencl"))
+    binding.bind_output("probabilities", "opencl")
+    session.run_with_iobinding(binding)
+
+    def never(*arguments: object) -> None:
+        raise AssertionError("something is copied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(device, "upload", never)
+        patch.setattr(device, "download", never)
+        session.run_with_iobinding(binding)
+    (found,) = binding.get_outputs()
+    assert found.device_name() == "opencl"
+    np.testing.assert_array_equal(found.numpy(), session.run(None, {"image": image})[0])
+    with pytest.raises(OptionError, match="the memory of opencl:0 has no addresses"):
+        found.data_ptr()
+    with pytest.raises(OptionError, match="the memory of opencl:0 cannot be shared"):
+        np.from_dlpack(found)

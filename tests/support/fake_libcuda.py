@@ -102,6 +102,13 @@ class FakeLibCuda:
         self._driver.free(pointer.value)
         return 0
 
+    def cuPointerGetAttribute(self, number: Any, attribute: Any, address: Any) -> int:
+        assert attribute.value == 9
+        return _put(number, 0)
+
+    def cuStreamSynchronize(self, stream: Any) -> int:
+        return 0 if stream.value in self._made else 400
+
     def cuStreamCreate(self, stream: Any, flags: Any) -> int:
         return self._keep(stream, EmulatedStream())
 

@@ -1,4 +1,4 @@
-"""Devices as onnxruntime names them, of which one is here: the CPU, whose number is 0."""
+"""Devices as onnxruntime names them: the CPU, whose number is 0, and those whose memory holds tensors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Self
 
+from glow_mlir.api.device_tensors import device_named
 from glow_mlir.errors import OptionError
+from glow_mlir.runtime.devices import Device
 from glow_mlir.support.arguments import whole_number
 
 CPU = "cpu"
@@ -53,20 +55,37 @@ KINDS: Mapping[str, tuple[int, OrtDeviceVendorId]] = {
 """Name → the number of its type, and who makes it."""
 
 
-def check_device(device_type: object, device_id: object = 0) -> None:
-    """Raise `OptionError` for a device other than the CPU."""
+def device_of(device_type: object, device_id: object = 0) -> Device | None:
+    """
+    The device of that kind and number, `None` for the CPU; raises `OptionError` where there is none.
+
+    Besides onnxruntime's `cpu` and `cuda` there is each kind that a backend has, as `opencl`.
+    """
     if isinstance(device_type, OrtDevice):
-        if device_type != OrtDevice():
-            raise OptionError(f"there is no {device_type!r} here", hint="memory is that of the 'cpu'")
-        return
-    if str(device_type).lower() != CPU:
-        raise OptionError(f"there is no device '{device_type}' here", hint="memory is that of the 'cpu'")
-    if device_id != 0:
+        return _device_of_numbers(device_type)
+    kind, number = str(device_type).lower(), whole_number(device_id)
+    if number is None or number < 0:
+        raise OptionError(f"{device_id!r} is no number of a device", hint="device_id=0")
+    if kind != CPU:
+        return device_named(kind, number)
+    if number:
         raise OptionError(f"there is no CPU with the number {device_id}", hint="device_id=0")
+    return None
+
+
+def _device_of_numbers(device: OrtDevice) -> Device | None:
+    """The device that numbers of onnxruntime's stand for."""
+    if device == OrtDevice():
+        return None
+    kind = (device.device_type(), device.device_vendor_id())
+    name = next((name for name, known in KINDS.items() if known == kind), "")
+    if not name or device.device_mem_type():
+        raise OptionError(f"there is no {device!r} here", hint="memory is that of the 'cpu', or of 'cuda'")
+    return device_of(name, device.device_id())
 
 
 class OrtDevice:
-    """A device, by the numbers of its type, kind of memory, and place among its like. All but the CPU are elsewhere."""
+    """A device, by the numbers of its type, kind of memory, and place among its like, whether it is here or not."""
 
     def __init__(self, device_type: int = 0, memory_type: int = 0, device_id: int = 0, *, vendor_id: int = 0) -> None:
         self._numbers = (device_type, memory_type, device_id, vendor_id)
@@ -120,7 +139,7 @@ class OrtDevice:
 
     @staticmethod
     def cuda() -> int:
-        """The number of the type of GPUs, of which none is here."""
+        """The number of the type of GPUs."""
         return 1
 
     @staticmethod

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from glow_mlir.api.onnxruntime.devices import CPU, check_device
+from glow_mlir.api.device_tensors import at_address
+from glow_mlir.api.onnxruntime.devices import CPU, device_of
 from glow_mlir.api.onnxruntime.ort_value import OrtValue, element_dtype, sizes_of
 from glow_mlir.api.onnxruntime.refused_names import Explained
 from glow_mlir.errors import InputError
+from glow_mlir.runtime.device_array import DeviceArray, Place, Tensor
+from glow_mlir.runtime.devices import Device
 from glow_mlir.support.addresses import array_at
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.dtypes import is_plain
@@ -23,12 +26,12 @@ if TYPE_CHECKING:
 
 class IOBinding(Explained):
     """
-    Arrays of a caller's for the inputs and outputs of one entry of a session: `run_with_iobinding` calls it on them.
+    Memory of a caller's for the inputs and outputs of one entry of a session: `run_with_iobinding` calls it on them.
 
-    What is bound is not copied: each call reads what its inputs hold then, and machine code writes to its outputs in
-    place. Through a copy go inputs of another layout, outputs whose sizes are known at run time only and that lie in
-    memory otherwise than the code lays them out, and those that overlap what is bound besides. Outputs that are bound
-    without memory are new arrays for each call. An object serves one thread at a time.
+    What is bound is not copied: each call reads what its inputs hold then, and writes to its outputs in place. Through
+    a copy go tensors that are not where the model runs, inputs of another layout, outputs whose sizes are known at run
+    time only and that lie in memory otherwise than the code lays them out, and those that overlap what is bound
+    besides. Outputs that are bound without memory are new tensors for each call. An object serves one thread at a time.
     """
 
     def __init__(self, session: SessionFacade, entry: str | None = None) -> None:
@@ -36,9 +39,9 @@ class IOBinding(Explained):
         self.session = session
         self.entry = session.session_entry(entry)
         self._inputs: dict[str, Any] = {}
-        self._outputs: dict[str, np.ndarray | None] = {}
-        self._call: Callable[[], dict[str, np.ndarray]] | None = None
-        self._results: dict[str, np.ndarray] = {}
+        self._outputs: dict[str, Place | None] = {}
+        self._call: Callable[[], dict[str, Tensor]] | None = None
+        self._results: dict[str, Tensor] = {}
 
     def __repr__(self) -> str:
         """What is bound."""
@@ -59,12 +62,13 @@ class IOBinding(Explained):
         """
         found = self.entry.check_input(name, arr_on_cpu)
         # The memory of another library's tensor, which calls follow even where they need a copy.
-        self._inputs[name] = found if is_plain(arr_on_cpu) else np.asarray(arr_on_cpu)
+        is_kept = is_plain(arr_on_cpu) or isinstance(found, DeviceArray)
+        self._inputs[name] = found if is_kept else np.asarray(arr_on_cpu)
         self._call = None
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         """Read an input from a tensor; raises `InputError` for one that does not fit it."""
-        self.bind_cpu_input(name, _of(ortvalue).numpy())
+        self.bind_cpu_input(name, _of(ortvalue).tensor)
 
     def bind_input(
         self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
@@ -72,10 +76,16 @@ class IOBinding(Explained):
         """
         Read an input from memory at an address, which has to hold C-contiguous elements as long as it is bound.
 
-        Raises `InputError` for a type or shape that does not fit it, and `OptionError` for another device.
+        Raises `InputError` for a type or shape that does not fit it, and `OptionError` for a device that there is not,
+        or that has no addresses.
         """
-        check_device(device_type, device_id)
-        self.bind_cpu_input(name, _memory(element_type, shape, buffer_ptr))
+        self.bind_input_on(name, device_of(device_type, device_id), element_type, shape, buffer_ptr)
+
+    def bind_input_on(
+        self, name: str, device: Device | None, element_type: Any, shape: Sequence[int], buffer_ptr: int
+    ) -> None:
+        """As `bind_input`, from memory of a device, or of the CPU."""
+        self.bind_cpu_input(name, _memory(device, element_type, shape, buffer_ptr))
 
     def synchronize_inputs(self) -> None:
         """Wait until inputs are where they are read, as they always are."""
@@ -97,21 +107,32 @@ class IOBinding(Explained):
         buffer_ptr: int | None = None,
     ) -> None:
         """
-        Write an output to memory at an address, or to a new array for each call where none is given.
+        Write an output to memory at an address, or to a new tensor for each call where none is given.
 
-        Raises `InputError` for a type or shape that does not fit it, and `OptionError` for another device.
+        Raises `InputError` for a type or shape that does not fit it, and `OptionError` for a device that there is not,
+        or that has no addresses.
         """
-        check_device(device_type, device_id)
+        self.bind_output_on(name, device_of(device_type, device_id), element_type, shape, buffer_ptr)
+
+    def bind_output_on(
+        self,
+        name: str,
+        device: Device | None,
+        element_type: Any = None,
+        shape: Sequence[int] | None = None,
+        buffer_ptr: int | None = None,
+    ) -> None:
+        """As `bind_output`, to memory of a device, or of the CPU."""
         if buffer_ptr is None:
-            self._bind(name, None)
+            self._bind(name, device)
             return
         if element_type is None or shape is None:
             raise InputError(f"the memory of output '{name}' has no type or shape", hint="element_type, shape")
-        self._bind(name, _memory(element_type, shape, buffer_ptr))
+        self._bind(name, _memory(device, element_type, shape, buffer_ptr))
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Write an output to a tensor; raises `InputError` for one that does not fit it, or may only be read."""
-        self._bind(name, _of(ortvalue).numpy())
+        self._bind(name, _of(ortvalue).tensor)
 
     def synchronize_outputs(self) -> None:
         """Wait until outputs are there, as they are behind a call."""
@@ -124,11 +145,12 @@ class IOBinding(Explained):
 
     def get_outputs(self) -> list[OrtValue]:
         """The outputs of the last call, in the order in which they were bound, in the memory of that."""
-        return [OrtValue.ortvalue_from_numpy(self._results[name]) for name in self._outputs if name in self._results]
+        return [OrtValue.of_tensor(self._results[name]) for name in self._outputs if name in self._results]
 
     def copy_outputs_to_cpu(self) -> list[np.ndarray]:
         """The outputs of the last call, in the order in which they were bound, as arrays of their own."""
-        return [self._results[name].copy() for name in self._outputs if name in self._results]
+        found = (self._results[name] for name in self._outputs if name in self._results)
+        return [value.copy() if isinstance(value, np.ndarray) else value.numpy() for value in found]
 
     # ---- the call ----
 
@@ -141,10 +163,10 @@ class IOBinding(Explained):
             self._call = self.entry.bound(self._inputs, places)
         self._results = self._call()
 
-    def _bind(self, name: str, array: np.ndarray | None) -> None:
-        """Write an output to an array, or to new ones."""
-        self.entry.check_output(name, array)
-        self._outputs[name] = array
+    def _bind(self, name: str, place: Place | None) -> None:
+        """Write an output to a tensor, or to new ones, of a device or the host."""
+        self.entry.check_output(name, place if isinstance(place, np.ndarray | DeviceArray) else None)
+        self._outputs[name] = place
         self._call = None
 
 
@@ -156,11 +178,15 @@ def _of(value: object) -> OrtValue:
     return value
 
 
-def _memory(element_type: Any, shape: Sequence[int], address: object) -> np.ndarray:
-    """The array at an address; raises `InputError` for what is none, or an element type or shape that is none."""
+def _memory(device: Device | None, element_type: Any, shape: Sequence[int], address: object) -> Tensor:
+    """
+    The tensor at an address of a device, or of the CPU.
+
+    Raises `InputError` for what is none, or an element type or shape that is none.
+    """
     found, sizes, dtype = whole_number(address), sizes_of(shape), element_dtype(element_type)
     size = math.prod(sizes) * dtype.itemsize
     if found is None or found < 0 or (found == 0 and size) or found + size > sys.maxsize:
         reason = f"{address!r} is no address of {size:,} bytes of memory"
         raise InputError(reason, hint="data_ptr() of a tensor, or array.ctypes.data")
-    return array_at(found, dtype, sizes)
+    return array_at(found, dtype, sizes) if device is None else at_address(device, found, dtype, sizes)

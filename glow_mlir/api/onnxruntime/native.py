@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from glow_mlir.api.onnxruntime.devices import CPU, OrtDevice, check_device
+from glow_mlir.api.onnxruntime.devices import OrtDevice, device_of
 from glow_mlir.api.onnxruntime.io_binding import IOBinding
 from glow_mlir.api.onnxruntime.ort_value import OrtValue
 
@@ -54,13 +54,11 @@ class SessionIOBinding:
         if not memory:
             self.binding.bind_cpu_input(name, source)
             return
-        check_device(source)
-        self.binding.bind_input(name, CPU, 0, *memory)
+        self.binding.bind_input_on(name, device_of(source), *memory)
 
     def bind_output(self, name: str, device: OrtDevice, *memory: Any) -> None:
         """Write an output to new arrays, or to an element type, shape and address."""
-        check_device(device)
-        self.binding.bind_output(name, CPU, 0, *memory)
+        self.binding.bind_output_on(name, device_of(device), *memory)
 
     def get_outputs(self) -> OrtValueVector:
         """The outputs of the last call."""

@@ -1,4 +1,4 @@
-"""`OrtValue`: a tensor as onnxruntime's users hold it, whose memory is that of an array."""
+"""`OrtValue`: a tensor as onnxruntime's users hold it, whose memory is that of an array, or of a device."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from glow_mlir.api.onnxruntime.devices import CPU, check_device
+from glow_mlir.api.device_tensors import from_dlpack
+from glow_mlir.api.onnxruntime.devices import CPU, device_of
 from glow_mlir.api.onnxruntime.refused_names import Explained
 from glow_mlir.errors import InputError, OutOfMemoryError
+from glow_mlir.runtime.device_array import DeviceArray, Tensor, on_host
 from glow_mlir.support import dlpack
 from glow_mlir.support.addresses import address_of
 from glow_mlir.support.arguments import whole_number
@@ -20,8 +22,14 @@ class OrtValue(Explained):
     """
     A tensor, in memory that it shares with an array: nothing is copied on the way in and out, but by `update_inplace`.
 
-    `numpy.asarray`, `numpy.from_dlpack` and `torch.from_dlpack` give its memory, too.
+    `numpy.asarray`, `numpy.from_dlpack` and `torch.from_dlpack` give its memory, too. One on a device is copied to and
+    from arrays; calls there, and libraries that know the device, have its memory.
     """
+
+    _array: np.ndarray
+    """The array; of a tensor on a device there is none."""
+    device_array: DeviceArray | None = None
+    """The tensor on a device; `None` for one in the memory of the CPU."""
 
     def __init__(self, array: np.ndarray) -> None:
         """The tensor in a C-contiguous array of a dtype that ONNX has; raises `InputError` for any other array."""
@@ -35,14 +43,27 @@ class OrtValue(Explained):
     # ---- constructors ----
 
     @classmethod
+    def of_tensor(cls, tensor: Tensor) -> OrtValue:
+        """A tensor of the host, in a copy where it is not C-contiguous, or of a device."""
+        if isinstance(tensor, np.ndarray):
+            return cls.ortvalue_from_numpy(tensor)
+        _check_element(tensor.dtype)
+        made = cls.__new__(cls)
+        made.device_array = tensor
+        return made
+
+    @classmethod
     def ortvalue_from_numpy(
         cls, numpy_obj: np.ndarray, /, device_type: str = CPU, device_id: int = 0, vendor_id: int = -1
     ) -> OrtValue:
-        """The tensor in an array; in a copy where that is not C-contiguous, or of another order of bytes."""
-        check_device(device_type, device_id)
+        """
+        The tensor in an array; in a copy where that is not C-contiguous, or of another order of bytes, or on a device.
+        """
+        device = device_of(device_type, device_id)
         _check_array(numpy_obj)
         # Not `ascontiguousarray`, which makes an axis of none.
-        return cls(np.asarray(numpy_obj, numpy_obj.dtype.newbyteorder("="), order="C"))
+        found = cls(np.asarray(numpy_obj, numpy_obj.dtype.newbyteorder("="), order="C"))
+        return found if device is None else cls.of_tensor(DeviceArray.of(device, found.numpy()))
 
     @classmethod
     def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
@@ -68,8 +89,9 @@ class OrtValue(Explained):
         vendor_id: int = -1,
     ) -> OrtValue:
         """A new tensor, uninitialised; its type is a dtype, or the number of one in ONNX."""
-        check_device(device_type, device_id)
-        dtype, sizes = element_dtype(element_type), sizes_of(shape)
+        device, dtype, sizes = device_of(device_type, device_id), element_dtype(element_type), sizes_of(shape)
+        if device is not None:
+            return cls.of_tensor(DeviceArray.empty(device, sizes, dtype))
         try:
             return cls(np.empty(sizes, dtype))
         except (MemoryError, ValueError) as error:  # Of more bytes than there are, and than can be counted.
@@ -82,40 +104,56 @@ class OrtValue(Explained):
 
         Raises `InputError` where it is not C-contiguous, or truth values are not bytes.
         """
-        array = dlpack.from_capsule(data)
-        if not array.flags.c_contiguous:
-            raise InputError("a tensor is not contiguous", hint="copy it first, as torch's contiguous() does")
-        if is_bool_tensor and array.dtype.name not in ("bool", "uint8"):
-            raise InputError(f"there are no truth values in elements of {array.dtype.name}", hint="uint8, or bool")
-        return cls(array.view(np.bool_) if is_bool_tensor else array)
+        found = from_dlpack(data)
+        if is_bool_tensor and found.dtype.name not in ("bool", "uint8"):
+            raise InputError(f"there are no truth values in elements of {found.dtype.name}", hint="uint8, or bool")
+        if is_bool_tensor:
+            found = found.view(np.dtype(np.bool_))
+        return cls.of_tensor(found) if isinstance(found, DeviceArray) else cls(found)
 
     # ---- its memory ----
 
     def numpy(self) -> np.ndarray:
-        """Its array, in its own memory."""
-        return self._array
+        """Its array, in its own memory; of a tensor on a device, a copy."""
+        return on_host(self.tensor)
+
+    @property
+    def tensor(self) -> Tensor:
+        """Where its memory is: an array, or a tensor on a device."""
+        return self._array if self.device_array is None else self.device_array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self._array, dtype=dtype, copy=cast("Any", copy))
+        return np.array(self.numpy(), dtype=dtype, copy=cast("Any", copy))
 
     def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
+        if (found := self.device_array) is not None:
+            return found.__dlpack__(stream=stream, **options)
         return dlpack.to_capsule(self._array, **options)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if (found := self.device_array) is None:
+            raise AttributeError("a tensor in the memory of the CPU is not in that of CUDA")
+        return found.__cuda_array_interface__
 
     def to_dlpack(self) -> Any:
         """A capsule with its memory, as onnxruntime's native form gives it."""
-        return dlpack.to_capsule(self._array)
+        return self.__dlpack__()
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return dlpack.CPU
+        return dlpack.CPU if self.device_array is None else self.device_array.__dlpack_device__()
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
-        return address_of(self._array)
+        """The address of the first element; raises `OptionError` for a device that has no addresses."""
+        return address_of(self._array) if self.device_array is None else self.device_array.address
 
     def update_inplace(self, data: np.ndarray | OrtValue) -> None:
         """Overwrite its elements; raises `InputError` for an array of another type or shape, or what is only read."""
         given = data.numpy() if isinstance(data, OrtValue) else data
         _check_array(given)
+        if self.device_array is not None:
+            self.device_array.assign(given)
+            return
         array = self._array
         if given.dtype != array.dtype or given.shape != array.shape:
             wanted, found = (f"{item.dtype.name}{list(item.shape)}" for item in (array, given))
@@ -137,23 +175,23 @@ class OrtValue(Explained):
 
     def shape(self) -> list[int]:
         """The sizes of its axes."""
-        return list(self._array.shape)
+        return list(self.tensor.shape)
 
     def data_type(self) -> str:
         """Its type in ONNX's words, as `tensor(float)`."""
-        return f"tensor({onnx_word(self._array.dtype.name)})"
+        return f"tensor({onnx_word(self.tensor.dtype.name)})"
 
     def element_type(self) -> int:
         """The number of its element type among ONNX's data types."""
-        return ONNX_NUMBERS[self._array.dtype.name]
+        return ONNX_NUMBERS[self.tensor.dtype.name]
 
     def tensor_size_in_bytes(self) -> int:
         """How much memory its elements take."""
-        return self._array.nbytes
+        return self.tensor.nbytes
 
     def device_name(self) -> str:
-        """The device that has its memory: `cpu`."""
-        return CPU
+        """The kind of the device that has its memory, as `cpu` or `cuda`."""
+        return CPU if self.device_array is None else self.device_array.device.name.partition(":")[0]
 
     def has_value(self) -> bool:
         """Whether it holds anything, as it always does."""

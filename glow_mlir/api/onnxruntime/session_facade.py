@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from glow_mlir.api.onnxruntime.settings import Settings
 from glow_mlir.api.reopening import Recipe
 from glow_mlir.api.session import Session
 from glow_mlir.api.session_entry import SessionEntry, check_named
-from glow_mlir.errors import InputError
+from glow_mlir.errors import GlowError, InputError
 
 if TYPE_CHECKING:
     from glow_mlir.api.onnxruntime.async_calls import Callback
@@ -125,7 +126,8 @@ class SessionFacade(Explained, ABC):
         run_options: RunOptions | None = None,
     ) -> None:
         """
-        `run` in another thread, which hands outputs, `user_data` and the text of an error, or "", to `callback`.
+        `run` beside the caller: another thread hands outputs, `user_data` and the text of an error, or "", to
+        `callback`. On devices the call is in their queues when this returns, behind those before it.
 
         The arrays of inputs have to stay as they are until then. Raises `InputError` for missing or unknown inputs.
         """
@@ -136,7 +138,9 @@ class SessionFacade(Explained, ABC):
         feed = dict(input_feed)
         if run_options is not None:
             _options_of(run_options)
-        call_beside(lambda: self.run(output_names, feed, run_options), callback, user_data)
+        is_plain = run_options is None and not self._is_watched
+        call = _begun(self._entry, output_names, feed) if is_plain else None
+        call_beside(call or (lambda: self.run(output_names, feed, run_options)), callback, user_data)
 
     def io_binding(self, entry: str | None = None) -> IOBinding:
         """Inputs and outputs of an entry, by default that of the session, that stay where they are."""
@@ -187,14 +191,38 @@ def _outputs(entry: SessionEntry, names: Sequence[str] | None, inputs: Mapping[s
     """The outputs of those names, or all, of a run; raises `InputError` for unknown ones."""
     if names is None:
         return list(entry.run(inputs).values())
+    wanted = _known_names(entry, names)
+    return _chosen(entry.run(inputs), wanted)
+
+
+def _begun(
+    entry: SessionEntry, names: Sequence[str] | None, inputs: Mapping[str, Any]
+) -> Callable[[], list[np.ndarray]] | None:
+    """What waits for the outputs of a call that is in queues now, or says why it is not; `None` without queues."""
+    try:
+        wanted, wait = _known_names(entry, names), entry.begin(inputs)
+    except GlowError as error:
+        return partial(_failed, error)
+    return None if wait is None else lambda: _chosen(wait(), wanted)
+
+
+def _failed(error: GlowError) -> NoReturn:
+    raise error
+
+
+def _known_names(entry: SessionEntry, names: Sequence[str] | None) -> list[str]:
+    """The outputs that are asked for, none for all; raises `InputError` for unknown ones."""
     if isinstance(names, str):
         raise InputError(f"'{names}' is no list of outputs", hint=f"['{names}']")
-    if not isinstance(cast("object", names), Iterable):
+    if names is not None and not isinstance(cast("object", names), Iterable):
         raise InputError(f"{names!r} is no list of outputs", hint="None for all")
-    wanted = list(names)  # Whoever gives a generator can be asked once.
+    wanted = list(names or ())  # Whoever gives a generator can be asked once.
     for name in wanted:
         entry.check_output(name)
-    results = entry.run(inputs)
+    return wanted
+
+
+def _chosen(results: Mapping[str, np.ndarray], wanted: Sequence[str]) -> list[np.ndarray]:
     return [results[name] for name in wanted or results]
 
 

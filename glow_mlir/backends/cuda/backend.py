@@ -13,12 +13,11 @@ from glow_mlir.backends.cuda import loader
 from glow_mlir.backends.cuda.device import ALIGNMENT
 from glow_mlir.backends.cuda.devices import generation, memory_bytes
 from glow_mlir.backends.cuda.executable import CudaExecutable
-from glow_mlir.backends.cuda.loader import EMULATED_TRIPLE
+from glow_mlir.backends.cuda.loader import EMULATED_TRIPLE, NAME
 from glow_mlir.backends.cuda.measured import assumed
 from glow_mlir.backends.cuda.targets import (
     EMULATED,
     GENERATIONS,
-    NAME,
     PRESETS,
     THREADS,
     TRIPLE,

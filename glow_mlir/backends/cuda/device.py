@@ -12,22 +12,30 @@ from threading import RLock
 import numpy as np
 
 from glow_mlir.backends.cuda.driver import Driver, Handle
-from glow_mlir.errors import OutOfMemoryError
+from glow_mlir.errors import OptionError, OutOfMemoryError
 from glow_mlir.runtime.devices import Buffer, Device, DeviceMemory, Event
+from glow_mlir.support.dlpack import CUDA
 
 ALIGNMENT = 256
 """What the driver's memory begins at multiples of."""
 
 
 class CudaBuffer(Buffer):
-    """Bytes at an address of a device; who drops it gives it back."""
+    """Bytes at an address of a device, which live as long as their `owner`; who drops it gives it back."""
 
-    def __init__(self, address: int, nbytes: int, dropped: Callable[[tuple[int, int]], None]) -> None:
+    def __init__(
+        self, address: int, nbytes: int, dropped: Callable[[tuple[int, int]], None], owner: object = None
+    ) -> None:
+        self.owner = owner
         self.address = address
         self.nbytes = nbytes
         self.drop = weakref.finalize(self, dropped, (address, nbytes))
         """Gives it back, once."""
         self.drop.atexit = False
+
+
+def _given_back_by_owner(_: tuple[int, int]) -> None:
+    """What a buffer does that is dropped, and whose memory is another library's."""
 
 
 class CudaEvent(Event):
@@ -139,6 +147,7 @@ class CudaDevice(Device):
     def __init__(self, driver: Driver, number: int, name: str) -> None:
         self.driver = driver
         self.name = name
+        self._number = number
         self.properties = driver.properties(number)
         self.memory = DeviceMemory(self.properties.nbytes, ALIGNMENT)
         self._lock = RLock()
@@ -170,6 +179,28 @@ class CudaDevice(Device):
     def free(self, buffer: Buffer) -> None:
         assert isinstance(buffer, CudaBuffer)
         buffer.drop()
+
+    @property
+    def dlpack_device(self) -> tuple[int, int]:
+        return self.driver.DLPACK, self._number if self.driver.DLPACK == CUDA else 0
+
+    @property
+    def stream_address(self) -> int | None:
+        return self.driver.stream_address(self.stream)
+
+    def address(self, buffer: Buffer) -> int:
+        assert isinstance(buffer, CudaBuffer)
+        return buffer.address
+
+    def shared(self, address: int, nbytes: int, owner: object = None, stream: int | None = None) -> CudaBuffer:
+        with self.used():
+            found = self.driver.device_at(address) if nbytes else self._number
+            if found != self._number:
+                reason = f"memory at {address:#x} is that of the device {found} of CUDA, and not of {self.name}"
+                raise OptionError(reason, hint="DLPack says on what device a tensor is")
+            if stream is not None:
+                self.driver.synchronize(stream)
+        return CudaBuffer(address, nbytes, _given_back_by_owner, owner)
 
     def _collect(self) -> None:
         """Have what was given back for whoever wants as much next."""

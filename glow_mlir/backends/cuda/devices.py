@@ -32,7 +32,7 @@ def real_device(number: int) -> CudaDevice:
     """The driver's device of that number; raises `OptionError` where there is none."""
     found = driver()
     if found is None:
-        raise OptionError(f"there is no CUDA device: no {LIBRARY} with one", hint="target='emulated-sm_80'")
+        raise OptionError(f"there is no device 'cuda:{number}': no {LIBRARY} with one", hint="target='emulated-sm_80'")
     count = found.count()
     if number >= count:
         raise OptionError(f"there is no device 'cuda:{number}'", hint=f"there are {count}, numbered from 0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from glow_mlir.support.dataclass import dataclass
 
@@ -35,6 +35,9 @@ class Driver(ABC):
 
     What fails raises `ExecutionError`, and `OutOfMemoryError` where memory is what lacks.
     """
+
+    DLPACK: ClassVar[int]
+    """The type of its devices in DLPack."""
 
     @abstractmethod
     def count(self) -> int:
@@ -71,6 +74,18 @@ class Driver(ABC):
     @abstractmethod
     def stream(self) -> Handle:
         """A new stream."""
+
+    @abstractmethod
+    def device_at(self, address: int) -> int:
+        """The number of the device that has memory at an address."""
+
+    @abstractmethod
+    def stream_address(self, stream: Handle) -> int | None:
+        """The address by which other libraries know a stream; `None` where they know none."""
+
+    @abstractmethod
+    def synchronize(self, stream: int) -> None:
+        """Return when a stream of another library, by its address, has done what it was given so far."""
 
     @abstractmethod
     def upload(self, address: int, source: int, nbytes: int, stream: Handle) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from glow_mlir.backends.cuda.driver import Driver, Grid, Properties
 from glow_mlir.errors import ExecutionError, OutOfMemoryError
 from glow_mlir.runtime.loader import Library
+from glow_mlir.support.dlpack import CPU
 
 ALIGNMENT = 256
 
@@ -83,10 +84,13 @@ class EmulatedDriver(Driver):
     matter.
     """
 
+    DLPACK = CPU[0]
+
     def __init__(self, generation: int = 80) -> None:
         self._generation = generation
         self._memory: dict[int, np.ndarray] = {}
         self._launches = 0
+        self._number = 0
 
     def count(self) -> int:
         return 1
@@ -95,6 +99,7 @@ class EmulatedDriver(Driver):
         return Properties("emulation", self._generation, 0)
 
     def open(self, device: int) -> int:
+        self._number = device
         return device
 
     def use(self, context: int) -> None:
@@ -120,6 +125,15 @@ class EmulatedDriver(Driver):
 
     def stream(self) -> EmulatedStream:
         return EmulatedStream()
+
+    def device_at(self, address: int) -> int:
+        return self._number
+
+    def stream_address(self, stream: EmulatedStream) -> None:
+        """Nobody else knows it."""
+
+    def synchronize(self, stream: int) -> None:
+        """There is no other."""
 
     def upload(self, address: int, source: int, nbytes: int, stream: EmulatedStream) -> None:
         stream.put(lambda: _copy(address, source, nbytes))

@@ -12,7 +12,8 @@ from glow_mlir.backends.cuda.device import CudaBuffer, CudaDevice, CudaEvent
 from glow_mlir.backends.cuda.driver import Grid, Handle
 from glow_mlir.errors import ExecutionError, GlowError
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry
-from glow_mlir.runtime.devices import Buffer, DeviceEntry, DeviceState, Event
+from glow_mlir.runtime.device_entry import DeviceEntry
+from glow_mlir.runtime.devices import Buffer, DeviceState, Event
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.launches import ACTIVATIONS, BINDINGS, CONSTANTS, SCALARS, STATUS, Launch
 from glow_mlir.runtime.machine_code import initial_state

@@ -9,6 +9,7 @@ from typing import Any
 
 from glow_mlir.backends.cuda.driver import Driver, Grid, Properties
 from glow_mlir.errors import ExecutionError, OutOfMemoryError
+from glow_mlir.support.dlpack import CUDA
 
 LIBRARY = "libcuda.so.1"
 
@@ -17,6 +18,9 @@ OUT_OF_MEMORY, NOT_READY = 2, 600
 
 CAPABILITY_MAJOR, CAPABILITY_MINOR = 75, 76
 """Attributes of a device (CUdevice_attribute)."""
+
+DEVICE_ORDINAL = 9
+"""What is asked of an address: the number of its device (CUpointer_attribute)."""
 
 NON_BLOCKING = 1
 """A stream that does not wait for the stream of others (CUstream_flags)."""
@@ -39,6 +43,8 @@ class LibCuda(Driver):
 
     Raises `OSError` where there is none, and `ExecutionError` where it does not start.
     """
+
+    DLPACK = CUDA
 
     def __init__(self, library: Any = None) -> None:
         self._library = ctypes.CDLL(LIBRARY) if library is None else library
@@ -101,6 +107,15 @@ class LibCuda(Driver):
 
     def stream(self) -> Any:
         return c_void_p(self._made("cuStreamCreate", c_void_p, c_uint(NON_BLOCKING)))
+
+    def device_at(self, address: int) -> int:
+        return int(self._made("cuPointerGetAttribute", c_int, c_int(DEVICE_ORDINAL), c_uint64(address)))
+
+    def stream_address(self, stream: Any) -> int:
+        return int(stream.value)
+
+    def synchronize(self, stream: int) -> None:
+        self._call("cuStreamSynchronize", c_void_p(stream))
 
     def upload(self, address: int, source: int, nbytes: int, stream: Any) -> None:
         self._call("cuMemcpyHtoDAsync_v2", c_uint64(address), c_void_p(source), c_size_t(nbytes), stream)

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from glow_mlir.backends.cuda.devices import emulated_device, real_device
 from glow_mlir.backends.cuda.executable import CudaExecutable
 from glow_mlir.runtime.artifact import Artifact
+from glow_mlir.runtime.devices import Device
+from glow_mlir.support.dlpack import CUDA
+
+NAME = "cuda"
+"""The name of the backend."""
 
 EMULATED_TRIPLE = "nvptx64-nvidia-emulated"
 """The triple of a device that the CPU emulates, with the code that kernels make for the generation."""
+
+
+DEVICES: Mapping[str, Callable[[int], Device]] = {NAME: real_device, f"emulated-{NAME}": emulated_device}
+"""Kind of device → what gives that of a number."""
+
+DLPACK_DEVICES: Mapping[int, Callable[[int], Device]] = {CUDA: real_device}
+"""Type of device in DLPack → what gives that of a number."""
 
 
 def load(artifact: Artifact, threads: int) -> CudaExecutable:

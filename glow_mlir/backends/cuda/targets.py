@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from glow_mlir.backends.cuda.loader import EMULATED_TRIPLE
+from glow_mlir.backends.cuda.loader import EMULATED_TRIPLE, NAME
 from glow_mlir.dialects.target import Target
 from glow_mlir.options.policy import Policy
-
-NAME = "cuda"
-"""The name of the backend."""
 
 TRIPLE = "nvptx64-nvidia-cuda"
 

@@ -14,7 +14,8 @@ from glow_mlir.backends.opencl.library import opencl
 from glow_mlir.backends.opencl.programs import BuiltProgram
 from glow_mlir.errors import ExecutionError, OutOfMemoryError
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry
-from glow_mlir.runtime.devices import Buffer, DeviceEntry, DeviceState, Event
+from glow_mlir.runtime.device_entry import DeviceEntry
+from glow_mlir.runtime.devices import Buffer, DeviceState, Event
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.launches import ACTIVATIONS, BINDINGS, CONSTANTS, SCALARS, STATUS, Address, Launch
 from glow_mlir.runtime.machine_code import initial_state

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from glow_mlir.backends.opencl.device import device
 from glow_mlir.backends.opencl.executable import OpenCLExecutable
-from glow_mlir.backends.opencl.library import device_name
+from glow_mlir.backends.opencl.library import NAME, device_name
 from glow_mlir.runtime.artifact import Artifact
+from glow_mlir.runtime.devices import Device
+
+DEVICES: Mapping[str, Callable[[int], Device]] = {NAME: lambda number: device(device_name(number))}
+"""Kind of device → what gives that of a number."""
 
 
 def load(artifact: Artifact, threads: int) -> OpenCLExecutable:

@@ -1,0 +1,118 @@
+"""Devices by name, and tensors of other libraries in the memory of devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from glow_mlir.dialects.packages import loader_of, packages
+from glow_mlir.errors import InputError, OptionError
+from glow_mlir.runtime.device_array import DeviceArray, Tensor
+from glow_mlir.runtime.devices import Device
+from glow_mlir.support import dlpack
+from glow_mlir.support.addresses import array_at
+
+Kind = TypeVar("Kind", str, int)
+
+
+def device_named(kind: str, number: int = 0) -> Device:
+    """The device of that kind, such as `opencl`, and number; raises `OptionError` where there is none."""
+    kinds = _devices("DEVICES", str)
+    if kind not in kinds:
+        raise OptionError(f"there is no device '{kind}' here", hint=f"there are {', '.join(kinds)}")
+    return kinds[kind](number)
+
+
+def _devices(table: str, _: type[Kind]) -> Mapping[Kind, Callable[[int], Device]]:
+    """What gives the device of a number, by kind, as tables of that name in all loaders say."""
+    found: dict[Kind, Callable[[int], Device]] = {}
+    for backend in dict.fromkeys(name for _, package in packages() for name in package.loaders):
+        found |= cast("Mapping[Kind, Callable[[int], Device]]", getattr(loader_of(backend), table, {}))
+    return found
+
+
+def _device_shared(kind: int, number: int) -> Device:
+    """The device of that type and number of DLPack; raises `OptionError` where there is none."""
+    kinds = _devices("DLPACK_DEVICES", int)
+    if kind not in kinds:
+        reason = f"there is no device {kind}:{number} of DLPack here"
+        raise OptionError(reason, hint="copy the tensor to the CPU first")
+    return kinds[kind](number)
+
+
+def on_device(value: Any) -> DeviceArray | None:
+    """
+    A tensor that is in the memory of a device, in that, if it is there.
+
+    It may be a `DeviceArray`, have one as `device_array`, or be one of another library in the memory of CUDA, as those
+    of PyTorch and CuPy are. Raises `InputError` for what is not C-contiguous, and `OptionError` where this process has
+    no such device.
+    """
+    if isinstance(value, DeviceArray):
+        return value
+    if isinstance(found := getattr(value, "device_array", None), DeviceArray):
+        return found
+    place = getattr(value, "__dlpack_device__", None)
+    if place is not None and (where := place())[0] not in dlpack.ON_HOST:
+        return _given(value, *where)
+    described = getattr(value, "__cuda_array_interface__", None)
+    return None if described is None else _described(described, value)
+
+
+def from_dlpack(source: Any) -> Tensor:
+    """
+    The tensor that an object gives by DLPack, or a capsule holds, in its memory: of the CPU, or of a device.
+
+    Raises `InputError` for what is no such tensor, or not C-contiguous, and `OptionError` where this process has no
+    such device.
+    """
+    if (found := on_device(source)) is not None:
+        return found
+    if not hasattr(source, "__dlpack__") and (where := dlpack.device_in(source))[0] not in dlpack.ON_HOST:
+        return _given(source, *where)
+    array = dlpack.from_capsule(source)
+    _check_layout(array)
+    return array
+
+
+def _given(source: Any, kind: int, number: int) -> DeviceArray:
+    """The tensor on a device that DLPack gives, when the stream of the device may read it."""
+    device = _device_shared(kind, number)
+    return _shared(dlpack.from_device_capsule(source, device.stream_address), device)
+
+
+def at_address(device: Device, address: int, dtype: np.dtype[Any], shape: Sequence[int]) -> DeviceArray:
+    """The tensor at an address of a device, which has to stay valid; raises `OptionError` where there are none."""
+    return _shared(array_at(address, dtype, shape), device)
+
+
+class _Described:
+    """What `__cuda_array_interface__` says of an object, as numpy's own interface does."""
+
+    def __init__(self, given: Mapping[str, Any], owner: object) -> None:
+        self.owner = owner
+        self.__array_interface__ = {name: given.get(name) for name in ("shape", "typestr", "data", "strides")}
+        self.__array_interface__["version"] = 3
+
+
+def _described(given: Mapping[str, Any], owner: object) -> DeviceArray:
+    """The tensor that `__cuda_array_interface__` describes, when the stream that writes it has done so."""
+    try:
+        handle = np.asarray(_Described(given, owner))
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"a tensor of CUDA is described wrong: {error}", hint="give it by DLPack") from error
+    return _shared(handle, _device_shared(dlpack.CUDA, 0), given.get("stream"))
+
+
+def _shared(handle: np.ndarray, device: Device, stream: int | None = None) -> DeviceArray:
+    """The tensor of which an array says where in the memory of a device it is; nobody looks at its elements."""
+    _check_layout(handle)
+    buffer = device.shared(handle.ctypes.data, handle.nbytes, handle, stream)
+    return DeviceArray(device, buffer, handle.shape, handle.dtype)
+
+
+def _check_layout(array: np.ndarray) -> None:
+    if not array.flags.c_contiguous:
+        raise InputError("a tensor is not contiguous", hint="copy it first, as torch's contiguous() does")

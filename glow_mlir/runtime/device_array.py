@@ -1,0 +1,145 @@
+"""Tensors in the memory of devices, which calls read and write there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from glow_mlir.errors import InputError, OptionError
+from glow_mlir.support import dlpack
+
+if TYPE_CHECKING:
+    from glow_mlir.runtime.devices import Buffer, Device
+
+
+class DeviceArray:
+    """
+    A C-contiguous tensor in the memory of a device, whole whenever somebody has it.
+
+    Its memory is given back when nobody has its buffer any more. Other libraries find it by DLPack, and in the memory
+    of CUDA by `__cuda_array_interface__` (version 3).
+    """
+
+    def __init__(self, device: Device, buffer: Buffer, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+        """The tensor at the beginning of a buffer."""
+        self.device = device
+        self.buffer = buffer
+        self.shape = tuple(shape)
+        self.dtype = dtype
+
+    @staticmethod
+    def empty(device: Device, shape: Sequence[int], dtype: np.dtype[Any]) -> DeviceArray:
+        """A new tensor, uninitialised; raises `OutOfMemoryError`."""
+        return DeviceArray(device, device.allocate(math.prod(shape) * dtype.itemsize), shape, dtype)
+
+    @staticmethod
+    def of(device: Device, array: np.ndarray) -> DeviceArray:
+        """A copy of an array of the host."""
+        made = DeviceArray.empty(device, array.shape, array.dtype)
+        made.assign(array)
+        return made
+
+    def overlaps(self, other: DeviceArray) -> bool:
+        """Whether both have memory in common."""
+        if self.buffer is other.buffer:
+            return True
+        if self.device is not other.device or self.device.dlpack_device is None:
+            return False
+        return self.address < other.address + other.nbytes and other.address < self.address + self.nbytes
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its elements take."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def view(self, dtype: np.dtype[Any]) -> DeviceArray:
+        """The same memory as elements of another type of the same width."""
+        return DeviceArray(self.device, self.buffer, self.shape, dtype)
+
+    def numpy(self) -> np.ndarray:
+        """A copy in the memory of the host."""
+        found = np.empty(self.shape, self.dtype)
+        self.device.download(self.buffer, found).wait()
+        return found
+
+    def assign(self, value: np.ndarray | DeviceArray) -> None:
+        """Overwrite it; raises `InputError` for a value of another element type or shape."""
+        if value.dtype != self.dtype or value.shape != self.shape:
+            wanted, found = (f"{item.dtype.name}{list(item.shape)}" for item in (self, value))
+            raise InputError(f"the value is {wanted}, and is not updated with {found}")
+        array = value.numpy() if isinstance(value, DeviceArray) else np.asarray(value, order="C")
+        self.device.upload(self.buffer, array).wait()
+
+    @property
+    def address(self) -> int:
+        """Where it begins in the memory of the device; raises `OptionError` where that has no addresses."""
+        return self.device.address(self.buffer)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        kind, _ = self.device.dlpack_device or (0, 0)
+        if kind != dlpack.CUDA:
+            raise AttributeError(f"a tensor on {self.device.name} is not in the memory of CUDA")
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address, False),
+            "strides": None,
+            "stream": None,  # All that was to write it is done.
+            "version": 3,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        if self.device.dlpack_device is None:
+            reason = f"the memory of {self.device.name} cannot be shared"
+            raise OptionError(reason, hint="numpy() gives a copy on the host")
+        return self.device.dlpack_device
+
+    def __dlpack__(self, *, stream: Any = None, dl_device: Any = None, **options: Any) -> object:
+        where = self.__dlpack_device__()
+        if dl_device not in (None, where):
+            raise InputError(f"a tensor of DLPack's device {where} is not given as one of {dl_device}")
+        return dlpack.to_device_capsule(self.address, self.dtype, self.shape, where, self, **options)
+
+    def __repr__(self) -> str:
+        return f"<DeviceArray {self.dtype.name}{list(self.shape)} on {self.device.name}>"
+
+
+Tensor = np.ndarray | DeviceArray
+"""A tensor of the host, or of a device."""
+
+Place: TypeAlias = "np.ndarray | DeviceArray | Device"
+"""Where a result goes: into a tensor that there is, or a new one on a device."""
+
+
+def on_host(value: Tensor) -> np.ndarray:
+    """A tensor in the memory of the host: an array itself, or a copy."""
+    return value.numpy() if isinstance(value, DeviceArray) else value
+
+
+def placed(name: str, array: np.ndarray, place: Place | None) -> Tensor:
+    """
+    An output on the host where it is wanted, or itself where nobody wants it elsewhere.
+
+    Raises `InputError` for a tensor of another shape.
+    """
+    if place is None:
+        return array
+    if not isinstance(place, np.ndarray | DeviceArray):
+        return DeviceArray.of(place, array)
+    if place.shape != array.shape:
+        given, wanted = list(place.shape), list(array.shape)
+        raise InputError(f"output '{name}' has the shape {wanted}, and is bound to one of {given}")
+    if isinstance(place, DeviceArray):
+        place.assign(array)
+    else:
+        place[...] = array
+    return place
+
+
+def is_apart(place: DeviceArray, others: Iterable[object]) -> bool:
+    """Whether a tensor has memory in common with none of the others, so that it may be written while they are read."""
+    return not any(isinstance(other, DeviceArray) and place.overlaps(other) for other in others)

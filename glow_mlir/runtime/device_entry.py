@@ -1,0 +1,172 @@
+"""
+Entries that queues of devices run, as functions that are called with arrays.
+
+What is on the device already is read and written there; what is not is copied by its queue.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TypeGuard
+
+import numpy as np
+
+from glow_mlir.runtime.artifact import Binding
+from glow_mlir.runtime.device_array import DeviceArray, Place, Tensor, is_apart, on_host, placed
+from glow_mlir.runtime.devices import Buffer, Device, DeviceState, Event, wait_for_all
+from glow_mlir.runtime.executable import EntryPoint
+from glow_mlir.runtime.state import State
+from glow_mlir.support.cancellation import held
+
+
+class QueueEntry(ABC):
+    """A function that the queue of a device runs."""
+
+    bindings: tuple[Binding, ...]
+
+    @property
+    def passed(self) -> tuple[Binding, ...]:
+        """The inputs and outputs, in order."""
+        return tuple(binding for binding in self.bindings if binding.role in ("input", "output"))
+
+    @abstractmethod
+    def enqueue(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
+        """
+        Put a call into the queue of the device, on a buffer for each of the inputs and outputs.
+
+        Each has at least the bytes of its binding. What fails does so in the event. Calls of functions with state are
+        put there by one thread at a time, in the order in which they are to see it.
+        """
+
+
+class Pending(ABC):
+    """A call that queues have been given."""
+
+    @abstractmethod
+    def wait(self) -> dict[str, Tensor]:
+        """Its outputs by name, when it is done; raises what it failed with."""
+
+
+class QueuedEntryPoint(EntryPoint):
+    """An entry whose calls are put into queues, where several may be at once."""
+
+    @abstractmethod
+    def begin(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> Pending:
+        """
+        Put a call into queues; outputs go to their places, or into new arrays of the host.
+
+        Inputs are left alone until the call is done. Calls that one thread begins see state in that order.
+        """
+
+    def bound_on(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> Callable[[], dict[str, Tensor]]:
+        return lambda: self.begin(inputs, places).wait()
+
+    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        # The state stays where it is: nobody looks at its arrays.
+        return {name: on_host(value) for name, value in self.begin(inputs, {}).wait().items()}
+
+    def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return self.run(inputs)
+
+
+class DeviceEntry(QueuedEntryPoint, QueueEntry):
+    """A function on a device: `submit` is what its queue does, and a call with arrays is made of that."""
+
+    def __init__(self, name: str, bindings: Sequence[Binding], state: State, device: Device) -> None:
+        super().__init__(name, bindings, state)
+        self.device = device
+
+    @abstractmethod
+    def submit(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
+        """
+        Put a call into the queue of the device, on a buffer for each of the `bindings`, state among them.
+
+        Packed state has none here: a device that wants it makes it itself.
+        """
+
+    def enqueue(self, buffers: Sequence[Buffer], after: Sequence[Event] = ()) -> Event:
+        given, state = iter(buffers), self._state
+        kept = [binding.name for binding in self.bindings if binding.role == "state"]
+        if not kept:
+            return self.submit(buffers, after)
+        assert isinstance(state, DeviceState)
+        bound = (item for item in self.bindings if item.role != "packed")
+        every = [state.buffer(item.name) if item.role == "state" else next(given) for item in bound]
+        done = self.submit(every, after)
+        state.written(kept)
+        return done
+
+    def begin(self, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> Pending:
+        call = _DeviceCall(self.device, inputs, places)
+        with call.buffers_for(self.passed) as buffers:
+            # Who looks at the state waits for the queue.
+            with held(self._state.turn) if self._has_state else nullcontext():
+                done = self.enqueue(buffers, call.events)
+            call.enqueued(done)
+        return call
+
+
+class _DeviceCall(Pending):
+    """A call on one device: what is elsewhere is copied to buffers of its own, and from them."""
+
+    def __init__(self, device: Device, inputs: Mapping[str, Tensor], places: Mapping[str, Place]) -> None:
+        self.events: list[Event] = []
+        """What has been put into the queue, in order."""
+        self._device = device
+        self._inputs = {name: value if self._is_near(value) else on_host(value) for name, value in inputs.items()}
+        self._places = places
+        self._found: dict[str, Tensor] = {}
+        self._copied: list[tuple[Buffer, np.ndarray]] = []
+
+    def _is_near(self, value: Place | None) -> TypeGuard[DeviceArray]:
+        """Whether it is a tensor on the device."""
+        return isinstance(value, DeviceArray) and value.device is self._device
+
+    @contextmanager
+    def buffers_for(self, bindings: Sequence[Binding]) -> Generator[list[Buffer]]:
+        """A buffer for each of these inputs and outputs, which the queue has until it has done what it is given."""
+        own, buffers = list[Buffer](), list[Buffer]()
+        try:
+            for binding in bindings:
+                tensor = self._input(binding) if binding.role == "input" else self._output(binding)
+                if isinstance(tensor, DeviceArray):
+                    buffers.append(tensor.buffer)
+                    continue
+                own.append(self._device.allocate(binding.nbytes))
+                buffers.append(own[-1])
+                if binding.role == "input":
+                    self.events.append(self._device.upload(own[-1], tensor))
+                else:
+                    self._copied.append((own[-1], tensor))
+            yield buffers
+        finally:
+            for buffer in own:
+                self._device.free(buffer)
+
+    def _input(self, binding: Binding) -> Tensor:
+        return self._inputs[binding.name]
+
+    def _output(self, binding: Binding) -> Tensor:
+        """What the device, or a copy from it, writes."""
+        place, shape, dtype = self._places.get(binding.name), binding.shape, binding.numpy_dtype
+        if place is self._device:
+            tensor = DeviceArray.empty(self._device, shape, dtype)
+        elif self._is_near(place) and is_apart(place, [*self._inputs.values(), *self._found.values()]):
+            tensor = place
+        else:
+            tensor = np.empty(shape, dtype)
+        self._found[binding.name] = tensor
+        return tensor
+
+    def enqueued(self, done: Event) -> None:
+        """Put copies to the host behind the call."""
+        self.events += [done, *(self._device.download(buffer, array, (done,)) for buffer, array in self._copied)]
+
+    def wait(self) -> dict[str, Tensor]:
+        wait_for_all(self.events)
+        return {
+            name: value if isinstance(value, DeviceArray) else placed(name, value, self._places.get(name))
+            for name, value in self._found.items()
+        }
