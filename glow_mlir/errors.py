@@ -120,6 +120,14 @@ class InputError(GlowError, ValueError):
     """A run-time input of the wrong name, shape or element type."""
 
 
+class UnknownNetworkError(InputError):
+    """A name of a network, or a version of it, that a host does not have."""
+
+
+class QueueFullError(GlowError):
+    """A request for which there is no room in a queue, now."""
+
+
 class OptionError(GlowError, ValueError, RuntimeError):
     """A command-line option or argument that makes no sense."""
 

@@ -44,10 +44,13 @@ class SessionEntry:
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """All outputs by name, in new arrays; raises `InputError` and `ExecutionError`."""
-        checked = self._checked(inputs)
-        if not _are_here(checked):
-            return {name: on_host(value) for name, value in self._point.bound_on(checked, {})().items()}
-        return self._point.run(checked)
+        return self.run_checked(self.checked(inputs))
+
+    def run_checked(self, inputs: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+        """As `run`, on what `checked` gave."""
+        if not _are_here(inputs):
+            return {name: on_host(value) for name, value in self._point.bound_on(inputs, {})().items()}
+        return self._point.run(inputs)
 
     def begin(self, inputs: Mapping[str, Any]) -> Callable[[], dict[str, np.ndarray]] | None:
         """
@@ -60,12 +63,12 @@ class SessionEntry:
         point = self._point
         if not isinstance(point, QueuedEntryPoint):
             return None
-        pending = point.begin(self._checked(inputs), {})
+        pending = point.begin(self.checked(inputs), {})
         return lambda: {name: on_host(value) for name, value in pending.wait().items()}
 
     def bound(self, inputs: Mapping[str, Tensor], outputs: Mapping[str, Place]) -> Callable[[], dict[str, Tensor]]:
         """A call on these inputs, with `outputs` in their places; raises `InputError` for missing inputs."""
-        checked = self._checked(inputs)
+        checked = self.checked(inputs)
         if _are_here(checked) and _are_here(outputs):
             call = cast("Callable[[], dict[str, Tensor]]", self._point.bound(checked, outputs))
         else:
@@ -140,7 +143,8 @@ class SessionEntry:
         except (KeyError, TypeError):  # Some callers give lists, which are nothing's name.
             raise InputError(f"there is no input '{name}'", hint=f"inputs are {', '.join(self._inputs)}") from None
 
-    def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
+    def checked(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
+        """All inputs in the types and layouts that calls take; raises `InputError`."""
         # A caller without types may give anything; to ask for the class of a dict takes less time.
         if type(cast("object", inputs)) is not dict:
             check_named(inputs, "inputs")

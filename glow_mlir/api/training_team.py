@@ -6,7 +6,6 @@ import mmap
 import os
 import pickle
 import socket
-import traceback
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,13 +16,14 @@ import numpy as np
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.api.shared_training_memory import SharedKinds, SharedMemory
 from glow_mlir.api.training_recipe import Recipe
-from glow_mlir.errors import ExecutionError, GlowError, OptionError
+from glow_mlir.errors import ExecutionError, OptionError
 from glow_mlir.frontends.builder.module_builder import RANDOM_SEED
 from glow_mlir.runtime.cache import bytes_of
 from glow_mlir.runtime.memory_file import MemoryFile
 from glow_mlir.support import onnx_loader, xdsl_loader
 from glow_mlir.support.child_process import ChildProcess, NoProcessError, read_file, read_parts, write_parts
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.portable_errors import portable
 from glow_mlir.training.batches import Arrays
 from glow_mlir.training.step import LOSS, gradient_states
 from glow_mlir.training.training_module import GRADIENTS, UPDATE, trainable_model
@@ -178,7 +178,7 @@ def serve(channel: socket.socket) -> None:
     except (BrokenPipeError, ConnectionResetError):
         raise
     except Exception as error:
-        _say(channel, _portable(error))
+        _say(channel, portable(error))
 
 
 @dataclass(frozen=True)
@@ -243,11 +243,3 @@ def _untold(error: Exception) -> OptionError:
 
 def _say(channel: socket.socket, answer: object) -> None:
     write_parts(channel, pickle.dumps(answer, pickle.HIGHEST_PROTOCOL))
-
-
-def _portable(error: Exception) -> Exception:
-    """An error as the first process gets it: its own, where it is a mistake of the user's, or else in words."""
-    with suppress(Exception):
-        if isinstance(error, GlowError) and type(pickle.loads(pickle.dumps(error))) is type(error):
-            return error
-    return ExecutionError("".join(traceback.format_exception(error)))

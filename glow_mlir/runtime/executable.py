@@ -121,6 +121,11 @@ class Executable(ABC):
         return None
 
     @property
+    def is_queued(self) -> bool:
+        """Whether its calls are put into queues of devices, so that several at once are worth it on one core."""
+        return self.device is not None
+
+    @property
     def current(self) -> Executable:
         """What runs: itself, or of several for different sizes the one that ran last."""
         return self

@@ -298,6 +298,10 @@ class PartitionedExecutable(Executable):
         """Those of the model by name, one of the host where a backend has none."""
 
     @property
+    def is_queued(self) -> bool:
+        return True
+
+    @property
     def memory(self) -> dict[object, int]:
         return {key: size for executable in self._loaded.values() for key, size in executable.memory.items()}
 

@@ -69,6 +69,11 @@ def tracing(trace: QueueTrace) -> Generator[None]:
         _ACTIVE.remove(trace)
 
 
+def is_traced() -> bool:
+    """Whether somebody keeps what queues do."""
+    return bool(_ACTIVE)
+
+
 @contextmanager
 def traced(queue: str, what: str) -> Generator[None]:
     """Tell the traces of something that a queue does inside the `with` statement."""

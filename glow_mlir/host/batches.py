@@ -1,0 +1,89 @@
+"""Requests as one call: their samples, which lie along the first axis, behind one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.errors import InputError, UnsupportedError
+from glow_mlir.host.requests import Outputs, Request
+from glow_mlir.runtime.device_array import Tensor, on_host
+from glow_mlir.runtime.signature import Argument
+
+
+def batch_dimension(name: str, inputs: Sequence[Argument]) -> str:
+    """
+    The dimension that all inputs have first, and that is free; raises `UnsupportedError` where there is none.
+
+    An input that the model gives no name of its own for that is named by itself, as `x.0`, and no other input has that.
+    """
+    found = {argument.shape[0] if argument.shape else None for argument in inputs}
+    if len(found) == 1 and isinstance(label := found.pop(), str):
+        return label
+    listed = ", ".join(f"{argument.name}: {argument}" for argument in inputs)
+    reason = f"'{name}' has no batch: its inputs are {listed}"
+    raise UnsupportedError(reason, hint="the first size of all inputs has to be the same free dimension, or batch=1")
+
+
+class Batches:
+    """How samples lie in the inputs and outputs of a network whose requests are computed together."""
+
+    def __init__(self, dimension: str, inputs: Sequence[Argument], outputs: Sequence[Argument], size: int) -> None:
+        self._size = size
+        self._names = tuple(argument.name for argument in inputs)
+        self._free = tuple(argument.name for argument in inputs if len(argument.free) > 1 or argument.shape is None)
+        """Inputs with other free sizes, which have to be equal in a call."""
+        self._by_sample = {argument.name for argument in outputs if (argument.shape or (None,))[0] == dimension}
+
+    def rows(self, inputs: Mapping[str, Tensor]) -> int:
+        """How many samples a request has; raises `InputError` where inputs do not agree, or these are too many."""
+        counts = {name: inputs[name].shape[0] for name in self._names}
+        rows = counts[self._names[0]]
+        if any(count != rows for count in counts.values()):
+            listed = ", ".join(f"'{name}' {count}" for name, count in counts.items())
+            raise InputError(f"inputs have different numbers of samples: {listed}", hint="one batch in a request")
+        if rows > self._size:
+            raise InputError(f"a request has {rows} samples, and a call at most {self._size}", hint="several requests")
+        return rows
+
+    def key(self, inputs: Mapping[str, Tensor]) -> object:
+        """What requests have in common that are computed together: the sizes of a sample."""
+        return tuple(inputs[name].shape[1:] for name in self._free)
+
+    def joined(self, requests: Sequence[Request]) -> dict[str, Tensor]:
+        """The inputs of a call for all requests."""
+        return {name: np.concatenate([on_host(request.inputs[name]) for request in requests]) for name in self._names}
+
+    def parts(self, requests: Sequence[Request], outputs: Mapping[str, np.ndarray]) -> list[Outputs]:
+        """The outputs of each request, in parts of the arrays of the call; what has no samples is there for all."""
+        found: list[Outputs] = []
+        begin = 0
+        for request in requests:
+            end = begin + request.rows
+            own = wanted_of(outputs, request.wanted)
+            found.append({name: own[name][begin:end] if name in self._by_sample else own[name] for name in own})
+            begin = end
+        return found
+
+
+class NoBatches(Batches):
+    """Each request is a call."""
+
+    def __init__(self) -> None:
+        """Nothing is asked of the inputs."""
+
+    def rows(self, inputs: Mapping[str, Tensor]) -> int:
+        return 1
+
+    def key(self, inputs: Mapping[str, Tensor]) -> object:
+        return None
+
+    def joined(self, requests: Sequence[Request]) -> dict[str, Tensor]:
+        raise AssertionError("requests are not computed together")
+
+
+def wanted_of(outputs: Mapping[str, Any], wanted: Sequence[str] | None) -> Outputs:
+    """The outputs that a request wants."""
+    return dict(outputs) if wanted is None else {name: outputs[name] for name in wanted}

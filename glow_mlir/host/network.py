@@ -1,0 +1,333 @@
+"""Networks: a model behind a queue, and the threads that compute what is in it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from glow_mlir.api.session_entry import SessionEntry
+from glow_mlir.errors import (
+    CancelledError,
+    ExecutionError,
+    GlowError,
+    OutOfMemoryError,
+    QueueFullError,
+    TimeLimitError,
+)
+from glow_mlir.host.batches import Batches, wanted_of
+from glow_mlir.host.replicas import Replica, Slot
+from glow_mlir.host.request_queue import Batching, RequestQueue
+from glow_mlir.host.requests import Answer, Outputs, Request
+from glow_mlir.host.statistics import Statistics
+from glow_mlir.host.timetable import Timetable
+from glow_mlir.options.hosting import HostingOptions
+from glow_mlir.runtime.queue_trace import is_traced, note
+from glow_mlir.runtime.signature import Argument
+from glow_mlir.support.cancellation import Cancellation, cancelled_by
+from glow_mlir.support.watchdog import time_limited
+
+ENDING = 5.0
+"""How many seconds the threads of a network that is removed have to end."""
+
+MOST_LOST = 2
+"""So many times as many calls as a network computes at once may hang before it takes no more."""
+
+
+class Network:
+    """
+    A model of a host, ready for requests from any thread.
+
+    Requests wait in a queue in the order of their priority, and are computed by replicas of the model, several together
+    where the network has a batch. Each gets an answer or an error, once.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        entry: SessionEntry,
+        replicas: Sequence[tuple[Replica, int]],
+        batches: Batches,
+        options: HostingOptions,
+        timetable: Timetable,
+    ) -> None:
+        """`entry` says what inputs have to be; each of the replicas computes so many calls at once."""
+        self.name = name
+        self.version = version
+        self.options = options
+        self.statistics = Statistics()
+        self.replicas = [replica for replica, _ in replicas]
+        self.used = time.perf_counter()
+        """When the last request came."""
+        self._entry = entry
+        self._batches = batches
+        self._timetable = timetable
+        self._queue = RequestQueue[Slot](name, options.queue, Batching(options.batch, options.delay))
+        self._calls = sum(calls for _, calls in replicas)
+        """How many calls are computed at once."""
+        self._lost = 0
+        """How many hang."""
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._slots: list[Slot] = []
+        # Those of all replicas in turn, so that the first calls are on different ones.
+        for number in range(max(calls for _, calls in replicas)):
+            for replica, calls in replicas:
+                if number < calls:
+                    self._add_slot(Slot(replica))
+
+    def _add_slot(self, slot: Slot) -> None:
+        self._slots.append(slot)
+        self._queue.add_slot(slot)
+
+    # ---- what it is ----
+
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
+        """The inputs, in order."""
+        return self._entry.inputs
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        """The outputs, in order."""
+        return self._entry.outputs
+
+    @property
+    def max_batch(self) -> int:
+        """How many samples a call may have; 0 where requests are no batches."""
+        return self.options.batch if self.options.batch > 1 else 0
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait."""
+        return self._queue.waiting
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it takes requests, and somebody computes them."""
+        return not self._queue.is_closed and self._lost < MOST_LOST * self._calls
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of code, constants and activations of all replicas."""
+        return sum(replica.runner.memory_bytes for replica in self.replicas)
+
+    def data(self) -> dict[str, object]:
+        """What it is and how it fares, as JSON has it."""
+        return {"name": self.name, "version": self.version, "waiting": self.waiting, **self.statistics.data()}
+
+    # ---- requests ----
+
+    def run(
+        self,
+        inputs: Mapping[str, Any],
+        *,
+        outputs: Sequence[str] | None = None,
+        priority: int = 0,
+        timeout: float | None = None,
+    ) -> Outputs:
+        """
+        The outputs of those names, or all; by the caller's thread where nobody waits, else by who waits for it.
+
+        Raises what `submit` and its answer raise.
+        """
+        slot = self._queue.enter()
+        if slot is None:
+            return self.submit(inputs, outputs=outputs, priority=priority, timeout=timeout).result()
+        begin = time.perf_counter()
+        try:
+            checked = self._checked(inputs, outputs)
+            rows = self._batches.rows(checked)
+            if timeout is None:
+                found = slot.replica.runner.run(checked)
+            else:
+                with time_limited(Cancellation(), timeout, "request", "timeout"):
+                    found = slot.replica.runner.run(checked)
+        except BaseException as error:
+            self.statistics.count("expired" if isinstance(error, TimeLimitError) else "failed")
+            raise
+        finally:
+            self._queue.give_back(slot)
+            self.used = end = time.perf_counter()
+        self.statistics.called(rows, (0.0,), end - begin)
+        if is_traced():
+            self._note(begin, begin, end)
+        return found if outputs is None else wanted_of(found, outputs)
+
+    def submit(
+        self,
+        inputs: Mapping[str, Any],
+        *,
+        outputs: Sequence[str] | None = None,
+        priority: int = 0,
+        timeout: float | None = None,
+    ) -> Answer:
+        """
+        Let a request wait for its turn: a future with the outputs of those names, or all.
+
+        Inputs are left alone until then. Of those with a lower `priority` number all come first. After `timeout`
+        seconds it ends with `TimeLimitError`. Raises `InputError` for inputs that do not fit, and `QueueFullError`.
+        """
+        request = Request(self.name, self._checked(inputs, outputs), outputs, priority, timeout, self._settled)
+        request.rows = self._batches.rows(request.inputs)
+        request.key = self._batches.key(request.inputs)
+        answer = request.answer
+        try:
+            self._queue.put(request)
+        except QueueFullError:
+            self.statistics.count("refused")
+            raise
+        self.used = request.arrived
+        if request.deadline is not None:
+            self._timetable.at(request.deadline, request, Request.expire)
+        if len(self._threads) < self._calls:
+            self._start()
+        return answer
+
+    async def infer(self, inputs: Mapping[str, Any], **said: Any) -> Outputs:
+        """As `submit`, in a loop of asyncio; who cancels the task ends the request."""
+        return await asyncio.wrap_future(self.submit(inputs, **said))
+
+    def _checked(self, inputs: Mapping[str, Any], outputs: Sequence[str] | None) -> Mapping[str, Any]:
+        for name in outputs or ():
+            self._entry.check_output(name)
+        return self._entry.checked(inputs)
+
+    def _settled(self, request: Request, outcome: str) -> None:
+        """A request has ended without an answer."""
+        self._queue.left(request)
+        self.statistics.count(outcome)
+
+    # ---- calls ----
+
+    def _start(self) -> None:
+        """Start one more thread, if there are fewer than calls at once."""
+        with self._lock:
+            if len(self._threads) < self._calls and not self._queue.is_closed:
+                thread = threading.Thread(target=self._serve, name=f"glow-host-{self.name}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def _serve(self) -> None:
+        """What a thread does, until the network is removed, or it hangs."""
+        while (taken := self._queue.take()) is not None:
+            slot, requests = taken
+            slot.requests, slot.thread = requests, threading.current_thread()
+            if limit := self.options.call_limit:
+                self._timetable.at(time.perf_counter() + limit, requests[0], lambda _, slot=slot: self._hangs(slot))
+            self._compute(slot.replica, requests)
+            del taken, requests  # Nobody keeps inputs while there is nothing to do.
+            with self._lock:
+                if slot.is_lost:
+                    return
+                slot.requests = ()
+            self._give_back(slot)
+
+    def _give_back(self, slot: Slot) -> None:
+        """Have a slot free again; where others compute, and its replica has just failed, later."""
+        if slot.replica.rest and not all(replica.rest for replica in self.replicas):
+            self._queue.drop_slot()
+            self._timetable.at(slot.replica.rests_until, slot, self._queue.add_slot)
+        else:
+            self._queue.give_back(slot)
+
+    def _hangs(self, slot: Slot) -> None:
+        """A call takes longer than it may: its requests end, and another slot takes its place, unless many have."""
+        with self._lock:
+            requests = slot.requests
+            if not requests or slot.is_lost:
+                return
+            slot.is_lost = True
+            self._lost += 1
+            if slot.thread is not None:
+                self._threads.remove(slot.thread)
+            self._slots.remove(slot)
+        slot.replica.fared(well=False)
+        reason = f"a call of '{self.name}' took longer than {self.options.call_limit:g} seconds"
+        for request in requests:
+            request.fail(TimeLimitError(reason, hint="call_limit=…"))
+        slot.replica.runner.interrupt()
+        self._queue.drop_slot()
+        if self.is_ready:
+            self._add_slot(Slot(slot.replica))
+            self._start()
+
+    def _compute(self, replica: Replica, requests: Sequence[Request]) -> None:
+        """Compute requests in a call, and each in one of its own where that fails by the fault of some."""
+        requests = [request for request in requests if not request.is_done]
+        if not requests:
+            return
+        try:
+            self._call(replica, requests)
+        except GlowError as error:
+            if isinstance(error, OutOfMemoryError):
+                self._failed(replica, requests, error)
+            elif len(requests) == 1:
+                requests[0].fail(error)
+            else:
+                for request in requests:
+                    self._compute(replica, [request])
+        except BaseException as error:
+            self._failed(replica, requests, error)
+
+    def _call(self, replica: Replica, requests: Sequence[Request]) -> None:
+        """Answer requests by one call; raises what that does."""
+        begin = time.perf_counter()
+        if len(requests) == 1:
+            (request,) = requests
+            request.cancellation = Cancellation()
+            with cancelled_by(request.cancellation):
+                found = replica.runner.run(request.inputs)
+            parts = [wanted_of(found, request.wanted)]
+        else:
+            parts = self._batches.parts(requests, replica.runner.run(self._batches.joined(requests)))
+        end = time.perf_counter()
+        replica.fared(well=True)
+        answered = [(request, part) for request, part in zip(requests, parts, strict=True) if request.claim()]
+        rows = sum(request.rows for request in requests)
+        self.statistics.called(rows, [begin - request.arrived for request, _ in answered], end - begin)
+        if is_traced():
+            for request, _ in answered:
+                self._note(request.arrived, begin, end)
+        for request, part in answered:
+            request.succeed(part)
+
+    def _failed(self, replica: Replica, requests: Sequence[Request], error: BaseException) -> None:
+        """A replica has failed: another one computes the requests, once."""
+        replica.fared(well=False)
+        for request in requests:
+            request.attempts += 1
+            if request.attempts == 1 and (len(self.replicas) > 1 or replica.runner.is_replaced):
+                self._queue.put(request, again=True)
+            elif isinstance(error, GlowError):
+                request.fail(error)
+            else:
+                reason = f"'{self.name}' failed on {replica.name}: {type(error).__name__}: {error}"
+                request.fail(ExecutionError(" ".join(reason.split())))
+
+    def _note(self, arrived: float, begin: float, end: float) -> None:
+        """Tell traces when a request waited and was computed."""
+        arrived_ns, begin_ns, end_ns = (int(moment * 1e9) for moment in (arrived, begin, end))
+        note(f"{self.name}: queue", "waits", arrived_ns, begin_ns)
+        note(self.name, "computes", begin_ns, end_ns)
+
+    # ---- its end ----
+
+    def close(self, wait: float = 0.0) -> None:
+        """Take no requests any more, compute those that wait for so many seconds, and end the others."""
+        waiting = self._queue.close()
+        if not self._queue.wait_until_idle(wait):
+            with self._lock:
+                slots = [slot for slot in self._slots if slot.requests]
+            for request in (*waiting, *(request for slot in slots for request in slot.requests)):
+                request.fail(CancelledError(f"'{self.name}' was removed"), "cancelled")
+        with self._lock:
+            threads = list(self._threads)
+        for thread in threads:
+            if thread is not threading.current_thread():
+                thread.join(ENDING)
+        for replica in self.replicas:
+            replica.runner.close()

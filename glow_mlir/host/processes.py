@@ -1,0 +1,231 @@
+"""
+Workers: processes that compute calls of a network, with tensors in memory that both sides see.
+
+Constants are mapped from the file that the cache keeps, once for all processes of the host.
+"""
+
+from __future__ import annotations
+
+import pickle
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.api.model_session import ModelSession
+from glow_mlir.api.reopening import kept_model
+from glow_mlir.api.session_entry import SessionEntry
+from glow_mlir.errors import CancelledError, ExecutionError, OptionError
+from glow_mlir.host.shared_regions import Description, Region, Regions, described
+from glow_mlir.runtime.device_array import Tensor, on_host
+from glow_mlir.support.child_process import ChildProcess, NoProcessError, read_file, read_parts, write_parts
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.portable_errors import portable
+
+SERVER = f"{__name__}:serve"
+
+PATIENCE = 1.0
+"""How many seconds a worker has to end that nobody asks any more."""
+
+
+@dataclass(frozen=True)
+class WorkerTask:
+    """What a worker computes: a model, the keywords of its session, and the entry."""
+
+    model: Any
+    keywords: Mapping[str, Any]
+    entry: str | None
+
+
+@dataclass(frozen=True)
+class _Call:
+    """Inputs in a region, by its number, of a size where the worker does not know it yet."""
+
+    region: int
+    size: int
+    inputs: Description
+    gone: list[int]
+    """Regions that nobody writes to any more."""
+
+
+@dataclass(frozen=True)
+class _Done:
+    """Outputs in the region of the call; without a place where there is too little room, with what they would take."""
+
+    outputs: Description
+    room: int = 0
+
+
+class WorkerEndedError(Exception):
+    """A worker has ended during a call."""
+
+
+class ProcessRunner:
+    """Computes calls, one at a time, in a process of its own, which is replaced where it has ended."""
+
+    is_replaced = True
+
+    def __init__(self, task: WorkerTask) -> None:
+        """Raises what the worker does where it cannot begin, and `ExecutionError` where the system starts none."""
+        try:
+            self._task = pickle.dumps(
+                WorkerTask(kept_model(task.model), task.keywords, task.entry), pickle.HIGHEST_PROTOCOL
+            )
+        except Exception as error:
+            reason = f"a worker cannot be told of the model: {error}"
+            raise OptionError(reason, hint="give the path of a file") from error
+        self._regions = Regions()
+        self._numbers: dict[Region, int] = {}
+        """Region → its number in the worker."""
+        self._next = 0
+        self._late: list[Region] = []
+        """The region of a call that was cancelled, while the worker computes it."""
+        self._child: ChildProcess | None = None
+        self.memory_bytes = 0
+        self._room = 0
+        """How many bytes the outputs of calls took, beside their inputs."""
+        self._begin()
+
+    @property
+    def pid(self) -> int:
+        """What the system calls the worker; 0 where there is none."""
+        return 0 if self._child is None else self._child.pid
+
+    def _begin(self) -> ChildProcess:
+        """Start a worker."""
+        try:
+            child = ChildProcess(SERVER)
+        except NoProcessError as error:
+            raise ExecutionError(f"the system starts no worker: {error}") from error
+        self._numbers.clear()
+        self._late.clear()
+        self._regions = Regions()
+        try:
+            child.send(self._task)
+            self.memory_bytes = _answer(child)
+        except BaseException:
+            child.close()
+            raise
+        self._child = child
+        return child
+
+    def run(self, inputs: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+        """
+        The outputs for inputs, in memory that the worker has written.
+
+        Raises what the worker raises, and `WorkerEndedError`. A call that is cancelled goes on there; the next one
+        waits for its end.
+        """
+        child = self._alive()
+        arrays = {name: on_host(value) for name, value in inputs.items()}
+        try:
+            while self._late:
+                _discard(child)
+                self._regions.give_back(self._late.pop())
+            return self._asked(child, arrays)
+        except (WorkerEndedError, BrokenPipeError, ConnectionResetError) as error:
+            if self._child is child:
+                self._child = None
+            raise WorkerEndedError(f"the worker ended with {child.close(PATIENCE)}") from error
+
+    def _alive(self) -> ChildProcess:
+        """A worker that can be asked: another one where it has ended since the last call."""
+        child = self._child
+        if child is not None and child.lives:
+            return child
+        if child is not None:
+            child.close()
+        return self._begin()
+
+    def _asked(self, child: ChildProcess, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """What the worker answers, in a region with room for that."""
+        description, end = described(arrays.items())
+        while True:
+            region, small = self._regions.taken(end + self._room)
+            region.write(arrays, description)
+            is_new = region not in self._numbers
+            if is_new:
+                self._numbers[region] = self._next
+                self._next += 1
+            gone = [self._numbers.pop(other) for other in small]
+            child.send(pickle.dumps(_Call(self._numbers[region], region.size if is_new else 0, description, gone)))
+            if is_new:
+                child.send_file(region.descriptor)
+            try:
+                done: _Done = _answer(child)
+            except CancelledError:
+                self._late.append(region)
+                raise
+            if not done.room:
+                return self._regions.arrays(region, done.outputs)
+            self._room = done.room
+            self._regions.give_back(region)
+
+    def interrupt(self) -> None:
+        """End a call that hangs, and the worker with it."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.close()
+
+    def close(self) -> None:
+        """End the worker."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.close()
+
+
+def _answer(child: ChildProcess) -> Any:
+    """What a worker answers; raises what it raises, and `WorkerEndedError`."""
+    parts = child.receive(1)
+    if not parts:
+        raise WorkerEndedError
+    answer = pickle.loads(parts[0])
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _discard(child: ChildProcess) -> None:
+    """Wait for an answer that nobody wants any more."""
+    if not child.receive(1):
+        raise WorkerEndedError
+
+
+def serve(channel: socket.socket) -> None:
+    """What a worker does: compute calls until nobody asks any more."""
+    try:
+        task: WorkerTask = pickle.loads(read_parts(channel, 1)[0])
+        session = ModelSession.of(task.model, **task.keywords)
+        _say(channel, sum(session.loaded.memory.values()))
+    except Exception as error:
+        _say(channel, portable(error))
+        return
+    entry, regions = session.entry(task.entry), dict[int, Region]()
+    while parts := read_parts(channel, 1):
+        call: _Call = pickle.loads(parts[0])
+        for number in call.gone:
+            del regions[number]
+        if call.size:
+            regions[call.region] = Region.mapped(read_file(channel), call.size)
+        try:
+            _say(channel, _computed(entry, regions[call.region], call.inputs))
+        except (BrokenPipeError, ConnectionResetError):
+            raise
+        except Exception as error:
+            _say(channel, portable(error))
+
+
+def _computed(entry: SessionEntry, region: Region, inputs: Description) -> _Done:
+    """Compute a call whose inputs are in a region, and write the outputs there."""
+    outputs = entry.run_checked(region.arrays(inputs))
+    _, end = described(region.arrays(inputs).items())
+    description, needed = described(outputs.items(), end)
+    if needed > region.size:
+        return _Done([], needed - end)
+    region.write(outputs, description)
+    return _Done(description)
+
+
+def _say(channel: socket.socket, answer: object) -> None:
+    write_parts(channel, pickle.dumps(answer, pickle.HIGHEST_PROTOCOL))

@@ -1,0 +1,118 @@
+"""Memory that two processes see, in which tensors go from one to the other."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.runtime.cache import bytes_of
+from glow_mlir.runtime.memory_file import MemoryFile
+from glow_mlir.support.addresses import array_at
+from glow_mlir.support.dtypes import named_dtype
+
+ALIGNMENT = 64
+"""Tensors begin at multiples of so many bytes."""
+
+Description = list[tuple[str, str, tuple[int, ...], int]]
+"""Of each tensor its name, element type and shape, and where in the memory it begins."""
+
+
+def described(arrays: Iterable[tuple[str, np.ndarray]], begin: int = 0) -> tuple[Description, int]:
+    """Where arrays lie behind one another from a place on, and where the last one ends."""
+    found: Description = []
+    for name, array in arrays:
+        begin = -(-begin // ALIGNMENT) * ALIGNMENT
+        found.append((name, array.dtype.name, array.shape, begin))
+        begin += array.nbytes
+    return found, begin
+
+
+class Region:
+    """Bytes that two processes see."""
+
+    def __init__(self, memory: np.ndarray, descriptor: int = -1) -> None:
+        self.memory = memory
+        self.descriptor = descriptor
+        """The file that another process maps, which is this one's to close; -1 where it is not."""
+        if descriptor >= 0:
+            weakref.finalize(self, os.close, descriptor).atexit = False
+
+    @staticmethod
+    def made(size: int) -> Region:
+        """A new one of so many bytes; raises `OSError` where there is no room."""
+        with MemoryFile() as file:
+            memory = file.room(max(size, ALIGNMENT))
+            return Region(memory, os.dup(file.holding(memory)))
+
+    @staticmethod
+    def mapped(descriptor: int, size: int) -> Region:
+        """That of another process, whose file this one has been sent."""
+        try:
+            return Region(bytes_of(mmap.mmap(descriptor, size)))
+        finally:
+            os.close(descriptor)
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return self.memory.nbytes
+
+    def write(self, arrays: Mapping[str, np.ndarray], description: Description) -> None:
+        """Copy arrays to where a description says."""
+        for name, _, _, begin in description:
+            array = arrays[name]
+            self._bytes(begin, array.nbytes).view(array.dtype).reshape(array.shape)[...] = array
+
+    def arrays(self, description: Description) -> dict[str, np.ndarray]:
+        """The arrays that a description says, in place."""
+        found: dict[str, np.ndarray] = {}
+        for name, kind, shape, begin in description:
+            dtype = named_dtype(kind)
+            found[name] = self._bytes(begin, math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+        return found
+
+    def _bytes(self, begin: int, size: int) -> np.ndarray:
+        return self.memory[begin : begin + size]
+
+
+class Regions:
+    """Regions for calls, each of which is used again when nobody has an array in it any more."""
+
+    def __init__(self) -> None:
+        self._free: list[Region] = []
+
+    def taken(self, size: int) -> tuple[Region, list[Region]]:
+        """A region of so many bytes at least, and those that are given up as too small; raises `OSError`."""
+        small: list[Region] = []
+        while self._free:
+            region = self._free.pop()
+            if region.size >= size:
+                return region, small
+            small.append(region)
+        return Region.made(size), small
+
+    def give_back(self, region: Region) -> None:
+        """Nobody needs what is in a region."""
+        self._free.append(region)
+
+    def arrays(self, region: Region, description: Description) -> dict[str, np.ndarray]:
+        """The arrays in a region that a description says, as long as somebody has one of which it is not used again."""
+        use = _Use(region)
+        weakref.finalize(use, self._free.append, region).atexit = False
+        start: Any = region.memory.ctypes.data
+        return {
+            name: array_at(start + begin, named_dtype(kind), shape, use) for name, kind, shape, begin in description
+        }
+
+
+class _Use:
+    """Somebody has arrays in a region."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region

@@ -1,0 +1,68 @@
+"""What is to happen at some time: a thread that does it then, such as to end requests whose time is up."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+_FEW = 256
+"""So many entries are kept without looking whether anybody needs them."""
+
+
+class Timetable:
+    """Calls at times of `time.perf_counter`, made by one thread, which begins with the first and should not wait."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._changed = threading.Condition()
+        self._due: list[tuple[float, int, weakref.ref[Any], Callable[[Any], object]]] = []
+        self._most = _FEW
+        """With more entries than that it is looked for those that nobody needs."""
+        self._order = itertools.count()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def at(self, moment: float, owner: object, call: Callable[[Any], object]) -> None:
+        """Make a call with an object at a time, where it is past at once, if somebody has the object then."""
+        entry = moment, next(self._order), weakref.ref(owner), call
+        with self._changed:
+            if self._is_closed:
+                return
+            if len(self._due) > self._most:
+                self._due = [item for item in self._due if item[2]() is not None]
+                heapq.heapify(self._due)
+                self._most = 2 * len(self._due) + _FEW
+            heapq.heappush(self._due, entry)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
+                self._thread.start()
+            elif self._due[0] is entry:
+                self._changed.notify()
+
+    def _serve(self) -> None:
+        while True:
+            with self._changed:
+                if self._is_closed:
+                    return
+                wait = self._due[0][0] - time.perf_counter() if self._due else None
+                if wait is None or wait > 0:
+                    self._changed.wait(wait)
+                    continue
+                _, _, owner, call = heapq.heappop(self._due)
+            if (found := owner()) is not None:
+                call(found)
+            del found
+
+    def close(self) -> None:
+        """Make no more calls, and wait for the one that is being made."""
+        with self._changed:
+            self._is_closed = True
+            self._due.clear()
+            self._changed.notify()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()

@@ -1,0 +1,64 @@
+"""How a host serves a network: how many requests wait, which are computed together, and where."""
+
+from __future__ import annotations
+
+from glow_mlir.errors import OptionError
+from glow_mlir.options.declaration import Flag, Options, Range, option
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.kinds import SECONDS
+
+MANY = 1 << 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HostingOptions(Options):
+    """The queue of a network, and who computes what is in it."""
+
+    GROUP = "hosting"
+
+    queue: int = option(
+        100,
+        "requests that may wait; one more is refused",
+        domain=Range(0, MANY),
+        flag=Flag("--queue", "N"),
+    )
+    batch: int = option(
+        1,
+        "samples, along the first axis of all inputs, that requests together may have in one call",
+        domain=Range(1, MANY),
+        flag=Flag("--batch", "N"),
+    )
+    delay: float = option(
+        0.0,
+        "seconds that a request waits for others that are computed with it, where somebody is free",
+        kind=SECONDS,
+        flag=Flag("--delay", "SECONDS"),
+    )
+    replicas: int = option(
+        1,
+        "sessions of the model, each with devices and state of its own",
+        domain=Range(1, 1 << 10),
+        flag=Flag("--replicas", "N"),
+    )
+    calls: int = option(
+        0,
+        "calls of a replica at once; 0 stands for as many as cores for its threads, or three on devices with queues",
+        domain=Range(0, 1 << 10),
+        flag=Flag("--calls", "N"),
+    )
+    processes: bool = option(
+        False,
+        "each replica is a process of its own, which is replaced where it ends",
+        flag=Flag("--processes"),
+    )
+    call_limit: float = option(
+        0.0,
+        "seconds after which a call is taken to hang, and its place is given to another; 0 for any time",
+        kind=SECONDS,
+        flag=Flag("--call-limit", "SECONDS"),
+    )
+
+    def check(self) -> None:
+        """Raise `OptionError` for options that contradict one another."""
+        if self.delay and self.batch == 1:
+            raise OptionError("requests wait for others with which nothing computes them", hint="batch=…, or delay=0")
