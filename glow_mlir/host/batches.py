@@ -57,13 +57,14 @@ class Batches:
         return {name: np.concatenate([on_host(request.inputs[name]) for request in requests]) for name in self._names}
 
     def parts(self, requests: Sequence[Request], outputs: Mapping[str, np.ndarray]) -> list[Outputs]:
-        """The outputs of each request, in parts of the arrays of the call; what has no samples is there for all."""
+        """All outputs of each request, in parts of the arrays of the call; what has no samples is there for all."""
         found: list[Outputs] = []
         begin = 0
         for request in requests:
             end = begin + request.rows
-            own = wanted_of(outputs, request.wanted)
-            found.append({name: own[name][begin:end] if name in self._by_sample else own[name] for name in own})
+            found.append(
+                {name: value[begin:end] if name in self._by_sample else value for name, value in outputs.items()}
+            )
             begin = end
         return found
 

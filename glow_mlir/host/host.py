@@ -7,21 +7,13 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from glow_mlir.api.model_session import ModelSession
-from glow_mlir.api.session import Session
 from glow_mlir.errors import OptionError, UnknownNetworkError
-from glow_mlir.host.batches import Batches, NoBatches, batch_dimension
 from glow_mlir.host.network import Network
-from glow_mlir.host.processes import ProcessRunner, WorkerTask
-from glow_mlir.host.replicas import Replica, SessionRunner
+from glow_mlir.host.network_plan import NetworkPlan
 from glow_mlir.host.requests import Answer, Outputs
 from glow_mlir.host.timetable import Timetable
 from glow_mlir.options.declaration import declared
 from glow_mlir.options.hosting import HostingOptions
-from glow_mlir.runtime.cores import usable_cores
-
-DEPTH = 3
-"""How many calls are in the queues of devices at once, where nobody says how many: two stages and a transfer."""
 
 Key = tuple[str, str]
 """Name and version of a network."""
@@ -77,49 +69,19 @@ class Host:
         places = [devices] * options.replicas if isinstance(devices, str) else list(devices)
         if not places:
             raise OptionError("a network has no replicas", hint="devices='cpu', or several")
-        network = self._made(name, version, model, places, entry, options, keywords)
+        plan = NetworkPlan(name, version, model, places, entry, options, keywords)
+        network = plan.network(self._timetable)
         with self._lock:
-            if self._is_closed:
-                raise OptionError("the host is closed", hint="another one")
-            before = self._networks.get((name, version))
-            self._networks[name, version] = network
+            if is_late := self._is_closed:
+                before = network
+            else:
+                before = self._networks.get((name, version))
+                self._networks[name, version] = network
         if before is not None:
             before.close(wait=float("inf"))
+        if is_late:
+            raise OptionError("the host is closed", hint="another one")
         return network
-
-    def _made(
-        self,
-        name: str,
-        version: str,
-        model: Any,
-        places: Sequence[str],
-        entry: str | None,
-        options: HostingOptions,
-        keywords: Mapping[str, Any],
-    ) -> Network:
-        """A network of a model, compiled and loaded."""
-        batches: Batches = NoBatches()
-        if options.batch > 1:
-            session = ModelSession.of(model, **keywords, **({"entry": entry} if entry else {}))
-            dimension = batch_dimension(name, session.first.inputs)
-            sizes = {**keywords.get("dimensions", {}), dimension: (1, options.batch)}
-            keywords = {**keywords, "dimensions": sizes}
-            batches = Batches(dimension, session.first.inputs, session.first.outputs, options.batch)
-        made: dict[str, ModelSession] = {}
-        replicas: list[tuple[Replica, int]] = []
-        for number, place in enumerate(places):
-            told = {**keywords, **({"devices": place} if place else {}), **({"entry": entry} if entry else {})}
-            if place not in made or not (_is_shared(made[place]) or options.processes):
-                made[place] = ModelSession.of(model, **told)
-            session = made[place]
-            title = f"replica {number}{f' ({place})' if place else ''}"
-            if options.processes:
-                runner, calls = ProcessRunner(WorkerTask(model, told, entry)), 1
-            else:
-                runner, calls = SessionRunner(session), options.calls or _calls_at_once(session)
-            replicas.append((Replica(title, runner), calls))
-        first = made[places[0]].first
-        return Network(name, version, first, replicas, batches, options, self._timetable)
 
     def remove(self, name: str, version: str | None = None, *, wait: float = 0.0) -> None:
         """
@@ -188,16 +150,3 @@ class Host:
 def _order(key: Key) -> tuple[int, int | str]:
     """Versions that are numbers in their order, behind others by their letters."""
     return (1, int(key[1])) if key[1].isdecimal() else (0, key[1])
-
-
-def _is_shared(session: Session) -> bool:
-    """Whether replicas may have the same session: those of a model with state have one each."""
-    return not session.loaded.state.names
-
-
-def _calls_at_once(session: ModelSession) -> int:
-    """How many calls a session computes at once, where nobody says it."""
-    if session.loaded.state.names:
-        return 1
-    threads = int(session.options.fields.get("threads") or 1)
-    return DEPTH if session.loaded.is_queued else max(1, usable_cores() // threads)

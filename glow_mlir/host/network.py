@@ -8,11 +8,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from glow_mlir.api.session_entry import SessionEntry
+from glow_mlir.api.session_entry import SessionEntry, check_named
 from glow_mlir.errors import (
     CancelledError,
     ExecutionError,
     GlowError,
+    InputError,
     OutOfMemoryError,
     QueueFullError,
     TimeLimitError,
@@ -21,19 +22,25 @@ from glow_mlir.host.batches import Batches, wanted_of
 from glow_mlir.host.replicas import Replica, Slot
 from glow_mlir.host.request_queue import Batching, RequestQueue
 from glow_mlir.host.requests import Answer, Outputs, Request
+from glow_mlir.host.sequences import KeptState, Sequences, SequenceStep
 from glow_mlir.host.statistics import Statistics
 from glow_mlir.host.timetable import Timetable
 from glow_mlir.options.hosting import HostingOptions
+from glow_mlir.runtime.device_array import Tensor
 from glow_mlir.runtime.queue_trace import is_traced, note
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.cancellation import Cancellation, cancelled_by
-from glow_mlir.support.watchdog import time_limited
 
 ENDING = 5.0
 """How many seconds the threads of a network that is removed have to end."""
 
 MOST_LOST = 2
 """So many times as many calls as a network computes at once may hang before it takes no more."""
+
+
+def _is_of_replica(error: BaseException) -> bool:
+    """Whether a call has failed by the fault of who computed it, and not of what it was asked."""
+    return isinstance(error, OutOfMemoryError) or not isinstance(error, GlowError)
 
 
 class Network:
@@ -53,8 +60,12 @@ class Network:
         batches: Batches,
         options: HostingOptions,
         timetable: Timetable,
+        kept: KeptState | None = None,
     ) -> None:
-        """`entry` says what inputs have to be; each of the replicas computes so many calls at once."""
+        """
+        `entry` says what inputs have to be; each of the replicas computes so many calls at once. `kept` has the state
+        of sequences.
+        """
         self.name = name
         self.version = version
         self.options = options
@@ -65,6 +76,10 @@ class Network:
         self._entry = entry
         self._batches = batches
         self._timetable = timetable
+        self._kept = kept
+        self._sequences = Sequences(name, options.sequences, self._put_step)
+        self._is_direct = kept is None and not options.call_limit
+        """Whether callers compute by themselves: nobody has to look after their calls."""
         self._queue = RequestQueue[Slot](name, options.queue, Batching(options.batch, options.delay))
         self._calls = sum(calls for _, calls in replicas)
         """How many calls are computed at once."""
@@ -78,6 +93,9 @@ class Network:
             for replica, calls in replicas:
                 if number < calls:
                     self._add_slot(Slot(replica))
+
+    def _put_step(self, request: Request) -> None:
+        self._queue.put(request)
 
     def _add_slot(self, slot: Slot) -> None:
         self._slots.append(slot)
@@ -128,27 +146,29 @@ class Network:
         outputs: Sequence[str] | None = None,
         priority: int = 0,
         timeout: float | None = None,
+        sequence: SequenceStep | None = None,
     ) -> Outputs:
         """
         The outputs of those names, or all; by the caller's thread where nobody waits, else by who waits for it.
 
         Raises what `submit` and its answer raise.
         """
+        if timeout is not None or sequence is not None or not self._is_direct:
+            return self.submit(inputs, outputs=outputs, priority=priority, timeout=timeout, sequence=sequence).result()
+        checked = self._checked(inputs, outputs, None)
+        rows = self._batches.rows(checked)
         slot = self._queue.enter()
         if slot is None:
-            return self.submit(inputs, outputs=outputs, priority=priority, timeout=timeout).result()
-        begin = time.perf_counter()
+            return self._put(self._request(checked, outputs, priority, None), None).result()
+        replica, begin = slot.replica, time.perf_counter()
         try:
-            checked = self._checked(inputs, outputs)
-            rows = self._batches.rows(checked)
-            if timeout is None:
-                found = slot.replica.runner.run(checked)
-            else:
-                with time_limited(Cancellation(), timeout, "request", "timeout"):
-                    found = slot.replica.runner.run(checked)
+            found = replica.runner.run(checked)
         except BaseException as error:
-            self.statistics.count("expired" if isinstance(error, TimeLimitError) else "failed")
-            raise
+            if not _is_of_replica(error):
+                self.statistics.count("failed")
+                raise
+            replica.fared(well=False)
+            return self._again(error, replica, checked, outputs, priority)
         finally:
             self._queue.give_back(slot)
             self.used = end = time.perf_counter()
@@ -157,6 +177,22 @@ class Network:
             self._note(begin, begin, end)
         return found if outputs is None else wanted_of(found, outputs)
 
+    def _again(
+        self,
+        error: BaseException,
+        replica: Replica,
+        checked: Mapping[str, Tensor],
+        outputs: Sequence[str] | None,
+        priority: int,
+    ) -> Outputs:
+        """What another replica computes where one has failed; raises where there is none."""
+        request = self._request(checked, outputs, priority, None)
+        request.attempts = 1
+        if not self._has_others(replica):
+            self.statistics.count("failed")
+            raise self._failure(replica, error) from error
+        return self._put(request, None).result()
+
     def submit(
         self,
         inputs: Mapping[str, Any],
@@ -164,19 +200,51 @@ class Network:
         outputs: Sequence[str] | None = None,
         priority: int = 0,
         timeout: float | None = None,
+        sequence: SequenceStep | None = None,
     ) -> Answer:
         """
         Let a request wait for its turn: a future with the outputs of those names, or all.
 
         Inputs are left alone until then. Of those with a lower `priority` number all come first. After `timeout`
-        seconds it ends with `TimeLimitError`. Raises `InputError` for inputs that do not fit, and `QueueFullError`.
+        seconds it ends with `TimeLimitError`. Steps of a `sequence` are computed one after the other, each on the state
+        that the one before it left. Raises `InputError` for inputs that do not fit, and `QueueFullError`.
         """
-        request = Request(self.name, self._checked(inputs, outputs), outputs, priority, timeout, self._settled)
-        request.rows = self._batches.rows(request.inputs)
-        request.key = self._batches.key(request.inputs)
+        checked = self._checked(inputs, outputs, sequence)
+        return self._put(self._request(checked, outputs, priority, timeout), sequence)
+
+    async def infer(self, inputs: Mapping[str, Any], **said: Any) -> Outputs:
+        """As `submit`, in a loop of asyncio; who cancels the task ends the request."""
+        return await asyncio.wrap_future(self.submit(inputs, **said))
+
+    def _checked(
+        self, inputs: Mapping[str, Any], outputs: Sequence[str] | None, sequence: SequenceStep | None
+    ) -> Mapping[str, Tensor]:
+        for name in outputs or ():
+            self._entry.check_output(name)
+        if sequence is None:
+            return self._entry.checked(inputs)
+        if self._kept is None:
+            reason = f"'{self.name}' has no state that requests of a sequence could follow one another on"
+            raise InputError(reason, hint="leave out the sequence, or state={output: input} says what is state")
+        check_named(inputs, "inputs")
+        return self._entry.checked(self._kept.completed(inputs))
+
+    def _request(
+        self, checked: Mapping[str, Tensor], outputs: Sequence[str] | None, priority: int, timeout: float | None
+    ) -> Request:
+        request = Request(self.name, checked, outputs, priority, timeout, self._settled)
+        request.rows = self._batches.rows(checked)
+        request.key = self._batches.key(checked)
+        return request
+
+    def _put(self, request: Request, sequence: SequenceStep | None) -> Answer:
+        """Let a request wait for its turn."""
         answer = request.answer
         try:
-            self._queue.put(request)
+            if sequence is None:
+                self._queue.put(request)
+            else:
+                self._sequences.add(request, sequence)
         except QueueFullError:
             self.statistics.count("refused")
             raise
@@ -187,19 +255,18 @@ class Network:
             self._start()
         return answer
 
-    async def infer(self, inputs: Mapping[str, Any], **said: Any) -> Outputs:
-        """As `submit`, in a loop of asyncio; who cancels the task ends the request."""
-        return await asyncio.wrap_future(self.submit(inputs, **said))
-
-    def _checked(self, inputs: Mapping[str, Any], outputs: Sequence[str] | None) -> Mapping[str, Any]:
-        for name in outputs or ():
-            self._entry.check_output(name)
-        return self._entry.checked(inputs)
-
     def _settled(self, request: Request, outcome: str) -> None:
         """A request has ended without an answer."""
-        self._queue.left(request)
         self.statistics.count(outcome)
+        if self._queue.left(request):
+            self._over(request, went_well=False)
+
+    def _over(self, request: Request, *, went_well: bool) -> None:
+        """Nobody computes a request any more: another step of its sequence may be."""
+        with self._lock:  # A call that hangs may end after all.
+            sequence, request.sequence = request.sequence, None
+        if sequence is not None:
+            self._sequences.left(sequence, is_over=request.is_end or not went_well, went_well=went_well)
 
     # ---- calls ----
 
@@ -249,6 +316,7 @@ class Network:
         reason = f"a call of '{self.name}' took longer than {self.options.call_limit:g} seconds"
         for request in requests:
             request.fail(TimeLimitError(reason, hint="call_limit=…"))
+            self._over(request, went_well=False)
         slot.replica.runner.interrupt()
         self._queue.drop_slot()
         if self.is_ready:
@@ -257,56 +325,73 @@ class Network:
 
     def _compute(self, replica: Replica, requests: Sequence[Request]) -> None:
         """Compute requests in a call, and each in one of its own where that fails by the fault of some."""
+        for request in requests:
+            if request.is_done:
+                self._over(request, went_well=False)
         requests = [request for request in requests if not request.is_done]
         if not requests:
             return
         try:
             self._call(replica, requests)
-        except GlowError as error:
-            if isinstance(error, OutOfMemoryError):
+        except BaseException as error:
+            if _is_of_replica(error):
                 self._failed(replica, requests, error)
             elif len(requests) == 1:
-                requests[0].fail(error)
+                requests[0].fail(self._failure(replica, error))
+                self._over(requests[0], went_well=False)
             else:
                 for request in requests:
                     self._compute(replica, [request])
-        except BaseException as error:
-            self._failed(replica, requests, error)
 
     def _call(self, replica: Replica, requests: Sequence[Request]) -> None:
         """Answer requests by one call; raises what that does."""
         begin = time.perf_counter()
+        if self._kept is not None:
+            for request in requests:
+                self._kept.enter(request)
         if len(requests) == 1:
             (request,) = requests
             request.cancellation = Cancellation()
             with cancelled_by(request.cancellation):
-                found = replica.runner.run(request.inputs)
-            parts = [wanted_of(found, request.wanted)]
+                parts = [replica.runner.run(request.inputs)]
         else:
             parts = self._batches.parts(requests, replica.runner.run(self._batches.joined(requests)))
+        if self._kept is not None:
+            parts = [self._kept.leave(request, part) for request, part in zip(requests, parts, strict=True)]
         end = time.perf_counter()
         replica.fared(well=True)
         answered = [(request, part) for request, part in zip(requests, parts, strict=True) if request.claim()]
         rows = sum(request.rows for request in requests)
         self.statistics.called(rows, [begin - request.arrived for request, _ in answered], end - begin)
-        if is_traced():
-            for request, _ in answered:
-                self._note(request.arrived, begin, end)
         for request, part in answered:
-            request.succeed(part)
+            if is_traced():
+                self._note(request.arrived, begin, end)
+            request.succeed(wanted_of(part, request.wanted))
+        well = {request for request, _ in answered}
+        for request in requests:
+            self._over(request, went_well=request in well)
 
     def _failed(self, replica: Replica, requests: Sequence[Request], error: BaseException) -> None:
         """A replica has failed: another one computes the requests, once."""
         replica.fared(well=False)
         for request in requests:
             request.attempts += 1
-            if request.attempts == 1 and (len(self.replicas) > 1 or replica.runner.is_replaced):
+            if request.attempts == 1 and self._has_others(replica):
                 self._queue.put(request, again=True)
-            elif isinstance(error, GlowError):
-                request.fail(error)
             else:
-                reason = f"'{self.name}' failed on {replica.name}: {type(error).__name__}: {error}"
-                request.fail(ExecutionError(" ".join(reason.split())))
+                request.fail(self._failure(replica, error))
+                self._over(request, went_well=False)
+
+    def _has_others(self, replica: Replica) -> bool:
+        """Whether somebody else may compute what a replica has failed to."""
+        return len(self.replicas) > 1 or replica.runner.is_replaced
+
+    def _failure(self, replica: Replica, error: BaseException) -> GlowError:
+        """The failure of a replica, as who wanted something is told of it."""
+        if isinstance(error, GlowError):
+            return error
+        reason = f"'{self.name}' failed on {replica.name}: {type(error).__name__}: {error}"
+        return ExecutionError(" ".join(reason.split()))
 
     def _note(self, arrived: float, begin: float, end: float) -> None:
         """Tell traces when a request waited and was computed."""

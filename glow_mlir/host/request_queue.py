@@ -80,28 +80,29 @@ class RequestQueue(Generic[Slot]):
                     raise QueueFullError(reason, hint="later, or with a longer queue")
                 self._next += 1
                 request.number = self._next
-            request.begun = 0.0
+            request.is_queued = True
             heapq.heappush(self._heap, request)
             self.waiting += 1
             self._rows[request.key] += request.rows
             if self._free:
                 self._changed.notify()
 
-    def left(self, request: Request) -> None:
-        """A request is done that may be waiting."""
+    def left(self, request: Request) -> bool:
+        """A request is done; whether it was waiting."""
         with self._changed:
-            if request.begun:
-                return
-            request.begun = time.perf_counter()
+            if not request.is_queued:
+                return False
             self._forget(request)
             if self.is_closed:
                 self._changed.notify_all()
             # What is done stays in the heap until it comes to the front; not for long where that is most.
             if len(self._heap) > 2 * self.waiting + 64:
-                self._heap = [item for item in self._heap if not item.begun]
+                self._heap = [item for item in self._heap if item.is_queued]
                 heapq.heapify(self._heap)
+            return True
 
     def _forget(self, request: Request) -> None:
+        request.is_queued = False
         self.waiting -= 1
         self._rows[request.key] -= request.rows
         if self._rows[request.key] <= 0:
@@ -140,7 +141,7 @@ class RequestQueue(Generic[Slot]):
                 self._changed.wait(wait)
 
     def _front(self) -> Request:
-        while self._heap[0].begun:
+        while not self._heap[0].is_queued:
             heapq.heappop(self._heap)
         return self._heap[0]
 
@@ -154,11 +155,11 @@ class RequestQueue(Generic[Slot]):
     def _gathered(self) -> list[Request]:
         """The first request, and those that are computed with it, in their order."""
         first = self._front()
-        found, others, rows, now = [heapq.heappop(self._heap)], list[Request](), first.rows, time.perf_counter()
+        found, others, rows = [heapq.heappop(self._heap)], list[Request](), first.rows
         size = self.batching.size
         while rows < size and self._rows[first.key] > rows and self._heap:
             item = heapq.heappop(self._heap)
-            if item.begun:
+            if not item.is_queued:
                 continue
             if item.key == first.key and rows + item.rows <= size:
                 rows += item.rows
@@ -170,7 +171,6 @@ class RequestQueue(Generic[Slot]):
         for item in others:
             heapq.heappush(self._heap, item)
         for item in found:
-            item.begun = now
             self._forget(item)
         return found
 
@@ -179,7 +179,7 @@ class RequestQueue(Generic[Slot]):
         with self._changed:
             self.is_closed = True
             self._changed.notify_all()
-            return [item for item in self._heap if not item.begun]
+            return [item for item in self._heap if item.is_queued]
 
     def wait_until_idle(self, timeout: float) -> bool:
         """Wait, when it is closed, until nobody waits and nothing is computed; false where that takes longer."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from glow_mlir.errors import CancelledError, TimeLimitError
 from glow_mlir.runtime.device_array import Tensor
 from glow_mlir.support.cancellation import Cancellation
+
+if TYPE_CHECKING:
+    from glow_mlir.host.sequences import RunningSequence
 
 Outputs = dict[str, np.ndarray]
 
@@ -43,15 +47,17 @@ class Request:
         "answer",
         "arrived",
         "attempts",
-        "begun",
         "cancellation",
         "deadline",
         "inputs",
+        "is_end",
+        "is_queued",
         "key",
         "name",
         "number",
         "priority",
         "rows",
+        "sequence",
         "settled",
         "wanted",
     )
@@ -72,13 +78,17 @@ class Request:
         self.priority = priority
         self.number = 0
         self.arrived = time.perf_counter()
-        self.begun = 0.0
-        """When it was last taken out of the queue; 0 while it waits."""
+        self.is_queued = False
+        """Whether it is in the queue."""
         self.deadline = None if timeout is None else self.arrived + timeout
         self.rows = 1
         self.key: object = None
         """Only requests with equal keys are computed in one call."""
         self.attempts = 0
+        self.sequence: RunningSequence | None = None
+        """What it is a step of."""
+        self.is_end = False
+        """Whether it is the last step of that."""
         self.cancellation: Cancellation | None = None
         self.settled = settled
         self._open = [True]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Flag, Options, Range, option
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.kinds import SECONDS
+from glow_mlir.support.kinds import SECONDS, WORDS_BY_NAMES
 
 MANY = 1 << 20
 
@@ -50,6 +52,17 @@ class HostingOptions(Options):
         False,
         "each replica is a process of its own, which is replaced where it ends",
         flag=Flag("--processes"),
+    )
+    sequences: int = option(
+        1000,
+        "sequences of requests, each with a state of its own, at once",
+        domain=Range(1, MANY),
+        flag=Flag("--sequences", "N"),
+    )
+    state: Mapping[str, str] = option(
+        dict[str, str],
+        "outputs, each with the input that it is in the next step of a sequence",
+        kind=WORDS_BY_NAMES,
     )
     call_limit: float = option(
         0.0,

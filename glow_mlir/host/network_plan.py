@@ -1,0 +1,99 @@
+"""From a model and what is said of it to a network: sessions, replicas of them, and how samples and state lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from glow_mlir.api.model_session import ModelSession
+from glow_mlir.errors import OptionError
+from glow_mlir.host.batches import Batches, NoBatches, batch_dimension
+from glow_mlir.host.network import Network
+from glow_mlir.host.processes import ProcessRunner, WorkerTask
+from glow_mlir.host.replicas import Replica, Runner, SessionRunner
+from glow_mlir.host.sequences import KeptState, SessionState, StateOutputs
+from glow_mlir.host.timetable import Timetable
+from glow_mlir.options.hosting import HostingOptions
+from glow_mlir.runtime.cores import usable_cores
+from glow_mlir.support.dataclass import dataclass
+
+DEPTH = 3
+"""How many calls are in the queues of devices at once, where nobody says how many: two stages and a transfer."""
+
+
+@dataclass(frozen=True)
+class NetworkPlan:
+    """What a network is to be: a model, the devices of each replica, an entry, and options of host and sessions."""
+
+    name: str
+    version: str
+    model: Any
+    places: Sequence[str]
+    entry: str | None
+    options: HostingOptions
+    keywords: Mapping[str, Any]
+
+    def network(self, timetable: Timetable) -> Network:
+        """The network, compiled and loaded; raises `GlowError`, and then leaves nothing behind."""
+        batches, sizes = self._batches()
+        told = {**self.keywords, **sizes}
+        sessions = self._sessions(told)
+        kept = self._kept_state(sessions)
+        with ExitStack() as stack:
+            replicas = [self._replica(number, session, told, stack) for number, session in enumerate(sessions)]
+            stack.pop_all()
+        first = sessions[0].first
+        return Network(self.name, self.version, first, replicas, batches, self.options, timetable, kept)
+
+    def _batches(self) -> tuple[Batches, Mapping[str, Any]]:
+        """How samples lie, and what sessions are told of their number."""
+        if self.options.batch == 1:
+            return NoBatches(), {}
+        first = self._session(self.keywords, self.places[0]).first
+        dimension = batch_dimension(self.name, first.inputs)
+        sizes = {**self.keywords.get("dimensions", {}), dimension: (1, self.options.batch)}
+        return Batches(dimension, first.inputs, first.outputs, self.options.batch), {"dimensions": sizes}
+
+    def _sessions(self, told: Mapping[str, Any]) -> list[ModelSession]:
+        """The session of each replica, the same for all of the same devices: it may be called by several at once."""
+        found: dict[str, ModelSession] = {}
+        for place in self.places:
+            if place not in found:
+                found[place] = self._session(told, place)
+        return [found[place] for place in self.places]
+
+    def _session(self, told: Mapping[str, Any], place: str) -> ModelSession:
+        return ModelSession.of(self.model, **self._keywords(told, place))
+
+    def _keywords(self, told: Mapping[str, Any], place: str) -> dict[str, Any]:
+        return {**told, **({"devices": place} if place else {}), **({"entry": self.entry} if self.entry else {})}
+
+    def _replica(
+        self, number: int, session: ModelSession, told: Mapping[str, Any], stack: ExitStack
+    ) -> tuple[Replica, int]:
+        """A replica, and how many calls it computes at once; `stack` ends it where others cannot begin."""
+        place = self.places[number]
+        if self.options.processes:
+            runner: Runner = ProcessRunner(WorkerTask(self.model, self._keywords(told, place), self.entry))
+        else:
+            runner = SessionRunner(session)
+        stack.callback(runner.close)
+        return Replica(f"replica {number}{f' ({place})' if place else ''}", runner), self._calls(session)
+
+    def _calls(self, session: ModelSession) -> int:
+        """How many calls a replica computes at once."""
+        if self.options.processes or session.loaded.state.names:
+            return 1
+        threads = int(session.options.fields.get("threads") or 1)
+        return self.options.calls or (DEPTH if session.loaded.is_queued else max(1, usable_cores() // threads))
+
+    def _kept_state(self, sessions: Sequence[ModelSession]) -> KeptState | None:
+        """Where the state of sequences is; `None` where there is none."""
+        options = self.options
+        if not sessions[0].loaded.state.names:
+            return StateOutputs(options.state, sessions[0].first) if options.state else None
+        if options.state or len(sessions) > 1 or options.processes or options.calls > 1:
+            reason = f"the state of '{self.name}' is in its session, which exchanges that between sequences"
+            raise OptionError(reason, hint="one replica, one of its calls at once, without processes and state=…")
+        return SessionState(sessions[0])

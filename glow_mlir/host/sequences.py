@@ -1,0 +1,215 @@
+"""
+Sequences: requests that follow one another, each on the state that the one before it left.
+
+The state is that of the session, which is exchanged when another sequence has its turn; or outputs of the model that
+are inputs of the next step, and then steps of several sequences are computed in one call.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.api.session import Session
+from glow_mlir.api.session_entry import SessionEntry
+from glow_mlir.errors import ExecutionError, InputError, OptionError, QueueFullError
+from glow_mlir.host.requests import Outputs, Request
+from glow_mlir.runtime.signature import Argument
+from glow_mlir.support.dataclass import dataclass
+
+IDLE = 60.0
+"""After how many seconds without a step a sequence is given up, where there is no room for another."""
+
+
+@dataclass(frozen=True)
+class SequenceStep:
+    """A request of the sequence `id`: whether it begins that, anew where it is known, and whether it ends it."""
+
+    id: int | str
+    is_start: bool = False
+    is_end: bool = False
+
+
+class RunningSequence:
+    """A sequence that has begun: its state, and the steps that wait for the one that is computed."""
+
+    def __init__(self, name: int | str) -> None:
+        self.name = name
+        self.state: dict[str, np.ndarray] | None = None
+        """Where the last step left it; `None` before the first."""
+        self.waiting: deque[Request] = deque()
+        self.is_busy = False
+        self.is_over = False
+        self.used = time.perf_counter()
+
+
+class KeptState(ABC):
+    """Where the state of sequences is, and how calls find it."""
+
+    @abstractmethod
+    def completed(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The inputs of a step, with those that are state."""
+
+    @abstractmethod
+    def enter(self, request: Request) -> None:
+        """Let a call see the state of the sequence of a request."""
+
+    @abstractmethod
+    def leave(self, request: Request, outputs: Outputs) -> Outputs:
+        """Keep the state behind a call; the outputs that are none."""
+
+
+class SessionState(KeptState):
+    """The state of a session, which one sequence has at a time."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._own = self._here = RunningSequence("")
+        """What requests of no sequence are steps of."""
+
+    def completed(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        return inputs
+
+    def enter(self, request: Request) -> None:
+        wanted = request.sequence or self._own
+        if wanted is self._here:
+            return
+        if not self._here.is_over:
+            self._here.state = self._session.get_state()
+        if wanted.state is None:
+            self._session.reset_state()
+        else:
+            self._session.set_state(wanted.state)
+        self._here = wanted
+
+    def leave(self, request: Request, outputs: Outputs) -> Outputs:
+        return outputs
+
+
+class StateOutputs(KeptState):
+    """Outputs that are inputs of the next step, by their names; zeros for the first."""
+
+    def __init__(self, pairs: Mapping[str, str], entry: SessionEntry) -> None:
+        """Raises `OptionError` for names that there are not, outputs that do not fit, and sizes that nobody knows."""
+        inputs = {argument.name: argument for argument in entry.inputs}
+        outputs = {argument.name: argument for argument in entry.outputs}
+        for source, target in pairs.items():
+            if source not in outputs or target not in inputs:
+                reason = f"state goes from output '{source}' to input '{target}', and there is no such"
+                raise OptionError(reason, hint=f"outputs are {', '.join(outputs)}, inputs {', '.join(inputs)}")
+            given, taken = outputs[source], inputs[target]
+            if given.dtype != taken.dtype or given.shape != taken.shape:
+                raise OptionError(f"state '{source}' is {given}, and input '{target}' is {taken}")
+            if taken.shape is None or any(isinstance(size, str) for size in taken.shape[1:]):
+                raise OptionError(f"state '{source}' is {given}, which is of no size", hint="dimensions={…}")
+        self._pairs = pairs
+        self._inputs = {target: inputs[target] for target in pairs.values()}
+        self._others = [name for name in inputs if name not in self._inputs]
+
+    def completed(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        shapes = (np.shape(inputs[name]) for name in self._others if name in inputs)
+        rows = next((shape[0] for shape in shapes if shape), 1)
+        return {**{name: _zeros(argument, rows) for name, argument in self._inputs.items()}, **inputs}
+
+    def enter(self, request: Request) -> None:
+        if request.sequence is not None and request.sequence.state is not None:
+            request.inputs = {**request.inputs, **request.sequence.state}
+
+    def leave(self, request: Request, outputs: Outputs) -> Outputs:
+        if request.sequence is None:
+            return outputs
+        # Of their own: those of a call are parts of what all of its requests have.
+        request.sequence.state = {target: outputs[source].copy() for source, target in self._pairs.items()}
+        return {name: value for name, value in outputs.items() if name not in self._pairs}
+
+
+def _zeros(argument: Argument, rows: int) -> np.ndarray:
+    shape = [size if isinstance(size, int) else rows for size in argument.shape or ()]
+    return np.zeros(shape, argument.numpy_dtype)
+
+
+class Sequences:
+    """The sequences of a network, `most` at once."""
+
+    def __init__(self, name: str, most: int, put: Callable[[Request], None]) -> None:
+        """`put` lets a request be computed."""
+        self._name = name
+        self._most = most
+        self._put = put
+        self._lock = Lock()
+        self._known: dict[int | str, RunningSequence] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def add(self, request: Request, step: SequenceStep) -> None:
+        """
+        Let a step be computed when it has its turn.
+
+        Raises `InputError` for a sequence that has not begun, and `QueueFullError` where there are too many.
+        """
+        with self._lock:
+            found = self._known.get(step.id)
+            if step.is_start and (found is None or not found.is_busy):
+                found = self._begun(step.id)
+            elif step.is_start and found is not None:
+                found.is_over = True  # Its steps are done, and nobody comes behind them.
+                found = self._begun(step.id)
+            if found is None:
+                reason = f"the sequence {step.id!r} of '{self._name}' has not begun, or was given up"
+                raise InputError(reason, hint="the first request of a sequence says that it is")
+            request.sequence, request.is_end = found, step.is_end
+            found.used = request.arrived
+            if found.is_busy:
+                found.waiting.append(request)
+                return
+            found.is_busy = True
+        try:
+            self._put(request)
+        except BaseException:
+            self.left(found, is_over=found.state is None)
+            raise
+
+    def _begun(self, name: int | str) -> RunningSequence:
+        if name not in self._known and len(self._known) >= self._most:
+            idle = [item for item in self._known.values() if not item.is_busy]
+            oldest = min(idle, key=lambda item: item.used, default=None)
+            if oldest is None or time.perf_counter() - oldest.used < IDLE:
+                raise QueueFullError(f"'{self._name}' has {len(self._known)} sequences, and no more at once")
+            oldest.is_over = True
+            del self._known[oldest.name]
+        found = self._known[name] = RunningSequence(name)
+        return found
+
+    def left(self, found: RunningSequence, *, is_over: bool, went_well: bool = True) -> None:
+        """A step has had its turn: the next one has it, unless the sequence is over."""
+        with self._lock:
+            following = found.waiting.popleft() if found.waiting and not is_over else None
+            found.is_busy = following is not None
+            failed: Sequence[Request] = ()
+            if is_over:
+                failed, found.waiting = tuple(found.waiting), deque()
+                found.is_over = True
+                if self._known.get(found.name) is found:
+                    del self._known[found.name]
+        if following is not None:
+            self._next(following, found)
+        for other in failed:
+            why = "has ended" if went_well else "has lost its state, since a step of it was not computed"
+            other.fail(ExecutionError(f"the sequence {found.name!r} of '{self._name}' {why}", hint="begin it anew"))
+
+    def _next(self, request: Request, found: RunningSequence) -> None:
+        """Let a step be computed that has waited for another; one that is done by now ends the sequence."""
+        try:
+            if not request.is_done:
+                self._put(request)
+                return
+        except Exception as error:
+            request.fail(error)
+        self.left(found, is_over=True, went_well=False)
