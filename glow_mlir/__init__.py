@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from glow_mlir.api.training_session import TrainingSession as TrainingSession
     from glow_mlir.errors import GlowError as GlowError
     from glow_mlir.errors import GlowWarning as GlowWarning
+    from glow_mlir.host.host import Host as Host
     from glow_mlir.kernels.kernel import kernel as kernel
     from glow_mlir.options.quantization import Quantization as Quantization
     from glow_mlir.runtime.specializations import SpecializationLimits as SpecializationLimits
@@ -69,6 +70,7 @@ _HOMES = {
     "GlowError": "glow_mlir.errors",
     "GlowWarning": "glow_mlir.errors",
     "GraphOptimizationLevel": "glow_mlir.api.onnxruntime.session_options",
+    "Host": "glow_mlir.host.host",
     "IOBinding": "glow_mlir.api.onnxruntime.io_binding",
     "InferenceSession": "glow_mlir.api.onnxruntime.inference_session",
     "InvalidArgument": "glow_mlir.errors:InputError",

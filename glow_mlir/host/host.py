@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from glow_mlir.errors import OptionError, UnknownNetworkError
 from glow_mlir.host.network import Network
@@ -14,6 +18,10 @@ from glow_mlir.host.requests import Answer, Outputs
 from glow_mlir.host.timetable import Timetable
 from glow_mlir.options.declaration import declared
 from glow_mlir.options.hosting import HostingOptions
+from glow_mlir.runtime.queue_trace import QueueTrace, tracing
+from glow_mlir.runtime.trace import chrome_trace
+
+Asked = TypeVar("Asked")
 
 Key = tuple[str, str]
 """Name and version of a network."""
@@ -28,9 +36,18 @@ class Host:
     a `with` statement.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, memory_bytes: int = 0) -> None:
+        """
+        Networks may take so many bytes, 0 for any: those that nobody has asked for longest are then unloaded, and are
+        loaded again by who asks for them next.
+        """
+        self._memory_bytes = memory_bytes
+        self._plans: dict[Key, NetworkPlan] = {}
         self._networks: dict[Key, Network] = {}
+        """Those that are loaded."""
         self._lock = threading.Lock()
+        self._loading = threading.Lock()
+        """Of who loads what was unloaded."""
         self._timetable = Timetable("glow-host-timetable")
         self._is_closed = False
 
@@ -58,9 +75,9 @@ class Host:
         Serve a model by a name; one of the same name and version is served by it from now on.
 
         It may be all that `InferenceSession` takes, with the same keywords, and those of `HostingOptions`: `queue`,
-        `batch`, `delay`, `replicas`, `calls`, `call_limit`. Several texts of `devices` are a replica each. The caller
-        compiles it meanwhile; requests of others are served. Raises `GlowError` for whatever is wrong with the model or
-        what is said, and then nothing has changed.
+        `batch`, `delay`, `replicas`, `calls`, `processes`, `sequences`, `state`, `call_limit`. Several texts of
+        `devices` are a replica each. The caller compiles it meanwhile; requests of others are served. Raises
+        `GlowError` for whatever is wrong with the model or what is said, and then nothing has changed.
         """
         names = declared(HostingOptions)
         options = HostingOptions(**{word: value for word, value in said.items() if word in names})
@@ -70,18 +87,37 @@ class Host:
         if not places:
             raise OptionError("a network has no replicas", hint="devices='cpu', or several")
         plan = NetworkPlan(name, version, model, places, entry, options, keywords)
-        network = plan.network(self._timetable)
+        return self._load(plan)
+
+    def _load(self, plan: NetworkPlan) -> Network:
+        """Serve what a plan says, and unload others where there is too little memory."""
+        key, network = (plan.name, plan.version), plan.network(self._timetable)
         with self._lock:
-            if is_late := self._is_closed:
-                before = network
-            else:
-                before = self._networks.get((name, version))
-                self._networks[name, version] = network
-        if before is not None:
-            before.close(wait=float("inf"))
+            is_late = self._is_closed
+            gone = [network] if is_late else [self._networks.get(key)]
+            if not is_late:
+                self._plans[key], self._networks[key] = plan, network
+                gone += self._unloaded(network)
+        for before in gone:
+            if before is not None:
+                before.close(wait=float("inf"))
         if is_late:
             raise OptionError("the host is closed", hint="another one")
         return network
+
+    def _unloaded(self, kept: Network) -> list[Network]:
+        """The networks that nobody has asked for longest, so that the others have memory enough."""
+        gone: list[Network] = []
+        if not self._memory_bytes:
+            return gone
+        sizes = {key: network.memory_bytes for key, network in self._networks.items()}
+        for key, network in sorted(self._networks.items(), key=lambda item: item[1].used):
+            if sum(sizes.values()) <= self._memory_bytes:
+                break
+            if network is not kept and not network.waiting:
+                del sizes[key]
+                gone.append(self._networks.pop(key))
+        return gone
 
     def remove(self, name: str, version: str | None = None, *, wait: float = 0.0) -> None:
         """
@@ -90,47 +126,86 @@ class Host:
         Raises `UnknownNetworkError`.
         """
         with self._lock:
-            keys = [key for key in self._networks if key[0] == name and version in (None, key[1])]
+            keys = [key for key in self._plans if key[0] == name and version in (None, key[1])]
             if not keys:
                 raise self._unknown(name, version)
-            gone = [self._networks.pop(key) for key in keys]
+            for key in keys:
+                del self._plans[key]
+            gone = [self._networks.pop(key) for key in keys if key in self._networks]
         for network in gone:
             network.close(wait)
 
     def network(self, name: str, version: str | None = None) -> Network:
-        """The network of that name, of the latest version where none is said; raises `UnknownNetworkError`."""
-        if version is not None:
-            found = self._networks.get((name, version))
+        """
+        The network of that name, of the latest version where none is said, which is loaded where it is not.
+
+        Raises `UnknownNetworkError`.
+        """
+        if version is None:
+            versions = [key for key in list(self._plans) if key[0] == name]
+            key = max(versions, key=_order) if versions else (name, "")
         else:
-            versions = [key for key in list(self._networks) if key[0] == name]
-            found = self._networks.get(max(versions, key=_order)) if versions else None
-        if found is None:
-            raise self._unknown(name, version)
-        return found
+            key = name, version
+        if (found := self._networks.get(key)) is not None:
+            return found
+        with self._loading:
+            if (found := self._networks.get(key)) is not None:
+                return found
+            plan = self._plans.get(key)
+            if plan is None:
+                raise self._unknown(name, version)
+            return self._load(plan)
 
     def _unknown(self, name: str, version: str | None) -> UnknownNetworkError:
-        known = ", ".join(f"{key[0]} {key[1]}" for key in self._networks) or "none"
+        known = ", ".join(f"{key[0]} {key[1]}" for key in self._plans) or "none"
         said = "" if version is None else f" of version {version}"
         return UnknownNetworkError(f"there is no network '{name}'{said}", hint=f"there are {known}")
 
     @property
+    def names(self) -> list[Key]:
+        """Name and version of each network, loaded or not, in the order in which they were added."""
+        return list(self._plans)
+
+    @property
     def networks(self) -> list[Network]:
-        """All networks, in the order in which they were added."""
+        """The networks that are loaded."""
         return list(self._networks.values())
 
     # ---- requests ----
 
     def run(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Outputs:
         """The outputs of a network, as `Network.run` gives them."""
-        return self.network(name, version).run(inputs, **said)
+        return self._asked(name, version, lambda network: network.run(inputs, **said))
 
     def submit(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Answer:
         """A future with the outputs of a network, as `Network.submit` gives it."""
-        return self.network(name, version).submit(inputs, **said)
+        return self._asked(name, version, lambda network: network.submit(inputs, **said))
 
     async def infer(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Outputs:
         """The outputs of a network, as `Network.infer` gives them."""
-        return await self.network(name, version).infer(inputs, **said)
+        return await asyncio.wrap_future(self.submit(name, inputs, version=version, **said))
+
+    def _asked(self, name: str, version: str | None, ask: Callable[[Network], Asked]) -> Asked:
+        """What a network answers; one that was unloaded or replaced just now is asked for again."""
+        while True:
+            network = self.network(name, version)
+            try:
+                return ask(network)
+            except UnknownNetworkError:
+                if network.is_ready:
+                    raise
+
+    @contextmanager
+    def tracing(self, path: str | os.PathLike[str]) -> Generator[None]:
+        """Write what all requests, calls and queues of devices do meanwhile to a file, in Chrome's JSON format."""
+        trace = QueueTrace()
+        try:
+            with tracing(trace):
+                yield
+        finally:
+            from glow_mlir.ir.text import write_text
+
+            write_text(chrome_trace(trace.events(), "host", trace.queues), Path(path))
 
     def data(self) -> list[dict[str, object]]:
         """What there is and how it fares, as JSON has it."""
@@ -142,6 +217,7 @@ class Host:
             self._is_closed = True
             gone = list(self._networks.values())
             self._networks.clear()
+            self._plans.clear()
         for network in gone:
             network.close(wait)
         self._timetable.close()

@@ -1,0 +1,127 @@
+"""Hosts: networks that are added, replaced, unloaded and removed, and what they write of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from host_networks import rows_of, threads_left
+from models import GraphBuilder, linear
+from onnx import TensorProto
+
+import glow_mlir
+from glow_mlir.errors import OptionError, UnknownNetworkError, UnsupportedError
+from glow_mlir.host.host import Host
+
+
+@pytest.fixture
+def host() -> Generator[Host]:
+    """A host that leaves nothing behind."""
+    with Host() as made:
+        yield made
+    assert not threads_left()
+
+
+def layer(width: int, seed: int = 0) -> onnx.ModelProto:
+    """A layer of two inputs and so many outputs."""
+    g = GraphBuilder(seed)
+    result = g.node("Relu", linear(g, "x", 2, width))
+    return g.model({"x": (TensorProto.FLOAT, ("N", 2))}, {result: ("N", width)})
+
+
+def width_of(host: Host, name: str, version: str | None = None) -> int:
+    """How wide the result of a network is."""
+    (found,) = host.run(name, rows_of(1), version=version).values()
+    return found.shape[1]
+
+
+def test_a_host_is_one_of_the_names_of_the_package() -> None:
+    assert glow_mlir.Host is Host
+
+
+def test_versions_are_told_apart(host: Host) -> None:
+    for version, width in (("2", 5), ("10", 7), ("beta", 9)):
+        host.add("net", layer(width), version=version)
+    assert [width_of(host, "net", version) for version in (None, "2", "10", "beta")] == [7, 5, 7, 9]
+    host.add("net", layer(11), version="10")
+    assert width_of(host, "net") == 11
+    host.remove("net", "10")
+    assert width_of(host, "net") == 5
+    with pytest.raises(UnknownNetworkError, match=r"there is no network 'net' of version 10 .*net 2, net beta"):
+        host.run("net", rows_of(1), version="10")
+    host.remove("net")
+    with pytest.raises(UnknownNetworkError, match=r"there is no network 'net' \(hint: there are none"):
+        host.submit("net", rows_of(1))
+    with pytest.raises(UnknownNetworkError):
+        host.remove("net")
+
+
+def test_what_takes_too_much_memory_is_unloaded_and_loaded_again() -> None:
+    models = [layer(1000 + number) for number in range(3)]
+    with Host() as host:
+        host.add("net", models[0], dimensions={"N": 1})
+        one = host.network("net").memory_bytes
+    with Host(memory_bytes=5 * one // 2) as host:
+        for number, model in enumerate(models):
+            host.add(f"net{number}", model, dimensions={"N": 1})
+            for known in range(number + 1):
+                assert width_of(host, f"net{known}") == 1000 + known
+                assert sum(network.memory_bytes for network in host.networks) <= 5 * one // 2
+        assert len(host.networks) == 2
+        assert len(host.names) == 3
+
+
+def test_a_model_that_cannot_be_served_changes_nothing(host: Host) -> None:
+    host.add("net", layer(3))
+    before = host.network("net")
+    fixed = GraphBuilder(0)
+    result = linear(fixed, "x", 2, 3)
+    model = fixed.model({"x": (TensorProto.FLOAT, (1, 2))}, {result: (1, 3)})
+    with pytest.raises(UnsupportedError, match=r"'net' has no batch: its inputs are x: float32\[1, 2\]"):
+        host.add("net", model, batch=4)
+    with pytest.raises(OptionError, match="a network has no replicas"):
+        host.add("net", layer(3), devices=[])
+    with pytest.raises(OptionError, match="there is no keyword 'quantise'"):
+        host.add("net", layer(3), quantise=True)
+    assert host.network("net") is before
+    host.close()
+    with pytest.raises(OptionError, match="the host is closed"):
+        host.add("net", layer(3))
+
+
+def test_replicas_have_devices_of_their_own(host: Host) -> None:
+    network = host.add("net", layer(3), devices=["cpu", "cuda,target=emulated-sm_80"], dimensions={"N": 1})
+    found = [network.submit(rows_of(2)).result(30) for _ in range(8)]
+    for outputs in found:
+        np.testing.assert_allclose(next(iter(outputs.values())), next(iter(found[0].values())), rtol=1e-6)
+    assert [replica.name for replica in network.replicas] == [
+        "replica 0 (cpu)", "replica 1 (cuda,target=emulated-sm_80)"
+    ]  # fmt: skip
+
+
+def test_a_trace_has_requests_and_the_queues_of_devices(host: Host, tmp_path: Path) -> None:
+    host.add("net", layer(3), devices="cpu,cpu", partition="pipeline", dimensions={"N": 1})
+    path = tmp_path / "trace.json"
+    with host.tracing(path):
+        host.submit("net", rows_of(1)).result(30)
+        host.run("net", rows_of(1))
+    events: Any = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    found = [str(event["name"]) for event in events]
+    assert found.count("computes") == found.count("waits") == 2
+    assert any(name.startswith("main") for name in found)
+
+
+def test_loops_of_asyncio(host: Host) -> None:
+    host.add("net", layer(3), batch=8)
+
+    async def ask() -> list[int]:
+        answers = await asyncio.gather(*(host.infer("net", rows_of(n)) for n in range(20)))
+        return [next(iter(outputs.values())).shape[0] for outputs in answers]
+
+    assert asyncio.run(ask()) == [1] * 20
