@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from glow_mlir.options.declaration import Declared, Options, declared
-from glow_mlir.tools.bounded_numbers import byte_count, natural
+from glow_mlir.tools.bounded_numbers import byte_count, natural, seconds
 from glow_mlir.tools.command_line import ArgumentGroup
 
 
@@ -23,6 +23,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "NAMES": names,
     "LIST": str,
     "FILE": str,
+    "SECONDS": seconds,
 }
 """What stands for the value of a flag in a help text → what reads it."""
 

@@ -80,8 +80,7 @@ class Host:
         `GlowError` for whatever is wrong with the model or what is said, and then nothing has changed.
         """
         names = declared(HostingOptions)
-        options = HostingOptions(**{word: value for word, value in said.items() if word in names})
-        options.check()
+        options = HostingOptions.told({word: value for word, value in said.items() if word in names})
         keywords = {word: value for word, value in said.items() if word not in names}
         places = [devices] * options.replicas if isinstance(devices, str) else list(devices)
         if not places:
@@ -141,20 +140,28 @@ class Host:
 
         Raises `UnknownNetworkError`.
         """
-        if version is None:
-            versions = [key for key in list(self._plans) if key[0] == name]
-            key = max(versions, key=_order) if versions else (name, "")
-        else:
-            key = name, version
-        if (found := self._networks.get(key)) is not None:
+        key = self.key_of(name, version)
+        if key is None:
+            raise self._unknown(name, version)
+        if (found := self.loaded(key)) is not None:
             return found
         with self._loading:
-            if (found := self._networks.get(key)) is not None:
+            if (found := self.loaded(key)) is not None:
                 return found
             plan = self._plans.get(key)
             if plan is None:
                 raise self._unknown(name, version)
             return self._load(plan)
+
+    def key_of(self, name: str, version: str | None = None) -> Key | None:
+        """Name and version of a network, the latest where none is said; `None` where there is none."""
+        if version is not None:
+            return (name, version) if (name, version) in self._plans else None
+        return max((key for key in list(self._plans) if key[0] == name), key=_order, default=None)
+
+    def loaded(self, key: Key) -> Network | None:
+        """The network of that name and version, if it is loaded."""
+        return self._networks.get(key)
 
     def _unknown(self, name: str, version: str | None) -> UnknownNetworkError:
         known = ", ".join(f"{key[0]} {key[1]}" for key in self._plans) or "none"

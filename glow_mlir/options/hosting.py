@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Self
 
 from glow_mlir.errors import OptionError
-from glow_mlir.options.declaration import Flag, Options, Range, option
+from glow_mlir.options.declaration import Flag, Options, Range, declared, option
+from glow_mlir.support.arguments import seconds
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.kinds import SECONDS, WORDS_BY_NAMES
+from glow_mlir.support.kinds import SECONDS, WORDS_BY_NAMES, check_kinds
 
 MANY = 1 << 20
 
@@ -70,6 +72,18 @@ class HostingOptions(Options):
         kind=SECONDS,
         flag=Flag("--call-limit", "SECONDS"),
     )
+
+    @classmethod
+    def told(cls, said: Mapping[str, Any]) -> Self:
+        """The options that are said; raises `OptionError` for values of other types, and what makes no sense."""
+        known = declared(cls)
+        check_kinds({name: known[name].kind for name in said}, said)
+        for name in ("delay", "call_limit"):
+            if name in said and seconds(said[name]) is None:
+                raise OptionError(f"{name}={said[name]!r} makes no sense", hint="a number of seconds")
+        found = cls(**said)
+        found.check()
+        return found
 
     def check(self) -> None:
         """Raise `OptionError` for options that contradict one another."""

@@ -292,7 +292,8 @@ class PartitionedExecutable(Executable):
     def __init__(self, artifact: PartitionedArtifact, loaded: Mapping[str, Executable]) -> None:
         state = JoinedState(executable.state for executable in loaded.values())
         super().__init__([program.name for program in artifact.programs], state)
-        self._programs = {program.name: program for program in artifact.programs}
+        self.programs = {program.name: program for program in artifact.programs}
+        """The host program of each entry."""
         self._loaded = loaded
         self.devices = {name: executable.device or HostDevice(name) for name, executable in loaded.items()}
         """Those of the model by name, one of the host where a backend has none."""
@@ -310,7 +311,7 @@ class PartitionedExecutable(Executable):
         return sum(executable.activation_bytes for executable in self._loaded.values())
 
     def load(self, name: str) -> PartitionedEntry:
-        program = self._programs[name]
+        program = self.programs[name]
         entries: dict[tuple[str, str], QueueEntry] = {}
         for step in program.steps:
             if isinstance(step, Call):

@@ -23,7 +23,10 @@ def test_the_universe_loads_no_frontend_and_no_llvm() -> None:
     assert not loaded_by("import glow_mlir.ir.universe") & {"llvmlite", "onnx", "rich"}
 
 
-@pytest.mark.parametrize("tool", ["glow_compile", "glow_opt", "glow_import", "glow_run", "glow_profile", "glow_train"])
+TOOLS = ("glow_compile", "glow_import", "glow_opt", "glow_profile", "glow_run", "glow_simulate", "glow_train")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
 def test_help_of_a_tool_loads_no_frontend_and_no_llvm(tool: str) -> None:
     code = (
         f"from glow_mlir.tools.{tool} import main\n"

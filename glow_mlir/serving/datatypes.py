@@ -1,0 +1,36 @@
+"""The words of the protocol for element types."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from glow_mlir.errors import UnsupportedError
+
+WORDS = {
+    "bool": "BOOL",
+    "uint8": "UINT8",
+    "uint16": "UINT16",
+    "uint32": "UINT32",
+    "uint64": "UINT64",
+    "int8": "INT8",
+    "int16": "INT16",
+    "int32": "INT32",
+    "int64": "INT64",
+    "float16": "FP16",
+    "float32": "FP32",
+    "float64": "FP64",
+    "bfloat16": "BF16",
+}
+"""The names of dtypes → the protocol's words."""
+
+STRINGS = "BYTES"
+"""The protocol's word for strings, which no tensor of numbers has."""
+
+
+@cache
+def datatype_of(dtype: str) -> str:
+    """The protocol's word for the dtype of that name; raises `UnsupportedError` where it has none."""
+    if dtype not in WORDS:
+        hint = f"it has words for {', '.join(WORDS)}"
+        raise UnsupportedError(f"the inference protocol has no word for the element type '{dtype}'", hint=hint)
+    return WORDS[dtype]

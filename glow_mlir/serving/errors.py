@@ -1,0 +1,90 @@
+"""What a server refuses, and the status of HTTP and of gRPC that tells of each error."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from functools import cache
+from typing import NamedTuple
+
+from glow_mlir.errors import CancelledError, GlowError, InputError, QueueFullError, TimeLimitError, UnknownNetworkError
+
+
+class UnknownModelError(UnknownNetworkError):
+    """A model, or a version of one, that the server does not have."""
+
+
+class UnauthorizedError(GlowError):
+    """A request without the token that the server asks for."""
+
+
+class NotReadyError(GlowError):
+    """A model that takes no requests now."""
+
+
+class OverloadError(GlowError):
+    """A request that comes while the server has as many as it takes at once."""
+
+
+class BodyTooLargeError(InputError):
+    """A body of a request that is larger than the server takes, or grows to more."""
+
+
+class SlowBodyError(TimeLimitError):
+    """A body of a request that did not come in the time for it."""
+
+
+class EncodingError(InputError):
+    """A body of a request in an encoding that the server does not know."""
+
+
+class DisconnectedError(CancelledError):
+    """A client that is gone."""
+
+
+class Status(NamedTuple):
+    """What tells of an error: the status of HTTP, and the name of the code of gRPC."""
+
+    http: int
+    grpc: str
+
+
+INTERNAL = Status(500, "INTERNAL")
+"""What tells of an error that is no fault of the client."""
+
+STATUSES: dict[type[BaseException], Status] = {
+    InputError: Status(400, "INVALID_ARGUMENT"),
+    UnauthorizedError: Status(401, "UNAUTHENTICATED"),
+    UnknownNetworkError: Status(404, "NOT_FOUND"),
+    NotReadyError: Status(503, "UNAVAILABLE"),
+    QueueFullError: Status(503, "RESOURCE_EXHAUSTED"),
+    OverloadError: Status(503, "RESOURCE_EXHAUSTED"),
+    BodyTooLargeError: Status(413, "RESOURCE_EXHAUSTED"),
+    SlowBodyError: Status(408, "DEADLINE_EXCEEDED"),
+    EncodingError: Status(415, "INVALID_ARGUMENT"),
+    TimeLimitError: Status(504, "DEADLINE_EXCEEDED"),
+    TimeoutError: Status(504, "DEADLINE_EXCEEDED"),
+    CancelledError: Status(499, "CANCELLED"),
+    asyncio.CancelledError: Status(499, "CANCELLED"),
+    concurrent.futures.CancelledError: Status(499, "CANCELLED"),
+    GlowError: INTERNAL,
+}
+"""Kinds of errors → what tells of them; a kind that is not here goes by the nearest of its bases."""
+
+
+def status_of(error: BaseException) -> Status:
+    """What tells of an error."""
+    return _status_of_kind(type(error))
+
+
+@cache
+def _status_of_kind(kind: type[BaseException]) -> Status:
+    return next((STATUSES[base] for base in kind.__mro__ if base in STATUSES), INTERNAL)
+
+
+def words_of(error: BaseException) -> str:
+    """What a client is told of an error: the line of one of ours, and nothing of any other."""
+    if isinstance(error, GlowError):
+        return str(error)
+    status = status_of(error)
+    return "the server failed" if status is INTERNAL else f"the request ended: {status.grpc}"

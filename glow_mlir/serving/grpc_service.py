@@ -1,0 +1,321 @@
+"""The inference protocol over gRPC: the methods of its service, and the server that has them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any
+
+from glow_mlir.errors import InputError, OptionError
+from glow_mlir.serving.errors import UnauthorizedError, status_of, words_of
+from glow_mlir.serving.grpc_codec import read_message, values_of, write_message
+from glow_mlir.serving.grpc_messages import SERVICE, message_class
+from glow_mlir.serving.http_responses import logger
+from glow_mlir.serving.inference import Completions
+from glow_mlir.serving.models import Network
+from glow_mlir.serving.packages import package
+from glow_mlir.serving.service import Service
+
+DEPTH = 32
+"""How many requests of one stream are computed at once."""
+
+HEADERS_BYTES = 16 << 10
+"""How long the metadata of a request may be."""
+
+HEALTH = ("ServerLive", "ServerReady")
+"""What anybody may ask, as those do who start servers and end them."""
+
+Method = Callable[[Any], Awaitable[Any]]
+
+
+class GrpcServer:
+    """A server of gRPC in the event loop that starts it; raises `OptionError` where grpcio is not installed."""
+
+    def __init__(self, service: Service, address: str, credentials: Any = None) -> None:
+        """`address` is `host:port`, of a free port where that is 0; `credentials` are those of a server of gRPC."""
+        self._service = service
+        self._address = address
+        self._credentials = credentials
+        self._server: Any = None
+
+    async def start(self) -> int:
+        """Take requests: the port; raises `OptionError` where the address cannot be had."""
+        body_bytes, requests = self._service.limits.body_bytes, self._service.limits.requests
+        options = [
+            ("grpc.max_receive_message_length", body_bytes),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.max_metadata_size", HEADERS_BYTES),
+            ("grpc.max_concurrent_streams", requests),
+            ("grpc.so_reuseport", 0),
+        ]
+        guards = (_guard(self._service),) if self._service.has_token else ()
+        server = self._server = package("grpc.aio").server(
+            options=options, maximum_concurrent_rpcs=requests, interceptors=guards
+        )
+        server.add_generic_rpc_handlers((method_handlers(self._service),))
+        try:
+            if self._credentials is None:
+                port = server.add_insecure_port(self._address)
+            else:
+                port = server.add_secure_port(self._address, self._credentials)
+        except RuntimeError as error:
+            raise OptionError(f"the address {self._address} cannot be had: {error}") from None
+        await server.start()
+        return port
+
+    async def stop(self, grace: float) -> None:
+        """Take no more requests, and end those after `grace` seconds that are not done."""
+        if self._server is not None:
+            await self._server.stop(grace)
+
+
+def _guard(service: Service) -> Any:
+    """What stands before all methods but those of health, and lets none pass that lacks the token."""
+    grpc = package("grpc")
+
+    async def refuse(data: Any, context: Any) -> Any:
+        try:
+            service.authorize(_authorization(context.invocation_metadata()))
+        except UnauthorizedError as error:
+            await abort(context, error)
+
+    async def refuse_stream(messages: Any, context: Any) -> AsyncIterator[Any]:
+        yield await refuse(messages, context)
+
+    class Guard(package("grpc.aio").ServerInterceptor):
+        async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
+            method = details.method.rpartition("/")[2]
+            try:
+                if method not in HEALTH:
+                    service.authorize(_authorization(details.invocation_metadata))
+            except UnauthorizedError:
+                is_stream = method == "ModelStreamInfer"
+                made = grpc.stream_stream_rpc_method_handler if is_stream else grpc.unary_unary_rpc_method_handler
+                return made(refuse_stream if is_stream else refuse)
+            return await continuation(details)
+
+    return Guard()
+
+
+def _authorization(metadata: Iterable[tuple[str, str | bytes]]) -> bytes:
+    """The header `authorization` of a request; nothing where it has none."""
+    found = next((value for name, value in metadata if name == "authorization"), b"")
+    return found.encode() if isinstance(found, str) else found
+
+
+def method_handlers(service: Service) -> Any:
+    """The methods of the service, as gRPC asks for them."""
+    grpc = package("grpc")
+    inference = GrpcInference(service)
+    handlers = {
+        "ModelInfer": grpc.unary_unary_rpc_method_handler(
+            inference.infer,
+            response_serializer=message_class("ModelInferResponse").SerializeToString,
+        ),
+        "ModelStreamInfer": grpc.stream_stream_rpc_method_handler(
+            inference.stream,
+            response_serializer=message_class("ModelStreamInferResponse").SerializeToString,
+        ),
+    }
+    for name, method in _Control(service).methods().items():
+        handlers[name] = grpc.unary_unary_rpc_method_handler(
+            _answering(name, method),
+            response_serializer=message_class(f"{name}Response").SerializeToString,
+        )
+    return grpc.method_handlers_generic_handler(SERVICE, handlers)
+
+
+async def abort(context: Any, error: BaseException) -> None:
+    """End a call with the status of an error."""
+    status = status_of(error)
+    if status.http == 500:
+        logger.error("a request failed", exc_info=error)
+    await context.abort(getattr(package("grpc").StatusCode, status.grpc), words_of(error))
+
+
+def parsed(name: str, data: bytes) -> Any:
+    """The message of that name in some bytes; raises `InputError` where they are none, of which gRPC makes more ado."""
+    try:
+        return message_class(name).FromString(data)
+    except package("google.protobuf.message").DecodeError as error:
+        raise InputError(f"the request is no message: {error}") from None
+
+
+def _answering(name: str, method: Method) -> Callable[[bytes, Any], Awaitable[Any]]:
+    """A method of that name, whose errors become a status."""
+
+    async def answer(data: bytes, context: Any) -> Any:
+        try:
+            return await method(parsed(f"{name}Request", data))
+        except Exception as error:
+            return await abort(context, error)
+
+    return answer
+
+
+class GrpcInference:
+    """Answers requests for inferences."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._completions: Completions | None = None
+
+    async def infer(self, data: bytes, context: Any) -> Any:
+        """Answer one request; who cancels the call cancels the request."""
+        try:
+            return await self._answer(data, context.time_remaining())
+        except Exception as error:
+            return await abort(context, error)
+
+    async def stream(self, messages: AsyncIterator[bytes], context: Any) -> AsyncIterator[Any]:
+        """Answer requests as they come, in their order, several of which are computed at once."""
+        answers: asyncio.Queue[asyncio.Task[Any] | None] = asyncio.Queue(DEPTH)
+        reader = asyncio.create_task(self._take(messages, answers, context))
+        task = None
+        try:
+            while (task := await answers.get()) is not None:
+                yield await task
+        finally:
+            reader.cancel()
+            while not answers.empty():
+                if (left := answers.get_nowait()) is not None:
+                    left.cancel()
+            if task is not None:
+                task.cancel()
+
+    async def _take(
+        self, messages: AsyncIterator[bytes], answers: asyncio.Queue[asyncio.Task[Any] | None], context: Any
+    ) -> None:
+        """Begin to answer what comes: tasks start in the order in which they are made."""
+        try:
+            async for data in messages:
+                await answers.put(asyncio.create_task(self._streamed(data, context.time_remaining())))
+        except Exception as error:  # What was taken is still answered.
+            logger.warning("a stream of requests broke off", exc_info=error)
+        await answers.put(None)
+
+    async def _streamed(self, data: bytes, remaining: float | None) -> Any:
+        """The response of a stream to a request, which tells of an error: the stream goes on."""
+        response = message_class("ModelStreamInferResponse")
+        try:
+            return response(infer_response=await self._answer(data, remaining))
+        except Exception as error:
+            return response(error_message=words_of(error), infer_response={"id": _id_of(data)})
+
+    async def _answer(self, data: bytes, remaining: float | None) -> Any:
+        """The response to a request that has so many seconds left; raises what is wrong with it."""
+        service = self._service
+        service.enter()
+        try:
+            service.hold(len(data))
+            try:
+                message = parsed("ModelInferRequest", data)
+                network = service.find(message.model_name, message.model_version)
+                return await self._computed(network, message, remaining)
+            finally:
+                service.release(len(data))
+        finally:
+            service.leave()
+
+    async def _computed(self, network: Network, message: Any, remaining: float | None) -> Any:
+        service = self._service
+        request = read_message(network, message, service.regions)
+        request.timeout = service.timeout(request.timeout)
+        if remaining is not None:
+            request.timeout = max(0.0, min(request.timeout, remaining))
+        future = request.submit(network)
+        if self._completions is None:
+            self._completions = Completions(asyncio.get_running_loop())
+        return write_message(network, request, await self._completions.result(future), service.regions)
+
+
+def _id_of(data: bytes) -> str:
+    """The id of a request, as far as it is one."""
+    try:
+        return parsed("ModelInferRequest", data).id
+    except InputError:
+        return ""
+
+
+class _Control:
+    """The methods that are no inferences."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def methods(self) -> dict[str, Method]:
+        """All of them by their names."""
+        return {
+            "ServerLive": self.live,
+            "ServerReady": self.ready,
+            "ServerMetadata": self.server,
+            "ModelReady": self.model_ready,
+            "ModelMetadata": self.model,
+            "ModelConfig": self.config,
+            "ModelStatistics": self.statistics,
+            "RepositoryIndex": self.index,
+            "RepositoryModelLoad": self.load,
+            "RepositoryModelUnload": self.unload,
+            "SystemSharedMemoryStatus": self.memory,
+            "SystemSharedMemoryRegister": self.register,
+            "SystemSharedMemoryUnregister": self.unregister,
+        }
+
+    async def live(self, request: Any) -> Any:
+        """That it is there."""
+        return message_class("ServerLiveResponse")(live=True)
+
+    async def ready(self, request: Any) -> Any:
+        """Whether it takes requests."""
+        return message_class("ServerReadyResponse")(ready=self._service.is_ready())
+
+    async def server(self, request: Any) -> Any:
+        """What the server is."""
+        return message_class("ServerMetadataResponse")(**self._service.metadata())
+
+    async def model_ready(self, request: Any) -> Any:
+        """Whether a model takes requests."""
+        return message_class("ModelReadyResponse")(ready=self._service.is_model_ready(request.name, request.version))
+
+    async def model(self, request: Any) -> Any:
+        """What a model takes and gives."""
+        return message_class("ModelMetadataResponse")(**self._service.model_metadata(request.name, request.version))
+
+    async def config(self, request: Any) -> Any:
+        """The configuration of a model."""
+        return message_class("ModelConfigResponse")(config=self._service.config(request.name, request.version))
+
+    async def statistics(self, request: Any) -> Any:
+        """What a model did, or all."""
+        found = self._service.statistics(request.name, request.version)
+        return message_class("ModelStatisticsResponse")(model_stats=found)
+
+    async def index(self, request: Any) -> Any:
+        """The models of the repository."""
+        return message_class("RepositoryIndexResponse")(models=self._service.index(is_ready=request.ready))
+
+    async def load(self, request: Any) -> Any:
+        """Load a model."""
+        await self._service.load(request.model_name, values_of(request.parameters))
+        return message_class("RepositoryModelLoadResponse")()
+
+    async def unload(self, request: Any) -> Any:
+        """Unload a model."""
+        await self._service.unload(request.model_name)
+        return message_class("RepositoryModelUnloadResponse")()
+
+    async def memory(self, request: Any) -> Any:
+        """The regions of shared memory that are registered."""
+        found = self._service.regions.status(request.name)
+        return message_class("SystemSharedMemoryStatusResponse")(regions={item["name"]: item for item in found})
+
+    async def register(self, request: Any) -> Any:
+        """Register shared memory."""
+        self._service.check_memory()
+        self._service.regions.register(request.name, request.key, request.offset, request.byte_size)
+        return message_class("SystemSharedMemoryRegisterResponse")()
+
+    async def unregister(self, request: Any) -> Any:
+        """Forget shared memory."""
+        self._service.regions.unregister(request.name)
+        return message_class("SystemSharedMemoryUnregisterResponse")()

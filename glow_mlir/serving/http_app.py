@@ -1,0 +1,206 @@
+"""The inference protocol over HTTP as an application of ASGI: inferences by themselves, all else by Starlette."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from glow_mlir.errors import InputError
+from glow_mlir.serving.errors import NotReadyError, UnauthorizedError, UnknownModelError, status_of
+from glow_mlir.serving.http_bodies import HttpBody, Receive, Send
+from glow_mlir.serving.http_inference import HttpInference, named_model
+from glow_mlir.serving.http_responses import error_response, respond_error
+from glow_mlir.serving.inference_codec import read_parameters
+from glow_mlir.serving.json_text import is_object, read_json, write_json
+from glow_mlir.serving.packages import package
+from glow_mlir.serving.service import Service
+
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+HEALTH = ("/v2/health/live", "/v2/health/ready")
+"""What anybody may ask, as those do who start servers and end them."""
+
+Handler = Callable[[Any], Awaitable[Any]]
+
+
+class HttpApp:
+    """The application; raises `OptionError` where Starlette is not installed."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._inference = HttpInference(service)
+        self._others = control_app(service)
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if self._service.has_token and scope["type"] == "http" and scope["path"] not in HEALTH:
+            try:
+                self._service.authorize(dict(scope["headers"]).get(b"authorization", b""))
+            except UnauthorizedError as error:
+                await respond_error(send, receive, error)
+                return
+        if scope["type"] == "http" and scope["method"] == "POST":
+            model = named_model(scope["path"])
+            if model is not None:
+                await self._inference.answer(model, scope, receive, send)
+                return
+        await self._others(scope, receive, send)
+
+
+def control_app(service: Service) -> Any:
+    """What is no inference, as an application of Starlette."""
+    route = package("starlette.routing").Route
+    control = _Control(service)
+    routes = [route(path, _answering(handler), methods=[method]) for method, path, handler in control.routes()]
+    failing = package("starlette.exceptions").HTTPException
+    return package("starlette.applications").Starlette(routes=routes, exception_handlers={failing: _unknown})
+
+
+async def _unknown(request: Any, error: Any) -> Any:
+    """Tell of a path or a method that there is not."""
+    return _json_response({"error": f"{request.method} {request.url.path}: {error.detail}"}, error.status_code)
+
+
+def _json_response(data: Any, status: int = 200) -> Any:
+    return package("starlette.responses").Response(write_json(data), status, media_type="application/json")
+
+
+def _answering(handler: Handler) -> Handler:
+    """A handler whose data are sent as JSON, and whose errors with their status."""
+
+    async def answer(request: Any) -> Any:
+        response = package("starlette.responses").Response
+        try:
+            found = await handler(request)
+        except Exception as error:
+            headers, body = error_response(error)
+            named = {name.decode(): value.decode() for name, value in headers}
+            return response(body, status_of(error).http, headers=named)
+        return found if isinstance(found, response) else _json_response(found)
+
+    return answer
+
+
+class _Control:
+    """The handlers of requests that are no inferences: each takes Starlette's request, and gives data for JSON."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def routes(self) -> list[tuple[str, str, Handler]]:
+        """Methods, paths and their handlers; of two that fit a path, the first has it."""
+        model, memory = "/v2/models/{name}", "/v2/systemsharedmemory"
+        found: list[tuple[str, str, Handler]] = [
+            ("GET", "/v2", self.server),
+            ("GET", "/v2/health/live", self.live),
+            ("GET", "/v2/health/ready", self.ready),
+            ("GET", "/v2/models/stats", self.statistics),
+            ("POST", "/v2/repository/index", self.index),
+            ("POST", "/v2/repository/models/{name}/load", self.load),
+            ("POST", "/v2/repository/models/{name}/unload", self.unload),
+            ("GET", f"{memory}/status", self.memory),
+            ("GET", f"{memory}/region/{{name}}/status", self.memory),
+            ("POST", f"{memory}/region/{{name}}/register", self.register),
+            ("POST", f"{memory}/unregister", self.unregister),
+            ("POST", f"{memory}/region/{{name}}/unregister", self.unregister),
+            ("GET", "/metrics", self.metrics),
+        ]
+        for start in (f"{model}/versions/{{version}}", model):
+            found += [
+                ("GET", start, self.model),
+                ("GET", f"{start}/ready", self.model_ready),
+                ("GET", f"{start}/config", self.config),
+                ("GET", f"{start}/stats", self.statistics),
+            ]
+        return found
+
+    async def server(self, request: Any) -> Any:
+        """What the server is."""
+        return self._service.metadata()
+
+    async def live(self, request: Any) -> Any:
+        """That it is there."""
+        return {"live": True}
+
+    async def ready(self, request: Any) -> Any:
+        """Whether it takes requests."""
+        if not self._service.is_ready():
+            raise NotReadyError("the server takes no requests now")
+        return {"ready": True}
+
+    async def model(self, request: Any) -> Any:
+        """What a model takes and gives."""
+        return self._service.model_metadata(*_named(request))
+
+    async def model_ready(self, request: Any) -> Any:
+        """Whether a model takes requests."""
+        name, version = _named(request)
+        if not self._service.is_model_ready(name, version):
+            raise NotReadyError(f"model '{name}' takes no requests now")
+        return {"name": name, "ready": True}
+
+    async def config(self, request: Any) -> Any:
+        """The configuration of a model."""
+        return self._service.config(*_named(request))
+
+    async def statistics(self, request: Any) -> Any:
+        """What a model did, or all."""
+        return {"model_stats": self._service.statistics(*_named(request))}
+
+    async def index(self, request: Any) -> Any:
+        """The models of the repository."""
+        return self._service.index(is_ready=(await self._data(request)).get("ready") is True)
+
+    async def load(self, request: Any) -> Any:
+        """Load a model."""
+        data = await self._data(request)
+        await self._service.load(_named(request)[0], read_parameters(data, "the request"))
+        return {}
+
+    async def unload(self, request: Any) -> Any:
+        """Unload a model."""
+        await self._data(request)
+        await self._service.unload(_named(request)[0])
+        return {}
+
+    async def memory(self, request: Any) -> Any:
+        """The regions of shared memory that are registered."""
+        return self._service.regions.status(_named(request)[0])
+
+    async def register(self, request: Any) -> Any:
+        """Register shared memory."""
+        self._service.check_memory()
+        data = await self._data(request)
+        name = _named(request)[0]
+        self._service.regions.register(name, data.get("key"), data.get("offset", 0), data.get("byte_size"))
+        return {}
+
+    async def unregister(self, request: Any) -> Any:
+        """Forget shared memory."""
+        await self._data(request)
+        self._service.regions.unregister(_named(request)[0])
+        return {}
+
+    async def metrics(self, request: Any) -> Any:
+        """What Prometheus reads."""
+        if self._service.metrics is None:
+            raise UnknownModelError("this server has no metrics")
+        text = self._service.metrics()
+        return package("starlette.responses").Response(text, headers={"content-type": METRICS_TYPE})
+
+    async def _data(self, request: Any) -> Mapping[str, Any]:
+        """The JSON object of a request, which may be left out; raises `InputError` for anything else."""
+        body = HttpBody(self._service, request.scope["headers"])
+        try:
+            text = await body.read(request.receive)
+            data: Any = read_json(text) if text else {}
+        finally:
+            body.release()
+        if not is_object(data):
+            raise InputError("the request is no JSON object")
+        return data
+
+
+def _named(request: Any) -> tuple[str, str]:
+    """The model or region in the path of a request, and its version; empty where it names none."""
+    return request.path_params.get("name", ""), request.path_params.get("version", "")

@@ -1,0 +1,60 @@
+"""Responses over HTTP, as messages of ASGI."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from glow_mlir.serving.errors import BodyTooLargeError, DisconnectedError, SlowBodyError, status_of, words_of
+from glow_mlir.serving.http_bodies import Receive, Send
+from glow_mlir.serving.json_text import write_json
+
+Headers = list[tuple[bytes, bytes]]
+
+LINGER_SECONDS = 0.5
+"""How long the rest of a body is thrown away before its connection ends: else the client may not read the answer."""
+
+JSON_TYPE = (b"content-type", b"application/json")
+BINARY_TYPE = (b"content-type", b"application/octet-stream")
+
+logger = logging.getLogger("glow_mlir.serving")
+
+
+async def respond(send: Send, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> None:
+    """Send a response; its length is added to the headers."""
+    length = (b"content-length", b"%d" % len(body))
+    await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def respond_error(send: Send, receive: Receive, error: BaseException) -> None:
+    """Tell of an error; the connection ends where the rest of a body is not wanted."""
+    if isinstance(error, DisconnectedError):
+        return
+    headers, body = error_response(error)
+    status = status_of(error).http
+    if not isinstance(error, (BodyTooLargeError, SlowBodyError)):
+        await respond(send, status, headers, body)
+        return
+    whole = [(b"content-length", b"%d" % len(body)), (b"connection", b"close"), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": whole})
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    try:
+        async with asyncio.timeout(LINGER_SECONDS):
+            while (message := await receive())["type"] == "http.request" and message.get("more_body"):
+                pass
+    except TimeoutError:
+        pass
+    await send({"type": "http.response.body", "body": b""})
+
+
+def error_response(error: BaseException) -> tuple[Headers, bytes]:
+    """The headers and the body that tell of an error; what is a fault of the server's is logged."""
+    status = status_of(error).http
+    if status == 500:
+        logger.error("a request failed", exc_info=error)
+    headers: Headers = [JSON_TYPE]
+    if status == 503:
+        headers.append((b"retry-after", b"1"))
+    return headers, write_json({"error": words_of(error)})

@@ -1,0 +1,127 @@
+"""A request for an inference as a network takes it, by whatever protocol it came, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.errors import InputError
+from glow_mlir.host.sequences import SequenceStep
+from glow_mlir.serving.errors import NotReadyError
+from glow_mlir.serving.models import Network
+from glow_mlir.serving.shared_memory import Place
+from glow_mlir.support.dataclass import dataclass
+
+Outputs = dict[str, np.ndarray]
+
+
+@dataclass
+class WantedOutput:
+    """An output that a client asks for: in the response, as binary data or numbers, or in a place of shared memory."""
+
+    name: str
+    is_binary: bool = False
+    place: Place | None = None
+
+
+@dataclass
+class InferenceRequest:
+    """What a client asks for; `timeout` is in seconds, and `outputs` are all where it names none."""
+
+    inputs: dict[str, np.ndarray]
+    outputs: list[WantedOutput]
+    names: list[str] | None = None
+    """The names of the outputs, where it names some."""
+    id: str = ""
+    priority: int = 0
+    timeout: float | None = None
+    sequence: SequenceStep | None = None
+
+    def submit(self, network: Network) -> Future[Outputs]:
+        """Put it into the queue of the network, which raises as the future does; raises `NotReadyError`."""
+        if not network.is_ready:
+            raise NotReadyError(f"model '{network.name}' takes no requests now")
+        said: dict[str, Any] = {} if self.sequence is None else {"sequence": self.sequence}
+        return network.submit(self.inputs, outputs=self.names, priority=self.priority, timeout=self.timeout, **said)
+
+    def add_parameters(self, parameters: Mapping[str, Any]) -> None:
+        """Take what parameters of the request say of it; raises `InputError` for values of a wrong type."""
+        if "priority" in parameters:
+            self.priority = natural(parameters, "priority")
+        if microseconds := natural(parameters, "timeout"):
+            self.timeout = microseconds / 1e6
+        name = parameters.get("sequence_id", 0)
+        if type(name) not in (int, str):
+            raise InputError("the parameter 'sequence_id' is neither a number nor a string")
+        if name not in (0, ""):
+            is_start, is_end = (flag(parameters, word) for word in ("sequence_start", "sequence_end"))
+            self.sequence = SequenceStep(name, is_start, is_end)
+
+
+MOST = (1 << 63) - 1
+"""The largest number that a parameter may be."""
+
+
+def natural(parameters: Mapping[str, Any], name: str, default: int = 0) -> int:
+    """A parameter that is a natural number; raises `InputError` where it is something else."""
+    value = parameters.get(name, default)
+    if type(value) is not int or not 0 <= value <= MOST:
+        raise InputError(f"the parameter '{name}' is no number from 0 to {MOST}")
+    return value
+
+
+def flag(parameters: Mapping[str, Any], name: str, *, default: bool = False) -> bool:
+    """A parameter that is a truth value; raises `InputError` where it is something else."""
+    value = parameters.get(name, default)
+    if type(value) is not bool:
+        raise InputError(f"the parameter '{name}' is neither true nor false")
+    return value
+
+
+class Completions:
+    """
+    Results of other threads for the coroutines of one event loop.
+
+    Waking a loop takes a call of the system: results that come together share one.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._done: deque[asyncio.Future[None]] = deque()
+        self._is_called = False
+
+    async def result(self, future: Future[Outputs]) -> Outputs:
+        """The result of a future, which is cancelled with the task that waits for it."""
+        if not future.done():
+            waiter = self._loop.create_future()
+            future.add_done_callback(partial(self._add, waiter))
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                future.cancel()
+                raise
+        return future.result()
+
+    def _add(self, waiter: asyncio.Future[None], _: Future[Outputs]) -> None:
+        """A future is done; in any thread."""
+        self._done.append(waiter)
+        if not self._is_called:
+            self._is_called = True
+            try:
+                self._loop.call_soon_threadsafe(self._wake)
+            except RuntimeError:  # The loop is closed, and nobody waits any more.
+                self._done.clear()
+
+    def _wake(self) -> None:
+        """Let those go on whose futures are done."""
+        self._is_called = False  # Who is added from here on may be woken twice, but not missed.
+        while self._done:
+            waiter = self._done.popleft()
+            if not waiter.done():
+                waiter.set_result(None)

@@ -1,0 +1,55 @@
+"""JSON as bytes, by `orjson` where it is installed, which takes an eighth of the time for tensors."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import import_module
+from typing import Any, NoReturn, TypeGuard
+
+import numpy as np
+
+from glow_mlir.errors import InputError
+
+
+@cache
+def _orjson() -> Any:
+    """The module `orjson`, or `None`."""
+    try:
+        return import_module("orjson")
+    except ImportError:
+        return None
+
+
+def read_json(text: bytes | bytearray | memoryview) -> Any:
+    """What JSON in UTF-8 says; raises `InputError` for anything else, for `NaN` as well, and for deep nesting."""
+    orjson = _orjson()
+    try:
+        if orjson is not None:
+            return orjson.loads(text)
+        return json.loads(str(text, "utf-8"), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the request is no valid JSON: {error}") from None
+
+
+def _refuse(word: str) -> NoReturn:
+    """Python reads what other languages do not."""
+    raise ValueError(f"{word} is no number")
+
+
+def write_json(data: Any) -> bytes:
+    """JSON of data that may have arrays in it, of dtypes that JSON has numbers for, in C order."""
+    orjson = _orjson()
+    if orjson is not None:
+        return orjson.dumps(data, option=orjson.OPT_SERIALIZE_NUMPY)
+    return json.dumps(data, default=np.ndarray.tolist, separators=(",", ":")).encode()
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a value that was read is an object of JSON."""
+    return type(value) is dict
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether a value that was read is a list of JSON."""
+    return type(value) is list

@@ -1,0 +1,296 @@
+"""
+The repository of a server: models in folders, each with versions, what is said of them, and which of them are loaded.
+
+    repository/
+      NAME/
+        config.json      what is said of the model, if anything
+        1/model.onnx     its first version
+        2/model.onnx
+
+A file is a model of one version by itself. What a repository has is in its folder: no name, link or path of a
+configuration leads out of it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from glow_mlir.api.session_keywords import KEYWORDS
+from glow_mlir.errors import GlowError, InputError, ModelError, OptionError
+from glow_mlir.host.host import Host
+from glow_mlir.host.network import Network
+from glow_mlir.options.declaration import Declared, declared
+from glow_mlir.options.hosting import HostingOptions
+from glow_mlir.serving.errors import NotReadyError, UnknownModelError
+from glow_mlir.serving.json_text import read_json
+from glow_mlir.serving.models import READY, ModelState
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.kinds import PATH
+
+CONFIG = "config.json"
+
+MOST_CONFIG_BYTES = 1 << 20
+
+SUFFIXES = (".onnx", ".mlir", ".onnxtxt", ".textproto")
+"""How the names of files of models end."""
+
+LOADING, UNAVAILABLE = "LOADING", "UNAVAILABLE"
+"""States of models that take no requests."""
+
+POLICIES = ("latest", "all")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a model is: the folder of its versions, or its file, and the folder that it may not leave."""
+
+    name: str
+    path: Path
+    root: Path
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file by itself."""
+        return self.path.is_file()
+
+    def config(self) -> Mapping[str, Any]:
+        """What its configuration says; raises `OptionError` for one that is no JSON object, or too large."""
+        place = self.path / CONFIG
+        if self.is_file or not place.exists():
+            return {}
+        place = inside(self.root, place)
+        try:
+            if place.stat().st_size > MOST_CONFIG_BYTES:
+                raise OptionError("is too large for a configuration", file=str(place))
+            found = read_json(place.read_bytes())
+        except (OSError, InputError) as error:
+            reason = error.reason if isinstance(error, InputError) else str(error)
+            raise OptionError(f"cannot be read: {reason}", file=str(place)) from error
+        if not isinstance(found, dict):
+            raise OptionError("is no JSON object", file=str(place))
+        return cast("dict[str, Any]", found)
+
+    def versions(self, policy: object) -> dict[str, Path]:
+        """Version → the file of the model, of those that a policy takes: `latest`, `all`, or a list of numbers."""
+        if self.is_file:
+            return {"1": self.path}
+        known = sorted(
+            int(folder.name) for folder in self.path.iterdir() if folder.is_dir() and _is_number(folder.name)
+        )
+        if policy == "latest":
+            wanted = known[-1:]
+        elif policy == "all":
+            wanted = known
+        elif isinstance(policy, list) and set(listed := cast("list[object]", policy)) <= set(known):
+            wanted = [number for number in known if number in listed]
+        else:
+            there = ", ".join(map(str, known)) or "none"
+            reason = f"versions={policy!r} says no versions that there are"
+            raise OptionError(reason, file=str(self.path), hint=f"'latest', 'all', or a list of {there}")
+        if not wanted:
+            raise ModelError("has no version", file=str(self.path), hint="a folder 1 with model.onnx")
+        return {str(number): self._file(str(number)) for number in wanted}
+
+    def _file(self, version: str) -> Path:
+        """The file of a version: the only one, or `model.onnx` where there are several."""
+        folder = self.path / version
+        found = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
+        named = [path for path in found if path.stem == "model"] or found
+        if len(named) != 1:
+            reason = f"has {len(named)} models" if named else "has no model"
+            raise ModelError(reason, file=str(folder), hint="one file, model.onnx")
+        return inside(self.root, named[0])
+
+
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdecimal() and name == str(int(name)) and int(name) > 0
+
+
+def inside(root: Path, path: Path) -> Path:
+    """A path that exists, without links, if it is in a folder; raises `ModelError` for one that leads out of it."""
+    try:
+        found = path.resolve(strict=True)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ModelError("is not there", file=str(path)) from error
+    if not found.is_relative_to(root.resolve()):
+        raise ModelError("leads out of the repository", file=str(path), hint="copy what it links to")
+    return found
+
+
+class ModelRepository:
+    """Models of folders and files, which a host serves; any thread may load and unload them."""
+
+    def __init__(self, host: Host, places: Sequence[Path], said: Mapping[str, Any] | None = None) -> None:
+        """
+        `places` are files of models and folders of repositories; `said` holds for all models that say nothing else.
+
+        Raises `OptionError` for a place that is neither, and for two models of a name.
+        """
+        self._host = host
+        self._places = [place.absolute() for place in places]
+        self._said = dict(said or {})
+        self._lock = threading.RLock()
+        self._states: dict[tuple[str, str], ModelState] = {}
+        self._reloading: set[tuple[str, str]] = set()
+        self.sources()
+
+    def sources(self) -> dict[str, Source]:
+        """The models that there are by now, by name."""
+        found: dict[str, Source] = {}
+        for place in self._places:
+            if place.is_file():
+                own = [Source(place.stem, place, place.parent)]
+            elif place.is_dir():
+                folders = sorted(path for path in place.iterdir() if path.is_dir() and not path.name.startswith("."))
+                own = [Source(path.name, path, place) for path in folders]
+            else:
+                raise OptionError("there is no such file or folder", file=str(place), hint="a model, or a repository")
+            for source in own:
+                if source.name in found:
+                    places = f"{found[source.name].path} and {source.path}"
+                    raise OptionError(f"two models are called '{source.name}': {places}", hint="rename one")
+                found[source.name] = source
+        return found
+
+    # ---- what servers ask ----
+
+    def find(self, name: str, version: str = "") -> Network:
+        """A network; raises `UnknownModelError`, and `NotReadyError` while it is loaded, or where it could not be."""
+        key = self._host.key_of(name, version or None)
+        if key is not None:
+            if (network := self._host.loaded(key)) is not None:
+                return network
+            self._load_again(key)
+            raise NotReadyError(f"the model '{name}' is loaded", hint="later")
+        for state in list(self._states.values()):
+            if state.name == name and version in ("", state.version):
+                raise NotReadyError(f"the model '{name}' is {state.state}: {state.reason or 'unloaded'}")
+        known = ", ".join(sorted({state.name for state in self.names()})) or "none"
+        said = f" of version {version}" if version else ""
+        raise UnknownModelError(f"there is no model '{name}'{said}", hint=f"there are {known}")
+
+    def _load_again(self, key: tuple[str, str]) -> None:
+        """Load what was unloaded for want of memory, beside who asks."""
+        with self._lock:
+            if key in self._reloading:
+                return
+            self._reloading.add(key)
+
+        def load() -> None:
+            try:
+                self._host.network(*key)
+            except GlowError as error:
+                self._states[key] = self._unavailable(*key, error)
+            finally:
+                self._reloading.discard(key)
+
+        threading.Thread(target=load, name="glow-serve-load", daemon=True).start()
+
+    def names(self) -> Iterable[ModelState]:
+        """All models of the folders, loaded or not."""
+        found = list(self._states.values())
+        known = {state.name for state in found}
+        return [*found, *(ModelState(name, "", UNAVAILABLE) for name in self.sources() if name not in known)]
+
+    def load(self, name: str, config: Mapping[str, Any] | None = None) -> None:
+        """
+        Load a model as its folder is now, all versions that its configuration says, or what `config` does in its place.
+
+        `config` may be of a client, and say nothing of files. Raises `UnknownModelError`, and `GlowError` for what is
+        wrong with it; versions that were loaded before stay then.
+        """
+        source = self.sources().get(name)
+        if source is None:
+            raise UnknownModelError(f"there is no model '{name}' in the repository")
+        with self._lock:
+            said = dict(source.config() if config is None else _of_client(config))
+            policy = said.pop("versions", "latest")
+            keywords = {**self._said, **_keywords(source, said)}
+            versions = source.versions(policy)
+            for version, path in versions.items():
+                self._load(name, version, path, keywords)
+            for key in [key for key in self._states if key[0] == name and key[1] not in versions]:
+                self._unload(key)
+
+    def _load(self, name: str, version: str, path: Path, keywords: Mapping[str, Any]) -> None:
+        key, before = (name, version), self._states.get((name, version))
+        if before is None or before.state != READY:
+            self._states[key] = ModelState(name, version, LOADING)
+        try:
+            self._host.add(name, path, version=version, **keywords)
+        except BaseException as error:
+            if before is None or before.state != READY:
+                self._states[key] = self._unavailable(name, version, error)
+            raise
+        self._states[key] = ModelState(name, version, READY)
+
+    def _unavailable(self, name: str, version: str, error: BaseException) -> ModelState:
+        """How a model stands that could not be loaded; clients are not told where the repository is."""
+        reason = str(error)
+        for place in self._places:
+            reason = reason.replace(f"{place if place.is_dir() else place.parent}{os.sep}", "")
+        return ModelState(name, version, UNAVAILABLE, reason)
+
+    def unload(self, name: str) -> None:
+        """Unload a model in all its versions; raises `UnknownModelError`."""
+        with self._lock:
+            keys = [key for key in self._states if key[0] == name]
+            if not keys:
+                raise UnknownModelError(f"there is no model '{name}' that is loaded")
+            for key in keys:
+                self._unload(key)
+
+    def _unload(self, key: tuple[str, str]) -> None:
+        if self._states[key].state == READY:
+            self._host.remove(*key, wait=float("inf"))
+        self._states[key] = ModelState(*key, UNAVAILABLE, "unloaded")
+
+    def load_all(self) -> list[GlowError]:
+        """Load all models; what is wrong with some, which are there and not available."""
+        errors: list[GlowError] = []
+        for name in self.sources():
+            try:
+                self.load(name)
+            except GlowError as error:
+                if not any(key[0] == name for key in self._states):
+                    self._states[name, ""] = self._unavailable(name, "", error)
+                errors.append(error)
+        return errors
+
+
+def _known_options() -> Mapping[str, Declared]:
+    return {**KEYWORDS, **declared(HostingOptions)}
+
+
+def _of_client(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A configuration that a client may give; raises `InputError` for one that names files."""
+    known = _known_options()
+    for word in config:
+        if word != "versions" and (word not in known or _is_path(known[word])):
+            raise InputError(f"a configuration of a client cannot say '{word}'", hint="the file config.json can")
+    return config
+
+
+def _keywords(source: Source, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords of a host, whose paths are in the folder of the model; raises `OptionError`."""
+    known, found = _known_options(), dict[str, Any]()
+    for word, value in said.items():
+        place = str(source.path / CONFIG)
+        if word not in known:
+            listed = ", ".join(("versions", *known))
+            raise OptionError(f"'{word}' is no option", file=place, hint=f"there are {listed}")
+        is_path = _is_path(known[word])
+        if is_path and not isinstance(value, str):
+            raise OptionError(f"{word}={value!r} is no path", file=place)
+        found[word] = str(inside(source.root, source.path / value)) if is_path else value
+    return found
+
+
+def _is_path(option: Declared) -> bool:
+    """Whether an option is a file."""
+    flag = option.option.flag
+    return option.kind == PATH or (flag is not None and flag.what == "FILE")

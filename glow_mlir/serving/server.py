@@ -1,0 +1,112 @@
+"""A server of models by HTTP and gRPC at once, from its start until it has drained."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from glow_mlir.errors import OptionError
+from glow_mlir.serving.grpc_service import GrpcServer
+from glow_mlir.serving.http_server import HttpServer
+from glow_mlir.serving.packages import package
+from glow_mlir.serving.service import Service
+from glow_mlir.support.dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where a server is: a port of 0 is a free one, and `None` none."""
+
+    host: str = "127.0.0.1"
+    http: int | None = 8000
+    grpc: int | None = 8001
+
+
+@dataclass(frozen=True)
+class Encryption:
+    """The files of TLS, by which nobody else reads what is sent."""
+
+    certificate: Path | None = None
+    """The certificate of TLS, and those it is signed by, as PEM; `None` without TLS."""
+    key: Path | None = None
+    """Its private key."""
+
+    def check(self) -> None:
+        """Raise `OptionError` for files that cannot be read, and one without the other."""
+        if (self.certificate is None) != (self.key is None):
+            raise OptionError("TLS takes a certificate and its key", hint="--tls-certificate and --tls-key")
+        for path in (self.certificate, self.key):
+            if path is not None and not path.is_file():
+                raise OptionError("there is no such file", file=str(path))
+
+
+class Server:
+    """A service at its addresses."""
+
+    def __init__(self, service: Service, addresses: Addresses, encryption: Encryption | None = None) -> None:
+        """Raises `OptionError` where an address cannot be had, or files of TLS cannot be read."""
+        self._service = service
+        self._encryption = encryption or Encryption()
+        self._encryption.check()
+        self.ports: dict[str, int] = {}
+        """`http` and `grpc` → the port, of those that there are."""
+        self._http = None if addresses.http is None else self._http_server(addresses.host, addresses.http)
+        self._grpc = None if addresses.grpc is None else self._grpc_server(addresses.host, addresses.grpc)
+
+    def _http_server(self, host: str, port: int) -> HttpServer:
+        options: dict[str, Any] = {}
+        if self._encryption.certificate is not None:
+            options = {"ssl_certfile": str(self._encryption.certificate), "ssl_keyfile": str(self._encryption.key)}
+        return HttpServer(self._service, host, port, options=options)
+
+    def _grpc_server(self, host: str, port: int) -> GrpcServer:
+        credentials = None
+        if self._encryption.certificate is not None and self._encryption.key is not None:
+            pair = self._encryption.key.read_bytes(), self._encryption.certificate.read_bytes()
+            credentials = package("grpc").ssl_server_credentials((pair,))
+        named = f"[{host}]" if ":" in host else host
+        return GrpcServer(self._service, f"{named}:{port}", credentials)
+
+    async def start(self) -> None:
+        """Take requests."""
+        if self._http is not None:
+            self.ports["http"] = await self._http.start()
+        if self._grpc is not None:
+            self.ports["grpc"] = await self._grpc.start()
+
+    def close(self) -> None:
+        """Give back what it has where it was not started."""
+        if self._http is not None:
+            self._http.close()
+
+    async def drain(self, grace: float) -> None:
+        """Say that it is not ready, take no new requests, and end those that are not done in so many seconds."""
+        self._service.is_open = False
+        stops = [server.stop(grace) for server in (self._http, self._grpc) if server is not None]
+        await asyncio.gather(*stops)
+
+
+async def serve(server: Server, grace: float, started: Callable[[Server], None]) -> None:
+    """Serve until SIGTERM or SIGINT comes, and drain; a second one ends the waiting. `started` is told of ports."""
+    loop, asked = asyncio.get_running_loop(), asyncio.Event()
+    signals = (signal.SIGTERM, signal.SIGINT)
+    for number in signals:
+        loop.add_signal_handler(number, asked.set)
+    await server.start()
+    started(server)
+    await asked.wait()
+    asked.clear()
+    draining = asyncio.ensure_future(server.drain(grace))
+    again = asyncio.ensure_future(asked.wait())
+    await asyncio.wait((draining, again), return_when=asyncio.FIRST_COMPLETED)
+    again.cancel()
+    if not draining.done():
+        draining.cancel()
+    with suppress(asyncio.CancelledError):
+        await draining
+    for number in signals:
+        loop.remove_signal_handler(number)

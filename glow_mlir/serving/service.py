@@ -1,0 +1,252 @@
+"""What a server knows and does besides inferences, in the words that the protocol has over HTTP and gRPC alike."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from glow_mlir.errors import InputError
+from glow_mlir.runtime.signature import Argument
+from glow_mlir.serving.datatypes import datatype_of
+from glow_mlir.serving.errors import NotReadyError, OverloadError, UnauthorizedError, UnknownModelError
+from glow_mlir.serving.json_text import read_json
+from glow_mlir.serving.models import READY, Models, Network
+from glow_mlir.serving.shared_memory import Regions
+from glow_mlir.support.dataclass import dataclass
+
+NAME = "glow"
+"""What the server calls itself, and its platform and backend."""
+
+EXTENSIONS = ("binary_tensor_data", "model_configuration", "model_repository", "sequence", "statistics")
+
+MEMORY_EXTENSION = "system_shared_memory"
+
+NANOSECONDS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a server takes at most."""
+
+    body_bytes: int = 256 << 20
+    """Bytes of a request, also of one that was compressed."""
+    json_bytes: int = 32 << 20
+    """Bytes of JSON in a request, whose values take 20 times as much at worst while they are read."""
+    memory_bytes: int = 2 << 30
+    """Bytes of all requests that are there at once."""
+    body_seconds: float = 30.0
+    """How long the body of a request may take to come."""
+    requests: int = 1024
+    """Requests that are there at once."""
+    request_seconds: float = 60.0
+    """How long a request is computed that says no time itself, and at most."""
+
+
+class Service:
+    """What one server offers; for the thread of one event loop."""
+
+    def __init__(
+        self,
+        models: Models,
+        *,
+        limits: Limits | None = None,
+        metrics: Callable[[], str] | None = None,
+        shared_memory: bool = True,
+        token: str = "",
+    ) -> None:
+        """
+        `metrics` gives the text that Prometheus reads. With a `token` requests have to say it, but for those of health.
+        """
+        self.models = models
+        self.limits = limits or Limits()
+        self.metrics = metrics
+        self.regions = Regions()
+        self.shares_memory = shared_memory
+        self.has_token = bool(token)
+        self._bearer = f"Bearer {token}".encode()
+        self.is_open = True
+        """Whether it says that it is ready; not so while it goes down."""
+        self.running = 0
+        """How many requests are there."""
+        self.held_bytes = 0
+        """How many bytes their bodies have."""
+
+    def authorize(self, said: bytes) -> None:
+        """Raise `UnauthorizedError` where the header `authorization` lacks the token; wrong ones take equally long."""
+        if self.has_token and not hmac.compare_digest(self._bearer, said):
+            raise UnauthorizedError("the request lacks the token of the server", hint="Authorization: Bearer TOKEN")
+
+    # ---- load ----
+
+    def enter(self) -> None:
+        """One more request; raises `OverloadError` where there are as many as may be."""
+        if self.running >= self.limits.requests:
+            raise OverloadError(f"the server has {self.running} requests already", hint="later")
+        self.running += 1
+
+    def leave(self) -> None:
+        """A request has its answer."""
+        self.running -= 1
+
+    def hold(self, size: int) -> None:
+        """Keep so many bytes; raises `OverloadError` where that is more than may be."""
+        if self.held_bytes + size > self.limits.memory_bytes:
+            raise OverloadError(f"the requests at the server have {self.held_bytes} bytes already", hint="later")
+        self.held_bytes += size
+
+    def release(self, size: int) -> None:
+        """Keep so many bytes no more."""
+        self.held_bytes -= size
+
+    def timeout(self, wanted: float | None) -> float:
+        """The seconds that a request may take which wants that."""
+        most = self.limits.request_seconds
+        return most if wanted is None else min(most, wanted)
+
+    # ---- what it is ----
+
+    def is_ready(self) -> bool:
+        """Whether it takes requests."""
+        return self.is_open
+
+    def metadata(self) -> dict[str, Any]:
+        """What the server is."""
+        extensions = [*EXTENSIONS, *([MEMORY_EXTENSION] if self.shares_memory else [])]
+        return {"name": NAME, "version": _own_version(), "extensions": extensions}
+
+    def find(self, name: str, version: str = "") -> Network:
+        """A network; raises `UnknownModelError`."""
+        return self.models.find(name, version)
+
+    def is_model_ready(self, name: str, version: str = "") -> bool:
+        """Whether a model takes requests; raises `UnknownModelError`."""
+        try:
+            return self.models.find(name, version).is_ready
+        except NotReadyError:
+            return False
+
+    def model_metadata(self, name: str, version: str = "") -> dict[str, Any]:
+        """What a model takes and gives; raises `UnknownModelError`, and `UnsupportedError` for types without words."""
+        network = self.models.find(name, version)
+        versions = [state.version for state in self.models.names() if state.name == name and state.state == READY]
+        return {
+            "name": network.name,
+            "versions": versions or [network.version],
+            "platform": NAME,
+            "inputs": [_tensor(argument) for argument in network.inputs],
+            "outputs": [_tensor(argument) for argument in network.outputs],
+        }
+
+    def config(self, name: str, version: str = "") -> dict[str, Any]:
+        """The configuration of a model as Triton has it, whose shapes lack the batch where there is one."""
+        network = self.models.find(name, version)
+        skipped = int(network.max_batch > 0)
+        return {
+            "name": network.name,
+            "platform": NAME,
+            "backend": NAME,
+            "max_batch_size": network.max_batch,
+            "input": [_configured(argument, skipped) for argument in network.inputs],
+            "output": [_configured(argument, skipped) for argument in network.outputs],
+        }
+
+    def statistics(self, name: str = "", version: str = "") -> list[dict[str, Any]]:
+        """What a model did, or all that are ready, as Triton tells of it; raises `UnknownModelError`."""
+        networks = [self.models.find(name, version)] if name else self._ready_networks()
+        return [_statistics(network) for network in networks]
+
+    def _ready_networks(self) -> list[Network]:
+        found: list[Network] = []
+        for state in self.models.names():
+            try:
+                if state.state == READY:
+                    found.append(self.models.find(state.name, state.version))
+            except UnknownModelError:  # It was unloaded in between.
+                continue
+        return found
+
+    # ---- the repository ----
+
+    def index(self, *, is_ready: bool = False) -> list[dict[str, str]]:
+        """All models of the repository, or those that take requests."""
+        return [
+            {"name": state.name, "version": state.version, "state": state.state, "reason": state.reason}
+            for state in self.models.names()
+            if not is_ready or state.state == READY
+        ]
+
+    async def load(self, name: str, parameters: Mapping[str, Any]) -> None:
+        """Load a model, beside the loop, by the configuration in the parameters, which is JSON; raises `InputError`."""
+        for word in parameters:
+            if word.startswith("file:"):
+                raise InputError("a model cannot come with the request", hint="put it into the repository")
+        text, config = parameters.get("config"), None
+        if text is not None:
+            config = read_json(text.encode()) if isinstance(text, str) else text
+            if not isinstance(config, dict):
+                raise InputError("the parameter 'config' is no JSON object")
+        await asyncio.get_running_loop().run_in_executor(None, partial(self.models.load, name, config))
+
+    async def unload(self, name: str) -> None:
+        """Unload a model, beside the loop; raises `UnknownModelError`."""
+        await asyncio.get_running_loop().run_in_executor(None, partial(self.models.unload, name))
+
+    def check_memory(self) -> None:
+        """Raise `InputError` where clients may not register shared memory."""
+        if not self.shares_memory:
+            raise InputError("this server takes no shared memory")
+
+
+def _own_version() -> str:
+    try:
+        return version("glow-mlir")
+    except PackageNotFoundError:
+        return ""
+
+
+def _shape(argument: Argument) -> list[int]:
+    """A shape in which sizes that are free are -1, and so is all of an open one."""
+    shape = (-1,) if argument.shape is None else argument.shape
+    return [size if isinstance(size, int) else -1 for size in shape]
+
+
+def _tensor(argument: Argument) -> dict[str, Any]:
+    return {"name": argument.name, "datatype": datatype_of(argument.dtype), "shape": _shape(argument)}
+
+
+def _configured(argument: Argument, skipped: int) -> dict[str, Any]:
+    word = datatype_of(argument.dtype)
+    return {"name": argument.name, "data_type": f"TYPE_{word}", "dims": _shape(argument)[skipped:]}
+
+
+def _statistics(network: Network) -> dict[str, Any]:
+    """The counts of a network in Triton's words."""
+    data = network.statistics.data()
+    failed = sum(_number(data, word) for word in ("failed", "cancelled", "expired", "refused"))
+    succeeded = _number(data, "succeeded")
+    return {
+        "name": network.name,
+        "version": network.version,
+        "inference_count": _number(data, "samples"),
+        "execution_count": _number(data, "calls"),
+        "inference_stats": {
+            "success": _duration(data, "request_seconds", succeeded),
+            "fail": {"count": failed, "ns": 0},
+            "queue": _duration(data, "queue_seconds", succeeded),
+            "compute_infer": _duration(data, "compute_seconds", succeeded),
+        },
+    }
+
+
+def _number(data: Mapping[str, Any], word: str) -> int:
+    return int(data.get(word, 0))
+
+
+def _duration(data: Mapping[str, Any], word: str, count: int) -> dict[str, int]:
+    """How often something took how long, in nanoseconds, of seconds whose mean is known."""
+    mean = data.get(word, {}).get("mean", 0.0)
+    return {"count": count, "ns": int(mean * count * NANOSECONDS)}

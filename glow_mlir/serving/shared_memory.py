@@ -1,0 +1,157 @@
+"""Shared memory of clients on the same machine, from which inputs are read, and into which outputs are written."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from glow_mlir.errors import InputError
+from glow_mlir.support.dataclass import dataclass
+
+FOLDER = "/dev/shm"
+"""Where Linux has POSIX shared memory as files."""
+
+KEY = re.compile(r"/?([A-Za-z0-9_.+@=:-]{1,250})")
+"""The keys of shared memory: one name of a file."""
+
+RESERVED = "glow-"
+"""How keys begin of memory that belongs to this program itself, and is no client's."""
+
+MOST_REGIONS = 1024
+"""The regions that may be registered at once: each takes a descriptor of a file."""
+
+MOST = (1 << 63) - 1
+
+
+class Place(NamedTuple):
+    """A part of a region, in bytes."""
+
+    region: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of shared memory that a client has registered under a name, in bytes, and the descriptor of its file."""
+
+    name: str
+    key: str
+    offset: int
+    size: int
+    descriptor: int
+
+    def data(self) -> dict[str, Any]:
+        """What clients are told of it."""
+        return {"name": self.name, "key": self.key, "offset": self.offset, "byte_size": self.size}
+
+
+class Regions:
+    """
+    The regions that clients have registered, for one thread.
+
+    They are read and written by calls of the system, and not mapped: a client may cut a region short at any time, and
+    to touch a page that is gone would end this process.
+    """
+
+    def __init__(self, folder: str = FOLDER) -> None:
+        self._folder = folder
+        self._regions: dict[str, Region] = {}
+
+    def register(self, name: str, key: object, offset: object, size: object) -> None:
+        """Register memory by its key; raises `InputError` for a name that is taken, or memory that is not there."""
+        if name in self._regions:
+            raise InputError(f"the shared memory '{name}' is registered already", hint="unregister it first")
+        if len(self._regions) >= MOST_REGIONS:
+            raise InputError(f"there are {MOST_REGIONS} regions of shared memory already", hint="unregister some")
+        begin, length = _bytes(offset, "offset", 0), _bytes(size, "size", 1)
+        if not isinstance(key, str) or not (match := KEY.fullmatch(key)) or match[1] in (".", ".."):
+            raise InputError("the key of the shared memory is no name of POSIX shared memory", hint="such as '/inputs'")
+        if match[1].startswith(RESERVED):
+            raise InputError(f"shared memory whose key begins with '{RESERVED}' is no client's")
+        descriptor = self._opened(match[1], key)
+        if os.fstat(descriptor).st_size < begin + length:
+            os.close(descriptor)
+            raise InputError(f"the shared memory '{key}' has less than {begin} + {length} bytes")
+        self._regions[name] = Region(name, key, begin, length, descriptor)
+
+    def _opened(self, file: str, key: str) -> int:
+        """The descriptor of a regular file of the folder; raises `InputError` for anything else."""
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+        try:
+            descriptor = os.open(os.path.join(self._folder, file), flags)
+        except OSError as error:
+            raise InputError(f"the shared memory '{key}' cannot be opened: {error.strerror}") from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise InputError(f"'{key}' is no shared memory")
+        return descriptor
+
+    def unregister(self, name: str = "") -> None:
+        """Forget a region, or all of them; an unknown one is none."""
+        names = [name] if name else list(self._regions)
+        for known in names:
+            region = self._regions.pop(known, None)
+            if region is not None:
+                os.close(region.descriptor)
+
+    def status(self, name: str = "") -> list[dict[str, Any]]:
+        """The region of that name, or all of them; raises `InputError` for an unknown one."""
+        regions = [self._known(name)] if name else self._regions.values()
+        return [region.data() for region in regions]
+
+    def place(self, parameters: Mapping[str, Any]) -> Place | None:
+        """The place that parameters of a tensor name, if they do; raises `InputError` for one that is not there."""
+        name = parameters.get("shared_memory_region")
+        if name is None:
+            return None
+        offset = _bytes(parameters.get("shared_memory_offset", 0), "offset", 0)
+        size = _bytes(parameters.get("shared_memory_byte_size"), "size", 0)
+        if not isinstance(name, str):
+            raise InputError("the name of the shared memory is no string")
+        if offset + size > self._known(name).size:
+            raise InputError(f"the shared memory '{name}' has less than {offset} + {size} bytes")
+        return Place(name, offset, size)
+
+    def read(self, place: Place) -> bytearray:
+        """The bytes of a place; raises `InputError` where its memory has become smaller."""
+        region, data, done = self._known(place.region), bytearray(place.size), 0
+        view = memoryview(data)
+        while done < place.size:
+            count = os.preadv(region.descriptor, [view[done:]], region.offset + place.offset + done)
+            if not count:
+                raise InputError(f"the shared memory '{place.region}' has become smaller")
+            done += count
+        return data
+
+    def write(self, place: Place, name: str, array: np.ndarray) -> None:
+        """Write an output into a place; raises `InputError` where it does not fit."""
+        if array.nbytes > place.size:
+            given = f"{place.size} bytes of the shared memory '{place.region}'"
+            raise InputError(f"output '{name}' takes {array.nbytes} bytes, and is to go into {given}")
+        region, done = self._known(place.region), 0
+        begin = region.offset + place.offset
+        # What is written behind the end of a file makes it longer.
+        if os.fstat(region.descriptor).st_size < begin + array.nbytes:
+            raise InputError(f"the shared memory '{place.region}' has become smaller")
+        view = memoryview(cast("Any", np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+        while done < array.nbytes:
+            done += os.pwrite(region.descriptor, view[done:], begin + done)
+
+    def _known(self, name: str) -> Region:
+        region = self._regions.get(name)
+        if region is None:
+            raise InputError(f"no shared memory '{name}' is registered")
+        return region
+
+
+def _bytes(value: object, what: str, least: int) -> int:
+    """A count of bytes; raises `InputError` where it is something else."""
+    if type(value) is not int or not least <= value <= MOST:
+        raise InputError(f"the {what} of the shared memory is no number from {least} to {MOST}")
+    return value

@@ -1,0 +1,131 @@
+"""Shared memory of clients: what is registered, read and written, and what is not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glow_mlir.errors import InputError
+from glow_mlir.serving.shared_memory import Place, Regions
+
+
+@pytest.fixture
+def regions(tmp_path: Path) -> Iterator[Regions]:
+    """Regions of a folder that has `memory` of 64 bytes."""
+    (tmp_path / "memory").write_bytes(bytes(range(64)))
+    found = Regions(str(tmp_path))
+    yield found
+    found.unregister()
+
+
+def test_a_region(regions: Regions, tmp_path: Path) -> None:
+    regions.register("r", "/memory", 16, 32)
+    assert regions.status("r") == regions.status() == [{"name": "r", "key": "/memory", "offset": 16, "byte_size": 32}]
+    said = {"shared_memory_region": "r", "shared_memory_offset": 4, "shared_memory_byte_size": 8}
+    place = regions.place(said)
+    assert place is not None
+    assert place == ("r", 4, 8)
+    assert regions.read(place) == bytes(range(20, 28))
+    regions.write(place, "y", np.array([[7, 8]], np.uint16).T)
+    assert (tmp_path / "memory").read_bytes()[16:26] == bytes([16, 17, 18, 19, 7, 0, 8, 0, 24, 25])
+    regions.unregister("r")
+    regions.unregister("r")
+    assert not regions.status()
+    with pytest.raises(InputError):
+        regions.status("r")
+
+
+def test_descriptors_are_closed(regions: Regions) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(8):
+        regions.register(f"r{number}", "memory", 0, 64)
+    for key in ("memory", "../memory", "nothing"):
+        with pytest.raises(InputError):
+            regions.register("more", key, 60, 64)
+    assert len(os.listdir("/proc/self/fd")) == before + 8
+    regions.unregister()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "/",
+        "..",
+        ".",
+        "/..",
+        "../secret",
+        "/a/b",
+        "a\0b",
+        "/link",
+        "/pipe",
+        "/folder",
+        "/glow-weights",
+        "/no",
+        7,
+        None,
+    ],
+)
+def test_what_is_no_memory(regions: Regions, tmp_path: Path, key: object) -> None:
+    (tmp_path.parent / "secret").write_bytes(bytes(64))
+    (tmp_path / "link").symlink_to(tmp_path / "memory")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "glow-weights").write_bytes(bytes(64))
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError):
+        regions.register("r", key, 0, 8)
+
+
+@pytest.mark.parametrize(
+    ("offset", "size"),
+    [(0, 65), (64, 1), (-1, 8), (0, 0), (0, -8), (1 << 62, 1 << 62), (0, 1 << 64), (0.0, 8), (True, 8), (0, None)],
+)
+def test_sizes_that_are_not_there(regions: Regions, offset: object, size: object) -> None:
+    with pytest.raises(InputError):
+        regions.register("r", "memory", offset, size)
+
+
+def test_a_name_that_is_taken(regions: Regions) -> None:
+    regions.register("r", "memory", 0, 64)
+    with pytest.raises(InputError, match="registered already"):
+        regions.register("r", "memory", 0, 64)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"shared_memory_byte_size": 65},
+        {"shared_memory_byte_size": -1},
+        {"shared_memory_byte_size": "8"},
+        {},
+        {"shared_memory_byte_size": 8, "shared_memory_offset": 60},
+        {"shared_memory_byte_size": 8, "shared_memory_offset": 1 << 63},
+        {"shared_memory_byte_size": 8, "shared_memory_region": "s"},
+        {"shared_memory_byte_size": 8, "shared_memory_region": ["r"]},
+    ],
+)
+def test_places_that_are_not_there(regions: Regions, said: dict[str, object]) -> None:
+    regions.register("r", "memory", 0, 64)
+    with pytest.raises(InputError):
+        regions.place({"shared_memory_region": "r", **said})
+
+
+def test_an_output_that_does_not_fit(regions: Regions) -> None:
+    regions.register("r", "memory", 0, 64)
+    with pytest.raises(InputError, match="takes 16 bytes"):
+        regions.write(Place("r", 0, 8), "y", np.zeros(4, np.float32))
+
+
+def test_memory_that_a_client_cuts_short(regions: Regions, tmp_path: Path) -> None:
+    regions.register("r", "memory", 0, 64)
+    os.truncate(tmp_path / "memory", 10)
+    with pytest.raises(InputError, match="smaller"):
+        regions.read(Place("r", 0, 64))
+    with pytest.raises(InputError, match="smaller"):
+        regions.write(Place("r", 0, 64), "y", np.zeros(16, np.float32))
+    assert (tmp_path / "memory").stat().st_size == 10

@@ -1,0 +1,143 @@
+"""`glow-serve`: serve models by the Open Inference Protocol, over HTTP and gRPC."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glow_mlir.errors import OptionError, joined
+from glow_mlir.options.hosting import HostingOptions
+from glow_mlir.options.placement import PlacementOptions
+from glow_mlir.options.policy import Policy
+from glow_mlir.tools.bounded_numbers import byte_count, count, natural, ranged, seconds
+from glow_mlir.tools.command_line import EXIT_OK, new_parser, run_tool
+from glow_mlir.tools.option_arguments import add_options, given_options
+from glow_mlir.tools.run_arguments import add_model_arguments, model_options
+
+if TYPE_CHECKING:
+    from glow_mlir.serving.repository import ModelRepository
+    from glow_mlir.serving.server import Server
+
+PROGRAM = "glow-serve"
+DESCRIPTION = (
+    "Serve models by the Open Inference Protocol (KServe v2, which clients of Triton speak), over HTTP and gRPC. Each "
+    "MODEL is a file, which is served by its name without the ending, or a repository: a folder with a folder for each "
+    "model, which has one for each version. What is said here holds for all of them, unless the config.json of a model "
+    "in a repository says otherwise."
+)
+EXAMPLES = """
+glow-serve digits.onnx
+glow-serve digits.onnx --batch 32 --delay 0.002 --replicas 2 --processes
+glow-serve repository --port 9000 --host 0.0.0.0 --token-file token --tls-certificate cert.pem --tls-key key.pem
+"""
+
+TOKEN = "GLOW_SERVE_TOKEN"
+"""The environment variable that has the token, where no file does."""
+
+port = ranged(int, 0, 65535, "a port from 0, which is a free one, to 65535")
+
+
+def parse_arguments(arguments: Sequence[str]) -> Namespace:
+    """The options; raises `OptionError` for what makes no sense."""
+    parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
+    parser.add_argument("models", nargs="+", metavar="MODEL", help="a model's file, or the folder of a repository")
+    where = parser.add_argument_group("where it is")
+    where.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: this machine's own)")
+    where.add_argument("--port", type=port, default=8000, metavar="N", help="of HTTP, 0 for a free one (default: 8000)")
+    where.add_argument("--grpc-port", type=port, default=8001, metavar="N", help="of gRPC (default: 8001)")
+    where.add_argument("--no-grpc", action="store_true", help="serve HTTP alone")
+    how = parser.add_argument_group("how models are served")
+    add_options(how, HostingOptions)
+    add_options(how, Policy, only=("threads",))
+    add_options(how, PlacementOptions, only=("devices", "partition"))
+    add_model_arguments(how)
+    how.add_argument("--memory-bytes", type=byte_count, default=0, metavar="BYTES", help="unload models beyond that")
+    limits = parser.add_argument_group("what is refused")
+    limits.add_argument("--max-body", type=byte_count, default=256 << 20, metavar="BYTES", help="(default: 256 MiB)")
+    limits.add_argument("--max-requests", type=count, default=1024, metavar="N", help="at once (default: 1024)")
+    limits.add_argument(
+        "--request-limit", type=seconds, default=60.0, metavar="SECONDS", help="that a request may take (default: 60)"
+    )
+    access = parser.add_argument_group("who may ask")
+    access.add_argument("--token-file", type=Path, metavar="FILE", help=f"what requests say as Bearer (or ${TOKEN})")
+    access.add_argument("--tls-certificate", type=Path, metavar="FILE", help="PEM, with those it is signed by")
+    access.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key as PEM")
+    parser.add_argument(
+        "--grace", type=natural, default=30, metavar="SECONDS", help="for requests at the end (default: 30)"
+    )
+    return parser.parse_args(arguments)
+
+
+def token_of(args: Namespace) -> str:
+    """What requests have to say; raises `OptionError` for a file without it."""
+    if args.token_file is None:
+        return os.environ.get(TOKEN, "")
+    try:
+        found = args.token_file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"cannot be read: {error}", file=str(args.token_file)) from error
+    if not found or not found.isascii() or not found.isprintable():
+        raise OptionError("has no token: a line of ASCII", file=str(args.token_file))
+    return found
+
+
+def said_of(args: Namespace) -> dict[str, Any]:
+    """What holds for all models."""
+    return {**model_options(args), **given_options(args, HostingOptions, Policy, PlacementOptions)}
+
+
+def run(arguments: list[str]) -> int:
+    """Run the tool on its arguments."""
+    import asyncio
+
+    from glow_mlir.host.host import Host
+    from glow_mlir.serving.metrics import metrics
+    from glow_mlir.serving.repository import ModelRepository
+    from glow_mlir.serving.server import Addresses, Encryption, Server, serve
+    from glow_mlir.serving.service import Limits, Service
+
+    args = parse_arguments(arguments)
+    token = token_of(args)
+    with Host(memory_bytes=args.memory_bytes) as host:
+        repository = ModelRepository(host, [Path(place) for place in args.models], said_of(args))
+        limits = Limits(body_bytes=args.max_body, requests=args.max_requests, request_seconds=args.request_limit)
+        service = Service(repository, limits=limits, metrics=lambda: metrics(host), token=token)
+        addresses = Addresses(args.host, args.port, None if args.no_grpc else args.grpc_port)
+        server = Server(service, addresses, Encryption(args.tls_certificate, args.tls_key))
+        with closing(server):
+            load_all(repository)
+            asyncio.run(serve(server, args.grace, told_of))
+        host.close(wait=args.grace)
+    return EXIT_OK
+
+
+def load_all(repository: ModelRepository) -> None:
+    """Load all models, with a line for each that is wrong; raises where none is left."""
+    from glow_mlir.serving.models import READY
+    from glow_mlir.support.activity import warn
+
+    errors = repository.load_all()
+    if errors and not any(state.state == READY for state in repository.names()):
+        raise joined(errors)
+    for error in errors:
+        warn(error)
+
+
+def told_of(server: Server) -> None:
+    """Say where the server is."""
+    for protocol, number in server.ports.items():
+        print(f"{protocol}: port {number}", flush=True)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `glow-serve`; the exit code: 0 success, 1 wrong input or options, 2 a bug in the compiler."""
+    return run_tool(PROGRAM, run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
