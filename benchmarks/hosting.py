@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import onnx
@@ -100,7 +101,7 @@ def batching(args: argparse.Namespace) -> None:
     for name, sizes in (("small", SMALL), ("weight-bound", LARGE)):
         model = layers(sizes)
         with Host() as host:
-            said = {"queue": 1000, "calls": 1}
+            said: dict[str, Any] = {"queue": 1000, "calls": 1}
             alone = host.add("alone", model, dimensions={"N": 1}, **said)
             together = host.add("together", model, batch=args.clients, **said)
             rows: list[list[tuple[float, float]]] = []
@@ -120,7 +121,7 @@ def processes(args: argparse.Namespace) -> None:
         onnx.save(layers(sizes), path)
         rows = 64
         inputs = {"x": np.random.default_rng(0).standard_normal((rows, sizes[0]), np.float32)}
-        said = {"dimensions": {"N": rows}, "processes": True, "queue": 1000}
+        said: dict[str, Any] = {"dimensions": {"N": rows}, "processes": True, "queue": 1000}
         networks = [host.add(str(count), path, replicas=count, **said) for count in (1, 2)]
         bare = ModelSession.of(path, dimensions={"N": rows})
         alone = median(times(lambda: bare.run(inputs), 10)[0] for _ in range(args.rounds)) / 1e3

@@ -120,17 +120,20 @@ def hidden(rounds: int) -> None:
 
 
 def product(rounds: int) -> None:
-    """A product of 256×2048 by 2048×2048, which two devices share by columns."""
+    """A product of 256×2048 by 2048×2048, which two devices share by columns, and by rows."""
     g = GraphBuilder(0)
     result = g.node("MatMul", "x", g.weight(g.rng.standard_normal((2048, 2048), np.float32)))
     model = g.model({"x": (TensorProto.FLOAT, (256, 2048))}, {result: (256, 2048)})
     inputs = random_inputs(model, np.random.default_rng(0))
-    sessions = [InferenceSession(model), InferenceSession(model, devices="cpu,cpu", partition="tensor-parallel")]
+    ways = ("tensor-parallel", "data-parallel")
+    shared = [InferenceSession(model, devices="cpu,cpu", partition=way) for way in ways]
+    sessions = [InferenceSession(model), *shared]
     for session in sessions:
         session.run(None, inputs)
     times = [[seconds_of(lambda s=session: s.run(None, inputs)) for session in sessions] for _ in range(5 * rounds)]
-    alone, both = (median(row[number] for row in times) for number in range(2))
-    print(f"product of 256×2048×2048: {alone * 1e3:.2f} → {both * 1e3:.2f} ms, ratio {alone / both:.2f}")
+    alone, *both = (median(row[number] for row in times) for number in range(3))
+    for way, found in zip(ways, both, strict=True):
+        print(f"product of 256×2048×2048, {way}: {alone * 1e3:.2f} → {found * 1e3:.2f} ms, ratio {alone / found:.2f}")
 
 
 CASES: dict[str, Callable[[int], None]] = {
