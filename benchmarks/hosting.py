@@ -121,7 +121,7 @@ def processes(args: argparse.Namespace) -> None:
         onnx.save(layers(sizes), path)
         rows = 64
         inputs = {"x": np.random.default_rng(0).standard_normal((rows, sizes[0]), np.float32)}
-        said: dict[str, Any] = {"dimensions": {"N": rows}, "processes": True, "queue": 1000}
+        said: dict[str, Any] = {"dimensions": {"N": rows}, "workers": "processes", "queue": 1000}
         networks = [host.add(str(count), path, replicas=count, **said) for count in (1, 2)]
         bare = ModelSession.of(path, dimensions={"N": rows})
         alone = median(times(lambda: bare.run(inputs), 10)[0] for _ in range(args.rounds)) / 1e3

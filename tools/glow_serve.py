@@ -32,7 +32,7 @@ DESCRIPTION = (
 )
 EXAMPLES = """
 glow-serve digits.onnx
-glow-serve digits.onnx --batch 32 --delay 0.002 --replicas 2 --processes
+glow-serve digits.onnx --batch 32 --delay 0.002 --replicas 2 --workers processes
 glow-serve repository --port 9000 --host 0.0.0.0 --token-file token --tls-certificate cert.pem --tls-key key.pem
 """
 

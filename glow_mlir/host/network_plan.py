@@ -14,7 +14,7 @@ from glow_mlir.host.processes import ProcessRunner, WorkerTask
 from glow_mlir.host.replicas import Replica, Runner, SessionRunner
 from glow_mlir.host.sequences import KeptState, SessionState, StateOutputs
 from glow_mlir.host.timetable import Timetable
-from glow_mlir.options.hosting import HostingOptions
+from glow_mlir.options.hosting import PROCESSES, THREADS, HostingOptions
 from glow_mlir.runtime.cores import usable_cores
 from glow_mlir.support.dataclass import dataclass
 
@@ -74,16 +74,22 @@ class NetworkPlan:
     ) -> tuple[Replica, int]:
         """A replica, and how many calls it computes at once; `stack` ends it where others cannot begin."""
         place = self.places[number]
-        if self.options.processes:
-            runner: Runner = ProcessRunner(WorkerTask(self.model, self._keywords(told, place), self.entry))
-        else:
-            runner = SessionRunner(session)
+        runner = self._runner(session, WorkerTask(self.model, self._keywords(told, place), self.entry))
         stack.callback(runner.close)
         return Replica(f"replica {number}{f' ({place})' if place else ''}", runner), self._calls(session)
 
+    def _runner(self, session: ModelSession, task: WorkerTask) -> Runner:
+        if self.options.workers == THREADS:
+            return SessionRunner(session)
+        if self.options.workers == PROCESSES:
+            return ProcessRunner(task)
+        from glow_mlir.host.ray_actors import RayRunner
+
+        return RayRunner(task)
+
     def _calls(self, session: ModelSession) -> int:
         """How many calls a replica computes at once."""
-        if self.options.processes or session.loaded.state.names:
+        if self.options.workers != THREADS or session.loaded.state.names:
             return 1
         threads = int(session.options.fields.get("threads") or 1)
         return self.options.calls or (DEPTH if session.loaded.is_queued else max(1, usable_cores() // threads))
@@ -93,7 +99,7 @@ class NetworkPlan:
         options = self.options
         if not sessions[0].loaded.state.names:
             return StateOutputs(options.state, sessions[0].first) if options.state else None
-        if options.state or len(sessions) > 1 or options.processes or options.calls > 1:
+        if options.state or len(sessions) > 1 or options.workers != THREADS or options.calls > 1:
             reason = f"the state of '{self.name}' is in its session, which exchanges that between sequences"
-            raise OptionError(reason, hint="one replica, one of its calls at once, without processes and state=…")
+            raise OptionError(reason, hint="one replica, one of its calls at once, of workers='threads', no state=…")
         return SessionState(sessions[0])

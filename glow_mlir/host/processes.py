@@ -57,6 +57,15 @@ class _Done:
     room: int = 0
 
 
+def pickled_task(task: WorkerTask) -> bytes:
+    """A task as another process gets it; raises `OptionError` for a model that cannot be sent."""
+    try:
+        return pickle.dumps(WorkerTask(kept_model(task.model), task.keywords, task.entry), pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        reason = f"a worker cannot be told of the model: {error}"
+        raise OptionError(reason, hint="give the path of a file") from error
+
+
 class WorkerEndedError(Exception):
     """A worker has ended during a call."""
 
@@ -68,13 +77,7 @@ class ProcessRunner:
 
     def __init__(self, task: WorkerTask) -> None:
         """Raises what the worker does where it cannot begin, and `ExecutionError` where the system starts none."""
-        try:
-            self._task = pickle.dumps(
-                WorkerTask(kept_model(task.model), task.keywords, task.entry), pickle.HIGHEST_PROTOCOL
-            )
-        except Exception as error:
-            reason = f"a worker cannot be told of the model: {error}"
-            raise OptionError(reason, hint="give the path of a file") from error
+        self._task = pickled_task(task)
         self._regions = Regions()
         self._numbers: dict[Region, int] = {}
         """Region → its number in the worker."""

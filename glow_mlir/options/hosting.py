@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from glow_mlir.errors import OptionError
-from glow_mlir.options.declaration import Flag, Options, Range, declared, option
+from glow_mlir.options.declaration import Flag, Options, Range, Words, declared, option
 from glow_mlir.support.arguments import seconds
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.kinds import SECONDS, WORDS_BY_NAMES, check_kinds
 
 MANY = 1 << 20
+
+THREADS, PROCESSES, RAY = "threads", "processes", "ray"
+"""What replicas are."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,10 +53,12 @@ class HostingOptions(Options):
         domain=Range(0, 1 << 10),
         flag=Flag("--calls", "N"),
     )
-    processes: bool = option(
-        False,
-        "each replica is a process of its own, which is replaced where it ends",
-        flag=Flag("--processes"),
+    workers: str = option(
+        THREADS,
+        "what a replica is: threads of this process, a process that is replaced where it ends, or an actor of Ray on "
+        "a machine of its cluster",
+        domain=Words((THREADS, PROCESSES, RAY)),
+        flag=Flag("--workers", unsaid=THREADS),
     )
     sequences: int = option(
         1000,

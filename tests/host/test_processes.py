@@ -57,7 +57,7 @@ def pids(network: Network) -> list[int]:
 
 
 def test_answers_are_those_of_this_process(path: Path, host: Host) -> None:
-    here, there = host.add("here", path, batch=8), host.add("there", path, processes=True, replicas=2, batch=8)
+    here, there = host.add("here", path, batch=8), host.add("there", path, workers="processes", replicas=2, batch=8)
     assert len(set(pids(there))) == 2
     for count in (1, 3, 8, 2):
         inputs = samples(count, count)
@@ -70,7 +70,7 @@ def test_answers_are_those_of_this_process(path: Path, host: Host) -> None:
 
 
 def test_outputs_stay_as_they_are_while_somebody_has_them(path: Path, host: Host) -> None:
-    network = host.add("model", path, processes=True)
+    network = host.add("model", path, workers="processes")
     found = [network.run(samples(2, n))["relu_2"] for n in range(6)]
     wanted = [array.copy() for array in found]
     for n in range(20):
@@ -81,14 +81,14 @@ def test_outputs_stay_as_they_are_while_somebody_has_them(path: Path, host: Host
 
 def test_mistakes_are_told_as_they_are_here(path: Path, host: Host) -> None:
     with pytest.raises(GlowError, match="cannot be read"):
-        host.add("model", path.with_name("missing.onnx"), processes=True)
+        host.add("model", path.with_name("missing.onnx"), workers="processes")
     with pytest.raises(OptionError, match="cannot be told of the model"):
         ProcessRunner(WorkerTask(lambda: None, {}, None))
     assert host.networks == []
 
 
 def test_a_worker_that_is_killed_is_replaced(path: Path, host: Host) -> None:
-    network = host.add("model", path, processes=True, replicas=2)
+    network = host.add("model", path, workers="processes", replicas=2)
     wanted = network.run(samples(1))["relu_2"].copy()
     for turn in range(4):
         killed = pids(network)[turn % 2]
@@ -100,7 +100,7 @@ def test_a_worker_that_is_killed_is_replaced(path: Path, host: Host) -> None:
 
 
 def test_workers_are_killed_under_load(path: Path, host: Host) -> None:
-    network, ended = host.add("model", path, processes=True, replicas=2, queue=1000), threading.Event()
+    network, ended = host.add("model", path, workers="processes", replicas=2, queue=1000), threading.Event()
 
     def kill() -> None:
         while not ended.wait(0.3):
@@ -124,7 +124,7 @@ def test_workers_are_killed_under_load(path: Path, host: Host) -> None:
 
 
 def test_workers_end_with_the_network(path: Path, host: Host) -> None:
-    found = pids(host.add("model", path, processes=True, replicas=2))
+    found = pids(host.add("model", path, workers="processes", replicas=2))
     host.remove("model")
     end = time.monotonic() + 10
     while any(os.path.exists(f"/proc/{pid}") for pid in found) and time.monotonic() < end:

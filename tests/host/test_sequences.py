@@ -158,7 +158,7 @@ def test_what_makes_no_sense_is_told(host: Host, tmp_path: Path) -> None:
             host.add("model", summing(), **said)
     module = tmp_path / "counter.mlir"
     module.write_text(counter(), encoding="utf-8")
-    unfit: Any = ({"replicas": 2}, {"processes": True}, {"state": {"y": "x"}}, {"calls": 2})
+    unfit: Any = ({"replicas": 2}, {"workers": "processes"}, {"state": {"y": "x"}}, {"calls": 2})
     for said in unfit:
         with pytest.raises(OptionError, match="the state of 'model' is in its session"):
             host.add("model", module, **said)

@@ -1,0 +1,115 @@
+"""Replicas as actors of Ray, on any machine of a cluster: Ray starts them, sends tensors, and tells of their end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.api.model_session import ModelSession
+from glow_mlir.errors import OptionError
+from glow_mlir.host.processes import WorkerEndedError, WorkerTask, pickled_task
+from glow_mlir.runtime.device_array import Tensor, on_host
+from glow_mlir.support.cancellation import check_cancellation
+from glow_mlir.support.portable_errors import portable
+
+LOOK = 0.05
+"""How many seconds who waits for an answer lets pass before it looks whether it is to end."""
+
+
+def ray() -> Any:
+    """The module `ray`, with a cluster; raises `OptionError` where it is not installed."""
+    try:
+        found = import_module("ray")
+    except ImportError as error:
+        hint = "pip install 'glow-mlir[distributed]'"
+        raise OptionError("replicas on a cluster need Ray, which is not installed", hint=hint) from error
+    if not found.is_initialized():
+        # That of RAY_ADDRESS, or one of this machine alone.
+        found.init(log_to_driver=False, include_dashboard=False, logging_level="error")
+    return found
+
+
+class SessionActor:
+    """A session in a process of Ray: errors are results, which Ray would wrap."""
+
+    def __init__(self, task: bytes) -> None:
+        self._task = task
+        self._entry: Any = None
+
+    def begin(self) -> int | Exception:
+        """Open the session: how many bytes it takes, or why it cannot be."""
+        import pickle
+
+        try:
+            task: WorkerTask = pickle.loads(self._task)
+            session = ModelSession.of(task.model, **task.keywords)
+            self._entry = session.entry(task.entry)
+            return sum(session.loaded.memory.values())
+        except Exception as error:
+            return portable(error)
+
+    def compute(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray] | Exception:
+        """The outputs for inputs, or what is wrong."""
+        try:
+            return self._entry.run_checked(inputs)
+        except Exception as error:
+            return portable(error)
+
+
+class RayRunner:
+    """Computes calls in an actor of Ray, which is replaced where it has ended."""
+
+    is_replaced = True
+
+    def __init__(self, task: WorkerTask) -> None:
+        """The model is read where the actor is: a file has to be there by the same path."""
+        self._task = pickled_task(task)
+        self._ray = ray()
+        self._actor: Any = None
+        self.memory_bytes = 0
+        self._begin()
+
+    def _begin(self) -> Any:
+        """Start an actor; raises what opening the session raises."""
+        actor = self._ray.remote(num_cpus=1)(SessionActor).remote(self._task)
+        self.memory_bytes = self._answer(actor.begin.remote())
+        self._actor = actor
+        return actor
+
+    def run(self, inputs: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+        """The outputs for inputs, in new arrays; raises what the actor raises, and `WorkerEndedError`."""
+        actor = self._actor or self._begin()
+        try:
+            found = self._answer(actor.compute.remote({name: on_host(value) for name, value in inputs.items()}))
+        except WorkerEndedError:
+            if self._actor is actor:
+                self._actor = None
+            raise
+        # What Ray gives lies in memory that is only read, and that others use.
+        return {name: value.copy() for name, value in found.items()}
+
+    def _answer(self, reference: Any) -> Any:
+        """What an actor answers, unless the call is to end before; raises an error that is the answer."""
+        errors = self._ray.exceptions
+        try:
+            while not self._ray.wait([reference], timeout=LOOK)[0]:
+                check_cancellation()
+            answer = self._ray.get(reference)
+        except (errors.RayActorError, errors.NodeDiedError, errors.WorkerCrashedError) as error:
+            raise WorkerEndedError("the actor of Ray has ended") from error
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def interrupt(self) -> None:
+        """End a call that hangs, and the actor with it."""
+        self.close()
+
+    def close(self) -> None:
+        """End the actor."""
+        actor, self._actor = self._actor, None
+        if actor is not None and self._ray.is_initialized():
+            self._ray.kill(actor)
