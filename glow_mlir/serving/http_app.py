@@ -13,6 +13,7 @@ from glow_mlir.serving.http_responses import error_response, respond_error
 from glow_mlir.serving.inference_codec import read_parameters
 from glow_mlir.serving.json_text import is_object, read_json, write_json
 from glow_mlir.serving.packages import package
+from glow_mlir.serving.page import PAGE, page_data
 from glow_mlir.serving.service import Service
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -91,6 +92,8 @@ class _Control:
         """Methods, paths and their handlers; of two that fit a path, the first has it."""
         model, memory = "/v2/models/{name}", "/v2/systemsharedmemory"
         found: list[tuple[str, str, Handler]] = [
+            ("GET", "/", self.page),
+            ("GET", "/statistics", self.page_data),
             ("GET", "/v2", self.server),
             ("GET", "/v2/health/live", self.live),
             ("GET", "/v2/health/ready", self.ready),
@@ -113,6 +116,14 @@ class _Control:
                 ("GET", f"{start}/stats", self.statistics),
             ]
         return found
+
+    async def page(self, request: Any) -> Any:
+        """The page of the server."""
+        return package("starlette.responses").HTMLResponse(PAGE)
+
+    async def page_data(self, request: Any) -> Any:
+        """What the page shows."""
+        return page_data(self._service)
 
     async def server(self, request: Any) -> Any:
         """What the server is."""

@@ -64,6 +64,11 @@ class Network(Protocol):
         ...
 
     @property
+    def waiting(self) -> int:
+        """How many requests wait."""
+        ...
+
+    @property
     def is_ready(self) -> bool:
         """Whether it takes requests."""
         ...

@@ -156,10 +156,11 @@ class Service:
 
     def statistics(self, name: str = "", version: str = "") -> list[dict[str, Any]]:
         """What a model did, or all that are ready, as Triton tells of it; raises `UnknownModelError`."""
-        networks = [self.models.find(name, version)] if name else self._ready_networks()
+        networks = [self.models.find(name, version)] if name else self.ready_networks()
         return [_statistics(network) for network in networks]
 
-    def _ready_networks(self) -> list[Network]:
+    def ready_networks(self) -> list[Network]:
+        """The networks that take requests, in all their versions."""
         found: list[Network] = []
         for state in self.models.names():
             try:

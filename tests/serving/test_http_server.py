@@ -78,7 +78,7 @@ def test_models(server: Running) -> None:
         ("GET", "/v2/models/../../etc/passwd", 404),
         ("GET", "/v2/models/%2e%2e%2fx", 404),
         ("GET", "/v3", 404),
-        ("GET", "/", 404),
+        ("GET", "/v1", 404),
         ("DELETE", "/v2/models/sums", 405),
         ("GET", "/v2/models/sums/infer", 404),
         ("POST", "/v2/repository/models/nothing/load", 404),
@@ -222,3 +222,18 @@ def test_requests_that_take_too_long_get_an_error_when_it_ends() -> None:
         time.sleep(0.2)
     assert connection.getresponse().status == 503
     connection.close()
+
+
+def test_the_page_shows_what_the_models_do() -> None:
+    with running() as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.http, timeout=30)
+        connection.request("GET", "/")
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        assert answer.headers["content-type"].startswith("text/html")
+        assert 'fetch("statistics")' in text
+        assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
+        connection.request("GET", "/statistics")
+        found = json.loads(connection.getresponse().read())
+        assert {"name", "version", "waiting", "succeeded"} <= found[0].keys()
+        connection.close()

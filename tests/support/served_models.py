@@ -54,6 +54,7 @@ class FakeNetwork:
         self.outputs = outputs
         self.max_batch = max_batch
         self.is_ready = True
+        self.waiting = 0
         self.statistics = FakeStatistics()
         self.requests: list[dict[str, Any]] = []
         self.cancelled = threading.Event()

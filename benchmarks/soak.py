@@ -1,0 +1,166 @@
+"""
+A server under load for a while: whether its memory grows, with the confidence of that, and how long requests take.
+
+    python benchmarks/soak.py [--minutes 15] [--clients 8]
+
+It needs the extra `serve`. Clients ask for one or two samples, give up some requests, and load and unload a model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from models import GraphBuilder, linear
+from onnx import TensorProto
+
+WARM = 60.0
+"""Seconds whose memory does not count: pools and caches fill."""
+
+
+def save(path: Path) -> None:
+    """A small perceptron of any batch."""
+    g = GraphBuilder(0)
+    result = g.node("Relu", linear(g, g.node("Relu", linear(g, "x", 784, 256)), 256, 10))
+    path.parent.mkdir(parents=True)
+    onnx.save(g.model({"x": (TensorProto.FLOAT, ("N", 784))}, {result: ("N", 10)}), path)
+
+
+def body_of(rows: int) -> tuple[bytes, dict[str, str]]:
+    """A request with binary tensors, and its headers."""
+    data = np.random.default_rng(rows).standard_normal((rows, 784), np.float32).tobytes()
+    said = {"name": "x", "datatype": "FP32", "shape": [rows, 784], "parameters": {"binary_data_size": len(data)}}
+    head = json.dumps({"inputs": [said], "parameters": {"binary_data_output": True}}).encode()
+    return head + data, {"Inference-Header-Content-Length": str(len(head))}
+
+
+class Load:
+    """Clients that ask until they are told to end."""
+
+    def __init__(self, port: int, clients: int) -> None:
+        self.latencies: list[float] = []
+        self.failures: list[str] = []
+        self.ended = threading.Event()
+        self._port = port
+        self._threads = [threading.Thread(target=self._ask, args=(seed,)) for seed in range(clients)]
+        self._threads.append(threading.Thread(target=self._reload))
+
+    def __enter__(self) -> Load:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+
+    def _ask(self, seed: int) -> None:
+        rng, bodies, connection = random.Random(seed), [body_of(rows) for rows in (1, 2)], self._connection()
+        while not self.ended.is_set():
+            body, headers = rng.choice(bodies)
+            begin = time.perf_counter()
+            connection.request("POST", "/v2/models/net/infer", body, headers)
+            if rng.random() < 0.001:  # Gone before the answer.
+                connection.close()
+                connection = self._connection()
+                continue
+            answer = connection.getresponse()
+            answer.read()
+            self.latencies.append(time.perf_counter() - begin)
+            if answer.status != 200:
+                self.failures.append(f"{answer.status}")
+
+    def _reload(self) -> None:
+        while not self.ended.wait(10):
+            connection = self._connection()
+            for what in ("load", "unload"):
+                connection.request("POST", f"/v2/repository/models/other/{what}", b"{}")
+                answer = connection.getresponse()
+                answer.read()
+                if answer.status != 200:
+                    self.failures.append(f"{what}: {answer.status}")
+            connection.close()
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process has."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmRSS"))
+
+
+def slope(times: np.ndarray, values: np.ndarray) -> tuple[float, float]:
+    """How much values grow in a unit of time, and half of the interval that has the slope with 95 % confidence."""
+    # Neighbours are alike: means of blocks are not.
+    blocks = [
+        (block.mean(), part.mean())
+        for block, part in zip(*(np.array_split(a, 30) for a in (times, values)), strict=True)
+    ]
+    x, y = np.array(blocks).T
+    found, start = np.polyfit(x, y, 1)
+    error = np.sqrt(((y - found * x - start) ** 2).sum() / (len(x) - 2) / ((x - x.mean()) ** 2).sum())
+    return float(found), float(2.05 * error)
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=15)
+    parser.add_argument("--clients", type=int, default=8)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("net", "other"):
+            save(Path(folder) / name / "1" / "model.onnx")
+        command = [
+            sys.executable,
+            "-m",
+            "glow_mlir.tools.glow_serve",
+            folder,
+            "--port",
+            "0",
+            "--no-grpc",
+            "--batch",
+            "8",
+        ]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            port = int(server.stdout.readline().rpartition(" ")[2])
+            times: list[float] = []
+            memory: list[int] = []
+            begin = time.monotonic()
+            with Load(port, args.clients) as load:
+                while (now := time.monotonic() - begin) < args.minutes * 60:
+                    times.append(now)
+                    memory.append(resident(server.pid))
+                    time.sleep(0.5)
+            server.terminate()
+    kept = np.array(times) > min(WARM, args.minutes * 20)
+    grows, error = slope(np.array(times)[kept] / 3600, np.array(memory)[kept] / 2**20)
+    p50, p99, p999 = np.percentile(load.latencies, (50, 99, 99.9)) * 1e3
+    print(
+        f"{len(load.latencies):,} requests in {args.minutes:g} minutes, {len(load.failures)} failed {load.failures[:3]}"
+    )
+    print(f"p50 {p50:.2f} ms, p99 {p99:.2f} ms, p99.9 {p999:.2f} ms")
+    print(
+        f"memory {memory[0] / 2**20:.1f} → {memory[-1] / 2**20:.1f} MiB; it grows {grows:+.2f} ± {error:.2f} MiB an hour"
+    )
+
+
+if __name__ == "__main__":
+    main()
