@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import onnx
@@ -58,7 +59,7 @@ class Load:
         self._threads = [threading.Thread(target=self._ask, args=(seed,)) for seed in range(clients)]
         self._threads.append(threading.Thread(target=self._reload))
 
-    def __enter__(self) -> Load:
+    def __enter__(self) -> Self:
         for thread in self._threads:
             thread.start()
         return self
@@ -108,14 +109,10 @@ def resident(pid: int) -> int:
 def slope(times: np.ndarray, values: np.ndarray) -> tuple[float, float]:
     """How much values grow in a unit of time, and half of the interval that has the slope with 95 % confidence."""
     # Neighbours are alike: means of blocks are not.
-    blocks = [
-        (block.mean(), part.mean())
-        for block, part in zip(*(np.array_split(a, 30) for a in (times, values)), strict=True)
-    ]
-    x, y = np.array(blocks).T
-    found, start = np.polyfit(x, y, 1)
+    x, y = (np.array([float(block.mean()) for block in np.array_split(array, 30)]) for array in (times, values))
+    found, start = (float(value) for value in np.polyfit(x, y, 1))
     error = np.sqrt(((y - found * x - start) ** 2).sum() / (len(x) - 2) / ((x - x.mean()) ** 2).sum())
-    return float(found), float(2.05 * error)
+    return found, float(2.05 * error)
 
 
 def main() -> None:
@@ -152,14 +149,12 @@ def main() -> None:
             server.terminate()
     kept = np.array(times) > min(WARM, args.minutes * 20)
     grows, error = slope(np.array(times)[kept] / 3600, np.array(memory)[kept] / 2**20)
-    p50, p99, p999 = np.percentile(load.latencies, (50, 99, 99.9)) * 1e3
-    print(
-        f"{len(load.latencies):,} requests in {args.minutes:g} minutes, {len(load.failures)} failed {load.failures[:3]}"
-    )
+    p50, p99, p999 = (float(np.percentile(load.latencies, percent)) * 1e3 for percent in (50, 99, 99.9))
+    failed = f"{len(load.failures)} failed {load.failures[:3]}"
+    first, last = memory[0] / 2**20, memory[-1] / 2**20
+    print(f"{len(load.latencies):,} requests in {args.minutes:g} minutes, {failed}")
     print(f"p50 {p50:.2f} ms, p99 {p99:.2f} ms, p99.9 {p999:.2f} ms")
-    print(
-        f"memory {memory[0] / 2**20:.1f} → {memory[-1] / 2**20:.1f} MiB; it grows {grows:+.2f} ± {error:.2f} MiB an hour"
-    )
+    print(f"memory {first:.1f} → {last:.1f} MiB; it grows {grows:+.2f} ± {error:.2f} MiB an hour")
 
 
 if __name__ == "__main__":
