@@ -128,6 +128,10 @@ class QueueFullError(GlowError):
     """A request for which there is no room in a queue, now."""
 
 
+class NetworkHangsError(GlowError):
+    """A network whose calls do not end, so that nobody computes what it is asked for."""
+
+
 class OptionError(GlowError, ValueError, RuntimeError):
     """A command-line option or argument that makes no sense."""
 

@@ -97,6 +97,7 @@ def run(arguments: list[str]) -> int:
 
     from glow_mlir.host.host import Host
     from glow_mlir.serving.metrics import metrics
+    from glow_mlir.serving.packages import package
     from glow_mlir.serving.repository import ModelRepository
     from glow_mlir.serving.server import Addresses, Encryption, Server, serve
     from glow_mlir.serving.service import Limits, Service
@@ -111,7 +112,8 @@ def run(arguments: list[str]) -> int:
         server = Server(service, addresses, Encryption(args.tls_certificate, args.tls_key))
         with closing(server):
             load_all(repository)
-            asyncio.run(serve(server, args.grace, told_of))
+            with asyncio.Runner(loop_factory=package("uvloop").new_event_loop) as runner:
+                runner.run(serve(server, args.grace, told_of))
         host.close(wait=args.grace)
     return EXIT_OK
 

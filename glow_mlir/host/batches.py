@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from glow_mlir.errors import InputError, UnsupportedError
-from glow_mlir.host.requests import Outputs, Request
+from glow_mlir.host.requests import Outputs
 from glow_mlir.runtime.device_array import Tensor, on_host
 from glow_mlir.runtime.signature import Argument
+
+WORD = re.compile(r"[^\W\d][\w.]*")
+"""A dimension in what a size is of others."""
 
 
 def batch_dimension(name: str, inputs: Sequence[Argument]) -> str:
@@ -27,23 +31,37 @@ def batch_dimension(name: str, inputs: Sequence[Argument]) -> str:
     raise UnsupportedError(reason, hint="the first size of all inputs has to be the same free dimension, or batch=1")
 
 
+def _check_output(argument: Argument, dimension: str, inputs: Sequence[Argument]) -> None:
+    """Raise `UnsupportedError` for an output of which it is not known what part is whose."""
+    first, *others = argument.shape or ("",)
+    known = {label for item in inputs for label in item.free if label != dimension}
+    words = {word for size in others if isinstance(size, str) for word in WORD.findall(size)}
+    if first != dimension or not words <= known:
+        reason = f"output '{argument.name}' is {argument}, in which requests have no parts of their own"
+        raise UnsupportedError(reason, hint=f"only the first size may depend on {dimension}, or batch=1")
+
+
 class Batches:
     """How samples lie in the inputs and outputs of a network whose requests are computed together."""
 
     def __init__(self, dimension: str, inputs: Sequence[Argument], outputs: Sequence[Argument], size: int) -> None:
+        """Raises `UnsupportedError` for outputs in which samples do not lie behind one another."""
+        for argument in outputs:
+            _check_output(argument, dimension, inputs)
         self._size = size
         self._names = tuple(argument.name for argument in inputs)
         self._free = tuple(argument.name for argument in inputs if len(argument.free) > 1 or argument.shape is None)
         """Inputs with other free sizes, which have to be equal in a call."""
-        self._by_sample = {argument.name for argument in outputs if (argument.shape or (None,))[0] == dimension}
 
     def rows(self, inputs: Mapping[str, Tensor]) -> int:
-        """How many samples a request has; raises `InputError` where inputs do not agree, or these are too many."""
+        """How many samples a request has; raises `InputError` where inputs do not agree, for none, and too many."""
         counts = {name: inputs[name].shape[0] for name in self._names}
         rows = counts[self._names[0]]
         if any(count != rows for count in counts.values()):
             listed = ", ".join(f"'{name}' {count}" for name, count in counts.items())
             raise InputError(f"inputs have different numbers of samples: {listed}", hint="one batch in a request")
+        if rows < 1:
+            raise InputError("a request has no samples", hint="one at least")
         if rows > self._size:
             raise InputError(f"a request has {rows} samples, and a call at most {self._size}", hint="several requests")
         return rows
@@ -52,20 +70,17 @@ class Batches:
         """What requests have in common that are computed together: the sizes of a sample."""
         return tuple(inputs[name].shape[1:] for name in self._free)
 
-    def joined(self, requests: Sequence[Request]) -> dict[str, Tensor]:
-        """The inputs of a call for all requests."""
-        return {name: np.concatenate([on_host(request.inputs[name]) for request in requests]) for name in self._names}
+    def joined(self, inputs: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+        """The inputs of a call for all requests, of those of each."""
+        return {name: np.concatenate([on_host(own[name]) for own in inputs]) for name in self._names}
 
-    def parts(self, requests: Sequence[Request], outputs: Mapping[str, np.ndarray]) -> list[Outputs]:
-        """All outputs of each request, in parts of the arrays of the call; what has no samples is there for all."""
+    def parts(self, rows: Sequence[int], outputs: Mapping[str, np.ndarray]) -> list[Outputs]:
+        """All outputs of each request, of so many samples, in parts of the arrays of the call."""
         found: list[Outputs] = []
         begin = 0
-        for request in requests:
-            end = begin + request.rows
-            found.append(
-                {name: value[begin:end] if name in self._by_sample else value for name, value in outputs.items()}
-            )
-            begin = end
+        for count in rows:
+            found.append({name: value[begin : begin + count] for name, value in outputs.items()})
+            begin += count
         return found
 
 
@@ -81,7 +96,7 @@ class NoBatches(Batches):
     def key(self, inputs: Mapping[str, Tensor]) -> object:
         return None
 
-    def joined(self, requests: Sequence[Request]) -> dict[str, Tensor]:
+    def joined(self, inputs: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
         raise AssertionError("requests are not computed together")
 
 

@@ -86,13 +86,20 @@ class Host:
         if not places:
             raise OptionError("a network has no replicas", hint="devices='cpu', or several")
         plan = NetworkPlan(name, version, model, places, entry, options, keywords)
-        return self._load(plan)
+        network = self._load(plan)
+        assert network is not None
+        return network
 
-    def _load(self, plan: NetworkPlan) -> Network:
-        """Serve what a plan says, and unload others where there is too little memory."""
+    def _load(self, plan: NetworkPlan, *, is_again: bool = False) -> Network | None:
+        """
+        Serve what a plan says, and unload others where there is too little memory.
+
+        `None` where it is to be loaded again, and is another one by then, or none.
+        """
         key, network = (plan.name, plan.version), plan.network(self._timetable)
         with self._lock:
-            is_late = self._is_closed
+            is_stale = is_again and self._plans.get(key) is not plan
+            is_late = self._is_closed or is_stale
             gone = [network] if is_late else [self._networks.get(key)]
             if not is_late:
                 self._plans[key], self._networks[key] = plan, network
@@ -100,6 +107,8 @@ class Host:
         for before in gone:
             if before is not None:
                 before.close(wait=float("inf"))
+        if is_stale:
+            return None
         if is_late:
             raise OptionError("the host is closed", hint="another one")
         return network
@@ -140,18 +149,17 @@ class Host:
 
         Raises `UnknownNetworkError`.
         """
-        key = self.key_of(name, version)
-        if key is None:
-            raise self._unknown(name, version)
-        if (found := self.loaded(key)) is not None:
-            return found
-        with self._loading:
+        while True:
+            key = self.key_of(name, version)
+            if key is None:
+                raise self._unknown(name, version)
             if (found := self.loaded(key)) is not None:
                 return found
-            plan = self._plans.get(key)
-            if plan is None:
-                raise self._unknown(name, version)
-            return self._load(plan)
+            with self._loading:
+                plan = self._plans.get(key)
+                found = self.loaded(key) if plan is None else self.loaded(key) or self._load(plan, is_again=True)
+            if found is not None:
+                return found
 
     def key_of(self, name: str, version: str | None = None) -> Key | None:
         """Name and version of a network, the latest where none is said; `None` where there is none."""

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from numbers import Real
+from typing import Any, cast
+from weakref import WeakSet
+
+import numpy as np
 
 from glow_mlir.api.session_entry import SessionEntry, check_named
 from glow_mlir.errors import (
@@ -14,6 +21,7 @@ from glow_mlir.errors import (
     ExecutionError,
     GlowError,
     InputError,
+    NetworkHangsError,
     OutOfMemoryError,
     QueueFullError,
     TimeLimitError,
@@ -29,6 +37,7 @@ from glow_mlir.options.hosting import HostingOptions
 from glow_mlir.runtime.device_array import Tensor
 from glow_mlir.runtime.queue_trace import is_traced, note
 from glow_mlir.runtime.signature import Argument
+from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.cancellation import Cancellation, cancelled_by
 
 ENDING = 5.0
@@ -36,6 +45,15 @@ ENDING = 5.0
 
 MOST_LOST = 2
 """So many times as many calls as a network computes at once may hang before it takes no more."""
+
+
+def _timeout(seconds: object) -> float | None:
+    """The seconds that a request may take, `None` for any; raises `InputError` for what is no duration."""
+    if seconds is None or seconds == math.inf:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, Real) or math.isnan(seconds):
+        raise InputError(f"the timeout {seconds!r} is no number of seconds", hint="None for any time")
+    return float(seconds)
 
 
 def _is_of_replica(error: BaseException) -> bool:
@@ -73,11 +91,12 @@ class Network:
         self.replicas = [replica for replica, _ in replicas]
         self.used = time.perf_counter()
         """When the last request came."""
+        _NETWORKS.add(self)
         self._entry = entry
         self._batches = batches
         self._timetable = timetable
         self._kept = kept
-        self._sequences = Sequences(name, options.sequences, self._put_step)
+        self._sequences = Sequences(name, options.sequences, options.queue, self._put_step)
         self._is_direct = kept is None and not options.call_limit
         """Whether callers compute by themselves: nobody has to look after their calls."""
         self._queue = RequestQueue[Slot](name, options.queue, Batching(options.batch, options.delay))
@@ -105,13 +124,15 @@ class Network:
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
-        """The inputs, in order."""
-        return self._entry.inputs
+        """The inputs that requests have, in order."""
+        hidden = () if self._kept is None else self._kept.inputs
+        return tuple(argument for argument in self._entry.inputs if argument.name not in hidden)
 
     @property
     def outputs(self) -> tuple[Argument, ...]:
-        """The outputs, in order."""
-        return self._entry.outputs
+        """The outputs that requests get, in order."""
+        hidden = () if self._kept is None else self._kept.outputs
+        return tuple(argument for argument in self._entry.outputs if argument.name not in hidden)
 
     @property
     def max_batch(self) -> int:
@@ -160,18 +181,18 @@ class Network:
         slot = self._queue.enter()
         if slot is None:
             return self._put(self._request(checked, outputs, priority, None), None).result()
-        replica, begin = slot.replica, time.perf_counter()
+        replica, begin, failure = slot.replica, time.perf_counter(), None
         try:
             found = replica.runner.run(checked)
-        except BaseException as error:
-            if not _is_of_replica(error):
-                self.statistics.count("failed")
-                raise
-            replica.fared(well=False)
-            return self._again(error, replica, checked, outputs, priority)
+        except Exception as error:
+            found, failure = dict[str, np.ndarray](), error
+            if _is_of_replica(error):
+                replica.fared(well=False)
         finally:
-            self._queue.give_back(slot)
+            self._give_back(slot)
             self.used = end = time.perf_counter()
+        if failure is not None:
+            return self._again(failure, replica, checked, outputs, priority)
         self.statistics.called(rows, (0.0,), end - begin)
         if is_traced():
             self._note(begin, begin, end)
@@ -179,18 +200,19 @@ class Network:
 
     def _again(
         self,
-        error: BaseException,
+        error: Exception,
         replica: Replica,
         checked: Mapping[str, Tensor],
         outputs: Sequence[str] | None,
         priority: int,
     ) -> Outputs:
-        """What another replica computes where one has failed; raises where there is none."""
+        """What another replica computes where one has failed; raises where there is none, or it is not its fault."""
+        if not _is_of_replica(error) or not self._has_others(replica):
+            self.statistics.count("failed")
+            failure = self._failure(replica, error)
+            raise failure from (None if failure is error else error)
         request = self._request(checked, outputs, priority, None)
         request.attempts = 1
-        if not self._has_others(replica):
-            self.statistics.count("failed")
-            raise self._failure(replica, error) from error
         return self._put(request, None).result()
 
     def submit(
@@ -219,9 +241,9 @@ class Network:
     def _checked(
         self, inputs: Mapping[str, Any], outputs: Sequence[str] | None, sequence: SequenceStep | None
     ) -> Mapping[str, Tensor]:
-        for name in outputs or ():
-            self._entry.check_output(name)
-        if sequence is None:
+        if outputs is not None:
+            self._check_outputs(outputs)
+        if self._kept is None and sequence is None:
             return self._entry.checked(inputs)
         if self._kept is None:
             reason = f"'{self.name}' has no state that requests of a sequence could follow one another on"
@@ -229,10 +251,22 @@ class Network:
         check_named(inputs, "inputs")
         return self._entry.checked(self._kept.completed(inputs))
 
+    def _check_outputs(self, names: object) -> None:
+        """Raise `InputError` for what is no list of outputs that requests get."""
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise InputError(f"{names!r} is no list of outputs", hint="None for all")
+        known = [argument.name for argument in self.outputs]
+        for name in cast("Iterable[object]", names):
+            if name not in known:
+                raise InputError(f"there is no output '{name}'", hint=f"outputs are {', '.join(known)}")
+
     def _request(
         self, checked: Mapping[str, Tensor], outputs: Sequence[str] | None, priority: int, timeout: float | None
     ) -> Request:
-        request = Request(self.name, checked, outputs, priority, timeout, self._settled)
+        if whole_number(priority) is None:
+            raise InputError(f"the priority {priority!r} is no whole number", hint="0, or less to come first")
+        names = None if outputs is None else tuple(outputs)
+        request = Request(self.name, checked, names, priority, _timeout(timeout), self._settled)
         request.rows = self._batches.rows(checked)
         request.key = self._batches.key(checked)
         return request
@@ -240,6 +274,12 @@ class Network:
     def _put(self, request: Request, sequence: SequenceStep | None) -> Answer:
         """Let a request wait for its turn."""
         answer = request.answer
+        if not self._queue.is_closed and not self.is_ready:
+            reason = f"'{self.name}' takes no requests: {self._lost} calls of it hang"
+            raise NetworkHangsError(reason, hint="remove it, and add it again")
+        if request.deadline is not None and request.deadline <= request.arrived:
+            request.expire()
+            return answer
         try:
             if sequence is None:
                 self._queue.put(request)
@@ -284,13 +324,14 @@ class Network:
             slot, requests = taken
             slot.requests, slot.thread = requests, threading.current_thread()
             if limit := self.options.call_limit:
-                self._timetable.at(time.perf_counter() + limit, requests[0], lambda _, slot=slot: self._hangs(slot))
+                self._timetable.at(time.perf_counter() + limit, slot, partial(self._hangs, requests=requests))
             self._compute(slot.replica, requests)
             del taken, requests  # Nobody keeps inputs while there is nothing to do.
             with self._lock:
-                if slot.is_lost:
-                    return
                 slot.requests = ()
+                if slot.is_lost:  # What hung has ended after all.
+                    self._lost -= not slot.replica.runner.is_replaced
+                    return
             self._give_back(slot)
 
     def _give_back(self, slot: Slot) -> None:
@@ -301,14 +342,13 @@ class Network:
         else:
             self._queue.give_back(slot)
 
-    def _hangs(self, slot: Slot) -> None:
+    def _hangs(self, slot: Slot, requests: Sequence[Request]) -> None:
         """A call takes longer than it may: its requests end, and another slot takes its place, unless many have."""
         with self._lock:
-            requests = slot.requests
-            if not requests or slot.is_lost:
+            if slot.requests is not requests or slot.is_lost:
                 return
             slot.is_lost = True
-            self._lost += 1
+            self._lost += not slot.replica.runner.is_replaced
             if slot.thread is not None:
                 self._threads.remove(slot.thread)
             self._slots.remove(slot)
@@ -322,15 +362,21 @@ class Network:
         if self.is_ready:
             self._add_slot(Slot(slot.replica))
             self._start()
+            return
+        for request in self._queue.all_waiting():
+            request.fail(NetworkHangsError(f"'{self.name}' computes nothing any more: {self._lost} calls of it hang"))
 
     def _compute(self, replica: Replica, requests: Sequence[Request]) -> None:
         """Compute requests in a call, and each in one of its own where that fails by the fault of some."""
+        waiting: list[Request] = []
         for request in requests:
             if request.is_done:
                 self._over(request, went_well=False)
-        requests = [request for request in requests if not request.is_done]
-        if not requests:
+            else:
+                waiting.append(request)
+        if not waiting:
             return
+        requests = waiting
         try:
             self._call(replica, requests)
         except BaseException as error:
@@ -346,30 +392,34 @@ class Network:
     def _call(self, replica: Replica, requests: Sequence[Request]) -> None:
         """Answer requests by one call; raises what that does."""
         begin = time.perf_counter()
+        # Who is done in between keeps its inputs no more.
+        given = [request.inputs for request in requests]
         if self._kept is not None:
-            for request in requests:
-                self._kept.enter(request)
+            pairs = zip(requests, given, strict=True)
+            given = [self._kept.enter(request.sequence, inputs) for request, inputs in pairs]
         if len(requests) == 1:
             (request,) = requests
             request.cancellation = Cancellation()
             with cancelled_by(request.cancellation):
-                parts = [replica.runner.run(request.inputs)]
+                parts = [replica.runner.run(given[0])]
         else:
-            parts = self._batches.parts(requests, replica.runner.run(self._batches.joined(requests)))
+            rows_of = [request.rows for request in requests]
+            parts = self._batches.parts(rows_of, replica.runner.run(self._batches.joined(given)))
         if self._kept is not None:
-            parts = [self._kept.leave(request, part) for request, part in zip(requests, parts, strict=True)]
+            parts = [self._kept.leave(item.sequence, part) for item, part in zip(requests, parts, strict=True)]
+        parts = [wanted_of(part, request.wanted) for request, part in zip(requests, parts, strict=True)]
         end = time.perf_counter()
         replica.fared(well=True)
         answered = [(request, part) for request, part in zip(requests, parts, strict=True) if request.claim()]
         rows = sum(request.rows for request in requests)
         self.statistics.called(rows, [begin - request.arrived for request, _ in answered], end - begin)
+        well = {request for request, _ in answered}
+        for request in requests:  # Before its answer is there: who has that may end the sequence, or count them.
+            self._over(request, went_well=request in well)
         for request, part in answered:
             if is_traced():
                 self._note(request.arrived, begin, end)
-            request.succeed(wanted_of(part, request.wanted))
-        well = {request for request, _ in answered}
-        for request in requests:
-            self._over(request, went_well=request in well)
+            request.succeed(part)
 
     def _failed(self, replica: Replica, requests: Sequence[Request], error: BaseException) -> None:
         """A replica has failed: another one computes the requests, once."""
@@ -403,16 +453,39 @@ class Network:
 
     def close(self, wait: float = 0.0) -> None:
         """Take no requests any more, compute those that wait for so many seconds, and end the others."""
-        waiting = self._queue.close()
+        self._queue.close()
         if not self._queue.wait_until_idle(wait):
+            waiting = self._queue.all_waiting()
             with self._lock:
                 slots = [slot for slot in self._slots if slot.requests]
             for request in (*waiting, *(request for slot in slots for request in slot.requests)):
                 request.fail(CancelledError(f"'{self.name}' was removed"), "cancelled")
         with self._lock:
             threads = list(self._threads)
+        end = time.perf_counter() + ENDING
         for thread in threads:
             if thread is not threading.current_thread():
-                thread.join(ENDING)
+                thread.join(max(0.0, end - time.perf_counter()))
         for replica in self.replicas:
             replica.runner.close()
+
+    def forget(self) -> None:
+        """Begin with no threads in a child of `os.fork`, and all slots free."""
+        self._lock = threading.Lock()
+        self._threads.clear()
+        self._queue.forget()
+        self._slots = [Slot(slot.replica) for slot in self._slots]
+        for slot in self._slots:
+            self._queue.add_slot(slot)
+
+
+_NETWORKS: WeakSet[Network] = WeakSet()
+
+
+def _forked() -> None:
+    for network in list(_NETWORKS):
+        network.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

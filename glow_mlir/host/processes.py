@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import socket
 from collections.abc import Mapping
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.api.reopening import kept_model
 from glow_mlir.api.session_entry import SessionEntry
-from glow_mlir.errors import CancelledError, ExecutionError, OptionError
+from glow_mlir.errors import CancelledError, ExecutionError, GlowError, OptionError, OutOfMemoryError
 from glow_mlir.host.shared_regions import Description, Region, Regions, described
 from glow_mlir.runtime.device_array import Tensor, on_host
 from glow_mlir.support.child_process import ChildProcess, NoProcessError, read_file, read_parts, write_parts
@@ -85,6 +86,8 @@ class ProcessRunner:
         self._late: list[Region] = []
         """The region of a call that was cancelled, while the worker computes it."""
         self._child: ChildProcess | None = None
+        self._beginning = Lock()
+        self._is_closed = False
         self.memory_bytes = 0
         self._room = 0
         """How many bytes the outputs of calls took, beside their inputs."""
@@ -106,12 +109,19 @@ class ProcessRunner:
         self._regions = Regions()
         try:
             child.send(self._task)
-            self.memory_bytes = _answer(child)
+            answer = _received(child)
+            if isinstance(answer, Exception):
+                raise answer
         except BaseException:
             child.close()
             raise
-        self._child = child
-        return child
+        self.memory_bytes = answer
+        with self._beginning:
+            if not self._is_closed:
+                self._child = child
+                return child
+        child.close()
+        raise WorkerEndedError("it is closed")
 
     def run(self, inputs: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
         """
@@ -124,13 +134,18 @@ class ProcessRunner:
         arrays = {name: on_host(value) for name, value in inputs.items()}
         try:
             while self._late:
-                _discard(child)
+                _received(child)
                 self._regions.give_back(self._late.pop())
             return self._asked(child, arrays)
-        except (WorkerEndedError, BrokenPipeError, ConnectionResetError) as error:
+        except (WorkerEndedError, OSError) as error:  # Its end, or `interrupt` by another thread.
             if self._child is child:
                 self._child = None
             raise WorkerEndedError(f"the worker ended with {child.close(PATIENCE)}") from error
+        except GlowError:
+            raise
+        except BaseException:  # Nobody knows how far the call is.
+            self.interrupt()
+            raise
 
     def _alive(self) -> ChildProcess:
         """A worker that can be asked: another one where it has ended since the last call."""
@@ -145,7 +160,7 @@ class ProcessRunner:
         """What the worker answers, in a region with room for that."""
         description, end = described(arrays.items())
         while True:
-            region, small = self._regions.taken(end + self._room)
+            region, small = self._region(end + self._room)
             region.write(arrays, description)
             is_new = region not in self._numbers
             if is_new:
@@ -156,14 +171,23 @@ class ProcessRunner:
             if is_new:
                 child.send_file(region.descriptor)
             try:
-                done: _Done = _answer(child)
+                done = _received(child)
             except CancelledError:
                 self._late.append(region)
                 raise
+            if isinstance(done, Exception):
+                self._regions.give_back(region)
+                raise done
             if not done.room:
                 return self._regions.arrays(region, done.outputs)
             self._room = done.room
             self._regions.give_back(region)
+
+    def _region(self, size: int) -> tuple[Region, list[Region]]:
+        try:
+            return self._regions.taken(size)
+        except OSError as error:
+            raise OutOfMemoryError(f"there is no memory of {size:,} bytes that a worker sees: {error}") from error
 
     def interrupt(self) -> None:
         """End a call that hangs, and the worker with it."""
@@ -172,27 +196,18 @@ class ProcessRunner:
             child.close()
 
     def close(self) -> None:
-        """End the worker."""
-        child, self._child = self._child, None
-        if child is not None:
-            child.close()
+        """End the worker, and begin none any more."""
+        with self._beginning:
+            self._is_closed = True
+        self.interrupt()
 
 
-def _answer(child: ChildProcess) -> Any:
-    """What a worker answers; raises what it raises, and `WorkerEndedError`."""
+def _received(child: ChildProcess) -> Any:
+    """What a worker answers, which may be an error; raises `WorkerEndedError`."""
     parts = child.receive(1)
     if not parts:
         raise WorkerEndedError
-    answer = pickle.loads(parts[0])
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
-
-
-def _discard(child: ChildProcess) -> None:
-    """Wait for an answer that nobody wants any more."""
-    if not child.receive(1):
-        raise WorkerEndedError
+    return pickle.loads(parts[0])
 
 
 def serve(channel: socket.socket) -> None:

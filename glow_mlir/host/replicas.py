@@ -12,6 +12,8 @@ import numpy as np
 from glow_mlir.api.session import Session
 from glow_mlir.host.requests import Request
 from glow_mlir.runtime.device_array import Tensor
+from glow_mlir.support.cancellation import Cancellation, current_cancellation
+from glow_mlir.support.watchdog import time_limited
 
 RESTS = (0.1, 1.0, 10.0)
 """How many seconds a replica has no calls after it has failed once more than the last time."""
@@ -51,7 +53,12 @@ class SessionRunner:
     def __init__(self, session: Session, entry: str | None = None) -> None:
         self.session = session
         self._entry = session.entry(entry)
-        self.run = self._entry.run_checked
+        self.run = self._entry.run_checked if not session.time_limit else self._run_limited
+
+    def _run_limited(self, inputs: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+        call = Cancellation(current_cancellation())
+        with time_limited(call, self.session.time_limit, "call", "time_limit"):
+            return self._entry.run_checked(inputs)
 
     @property
     def memory_bytes(self) -> int:

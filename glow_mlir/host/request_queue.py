@@ -80,8 +80,8 @@ class RequestQueue(Generic[Slot]):
                     raise QueueFullError(reason, hint="later, or with a longer queue")
                 self._next += 1
                 request.number = self._next
-            request.is_queued = True
             heapq.heappush(self._heap, request)
+            request.is_queued = True
             self.waiting += 1
             self._rows[request.key] += request.rows
             if self._free:
@@ -138,7 +138,7 @@ class RequestQueue(Generic[Slot]):
                         return self._free.popleft(), self._gathered()
                 elif self.is_closed and not self.waiting:
                     return None
-                self._changed.wait(wait)
+                self._changed.wait(None if wait is None else min(wait, TIMEOUT_MAX))
 
     def _front(self) -> Request:
         while not self._heap[0].is_queued:
@@ -174,12 +174,23 @@ class RequestQueue(Generic[Slot]):
             self._forget(item)
         return found
 
-    def close(self) -> list[Request]:
-        """Take no requests any more; those that wait, which are still computed unless somebody ends them."""
+    def all_waiting(self) -> list[Request]:
+        """The requests that wait."""
+        with self._changed:
+            return [item for item in self._heap if item.is_queued]
+
+    def close(self) -> None:
+        """Take no requests any more; those that wait are still computed, unless somebody ends them."""
         with self._changed:
             self.is_closed = True
             self._changed.notify_all()
-            return [item for item in self._heap if item.is_queued]
+
+    def forget(self) -> None:
+        """Begin anew in a child of `os.fork`: who waited, and who computed, is in the parent."""
+        self._changed = Condition()
+        self._heap, self.waiting, self._busy = [], 0, 0
+        self._rows.clear()
+        self._free.clear()
 
     def wait_until_idle(self, timeout: float) -> bool:
         """Wait, when it is closed, until nobody waits and nothing is computed; false where that takes longer."""

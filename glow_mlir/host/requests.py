@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +20,15 @@ if TYPE_CHECKING:
     from glow_mlir.host.sequences import RunningSequence
 
 Outputs = dict[str, np.ndarray]
+
+
+@contextmanager
+def callbacks_told() -> Generator[None]:
+    """Let what others do when an answer is there not end the thread that brings it, which has others to bring."""
+    try:
+        yield
+    except BaseException:
+        threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
 
 
 class Answer(Future[Outputs]):
@@ -113,7 +125,8 @@ class Request:
     def succeed(self, outputs: Outputs) -> None:
         """Answer it, by who has claimed it."""
         self._release()
-        self.answer.set_result(outputs)
+        with callbacks_told():
+            self.answer.set_result(outputs)
 
     def fail(self, error: Exception, outcome: str = "failed") -> bool:
         """Let it end with an error; false where it has another outcome already."""
@@ -123,7 +136,8 @@ class Request:
             self.cancellation.cancel(error)
         self.settled(self, outcome)
         self._release()
-        self.answer.set_exception(error)
+        with callbacks_told():
+            self.answer.set_exception(error)
         return True
 
     def cancel(self) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -20,6 +20,7 @@ from glow_mlir.api.session import Session
 from glow_mlir.api.session_entry import SessionEntry
 from glow_mlir.errors import ExecutionError, InputError, OptionError, QueueFullError
 from glow_mlir.host.requests import Outputs, Request
+from glow_mlir.runtime.device_array import Tensor
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.dataclass import dataclass
 
@@ -46,22 +47,29 @@ class RunningSequence:
         self.waiting: deque[Request] = deque()
         self.is_busy = False
         self.is_over = False
+        self.has_begun = False
+        """Whether a step was computed."""
         self.used = time.perf_counter()
 
 
 class KeptState(ABC):
     """Where the state of sequences is, and how calls find it."""
 
+    inputs: Collection[str] = ()
+    """Inputs that requests do not have, since they are state."""
+    outputs: Collection[str] = ()
+    """Outputs that requests do not get, for the same reason."""
+
     @abstractmethod
     def completed(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """The inputs of a step, with those that are state."""
 
     @abstractmethod
-    def enter(self, request: Request) -> None:
-        """Let a call see the state of the sequence of a request."""
+    def enter(self, sequence: RunningSequence | None, inputs: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """The inputs of a call that sees the state of a sequence; raises `InputError` where that does not fit it."""
 
     @abstractmethod
-    def leave(self, request: Request, outputs: Outputs) -> Outputs:
+    def leave(self, sequence: RunningSequence | None, outputs: Outputs) -> Outputs:
         """Keep the state behind a call; the outputs that are none."""
 
 
@@ -76,10 +84,10 @@ class SessionState(KeptState):
     def completed(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         return inputs
 
-    def enter(self, request: Request) -> None:
-        wanted = request.sequence or self._own
+    def enter(self, sequence: RunningSequence | None, inputs: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        wanted = sequence or self._own
         if wanted is self._here:
-            return
+            return inputs
         if not self._here.is_over:
             self._here.state = self._session.get_state()
         if wanted.state is None:
@@ -87,8 +95,9 @@ class SessionState(KeptState):
         else:
             self._session.set_state(wanted.state)
         self._here = wanted
+        return inputs
 
-    def leave(self, request: Request, outputs: Outputs) -> Outputs:
+    def leave(self, sequence: RunningSequence | None, outputs: Outputs) -> Outputs:
         return outputs
 
 
@@ -109,23 +118,30 @@ class StateOutputs(KeptState):
             if taken.shape is None or any(isinstance(size, str) for size in taken.shape[1:]):
                 raise OptionError(f"state '{source}' is {given}, which is of no size", hint="dimensions={…}")
         self._pairs = pairs
+        self.inputs, self.outputs = tuple(pairs.values()), tuple(pairs)
         self._inputs = {target: inputs[target] for target in pairs.values()}
         self._others = [name for name in inputs if name not in self._inputs]
 
     def completed(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         shapes = (np.shape(inputs[name]) for name in self._others if name in inputs)
         rows = next((shape[0] for shape in shapes if shape), 1)
-        return {**{name: _zeros(argument, rows) for name, argument in self._inputs.items()}, **inputs}
+        for name in self._inputs:
+            if name in inputs:
+                raise InputError(f"input '{name}' is state, which sequences keep", hint="leave it out")
+        return {**inputs, **{name: _zeros(argument, rows) for name, argument in self._inputs.items()}}
 
-    def enter(self, request: Request) -> None:
-        if request.sequence is not None and request.sequence.state is not None:
-            request.inputs = {**request.inputs, **request.sequence.state}
+    def enter(self, sequence: RunningSequence | None, inputs: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        state = {} if sequence is None or sequence.state is None else sequence.state
+        for name, value in state.items():
+            if value.shape != inputs[name].shape:
+                begun, now = value.shape[:1], inputs[name].shape[:1]
+                raise InputError(f"a step has {list(now)} samples, and its sequence {list(begun)}")
+        return {**inputs, **state}
 
-    def leave(self, request: Request, outputs: Outputs) -> Outputs:
-        if request.sequence is None:
-            return outputs
-        # Of their own: those of a call are parts of what all of its requests have.
-        request.sequence.state = {target: outputs[source].copy() for source, target in self._pairs.items()}
+    def leave(self, sequence: RunningSequence | None, outputs: Outputs) -> Outputs:
+        if sequence is not None:
+            # Of their own: those of a call are parts of what all of its requests have.
+            sequence.state = {target: outputs[source].copy() for source, target in self._pairs.items()}
         return {name: value for name, value in outputs.items() if name not in self._pairs}
 
 
@@ -137,8 +153,9 @@ def _zeros(argument: Argument, rows: int) -> np.ndarray:
 class Sequences:
     """The sequences of a network, `most` at once."""
 
-    def __init__(self, name: str, most: int, put: Callable[[Request], None]) -> None:
-        """`put` lets a request be computed."""
+    def __init__(self, name: str, most: int, bound: int, put: Callable[[Request], None]) -> None:
+        """`put` lets a request be computed; of each sequence `bound` steps may wait for another."""
+        self._bound = bound
         self._name = name
         self._most = most
         self._put = put
@@ -156,25 +173,40 @@ class Sequences:
         """
         with self._lock:
             found = self._known.get(step.id)
-            if step.is_start and (found is None or not found.is_busy):
-                found = self._begun(step.id)
-            elif step.is_start and found is not None:
-                found.is_over = True  # Its steps are done, and nobody comes behind them.
+            ended: Sequence[Request] = ()
+            if step.is_start and found is not None:
+                found.is_over = True
+                ended, found.waiting = tuple(found.waiting), deque()
+            if step.is_start:
                 found = self._begun(step.id)
             if found is None:
                 reason = f"the sequence {step.id!r} of '{self._name}' has not begun, or was given up"
                 raise InputError(reason, hint="the first request of a sequence says that it is")
             request.sequence, request.is_end = found, step.is_end
             found.used = request.arrived
-            if found.is_busy:
+            is_first = not found.is_busy
+            if is_first:
+                found.is_busy = True
+            else:
+                self._check_room(found)
                 found.waiting.append(request)
-                return
-            found.is_busy = True
-        try:
-            self._put(request)
-        except BaseException:
-            self.left(found, is_over=found.state is None)
-            raise
+        for other in ended:
+            self._fail(other, step.id, "was begun anew")
+        if is_first:
+            try:
+                self._put(request)
+            except BaseException:
+                self.left(found, is_over=not found.has_begun, went_well=False)
+                raise
+
+    def _check_room(self, found: RunningSequence) -> None:
+        """Raise `QueueFullError` where as many steps of a sequence wait as may."""
+        if len(found.waiting) >= self._bound:
+            raise QueueFullError(f"{len(found.waiting)} steps of the sequence {found.name!r} of '{self._name}' wait")
+
+    def _fail(self, request: Request, name: int | str, why: str) -> None:
+        reason = f"the sequence {name!r} of '{self._name}' {why}"
+        request.fail(ExecutionError(reason, hint="begin it anew"))
 
     def _begun(self, name: int | str) -> RunningSequence:
         if name not in self._known and len(self._known) >= self._most:
@@ -192,6 +224,7 @@ class Sequences:
         with self._lock:
             following = found.waiting.popleft() if found.waiting and not is_over else None
             found.is_busy = following is not None
+            found.has_begun |= went_well
             failed: Sequence[Request] = ()
             if is_over:
                 failed, found.waiting = tuple(found.waiting), deque()
@@ -202,7 +235,7 @@ class Sequences:
             self._next(following, found)
         for other in failed:
             why = "has ended" if went_well else "has lost its state, since a step of it was not computed"
-            other.fail(ExecutionError(f"the sequence {found.name!r} of '{self._name}' {why}", hint="begin it anew"))
+            self._fail(other, found.name, why)
 
     def _next(self, request: Request, found: RunningSequence) -> None:
         """Let a step be computed that has waited for another; one that is done by now ends the sequence."""

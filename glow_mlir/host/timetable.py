@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from glow_mlir.host.requests import callbacks_told
+
 _FEW = 256
 """So many entries are kept without looking whether anybody needs them."""
 
@@ -51,11 +53,12 @@ class Timetable:
                     return
                 wait = self._due[0][0] - time.perf_counter() if self._due else None
                 if wait is None or wait > 0:
-                    self._changed.wait(wait)
+                    self._changed.wait(None if wait is None else min(wait, threading.TIMEOUT_MAX))
                     continue
                 _, _, owner, call = heapq.heappop(self._due)
             if (found := owner()) is not None:
-                call(found)
+                with callbacks_told():
+                    call(found)
             del found
 
     def close(self) -> None:

@@ -7,7 +7,15 @@ import concurrent.futures
 from functools import cache
 from typing import NamedTuple
 
-from glow_mlir.errors import CancelledError, GlowError, InputError, QueueFullError, TimeLimitError, UnknownNetworkError
+from glow_mlir.errors import (
+    CancelledError,
+    GlowError,
+    InputError,
+    NetworkHangsError,
+    QueueFullError,
+    TimeLimitError,
+    UnknownNetworkError,
+)
 
 
 class UnknownModelError(UnknownNetworkError):
@@ -57,6 +65,7 @@ STATUSES: dict[type[BaseException], Status] = {
     UnauthorizedError: Status(401, "UNAUTHENTICATED"),
     UnknownNetworkError: Status(404, "NOT_FOUND"),
     NotReadyError: Status(503, "UNAVAILABLE"),
+    NetworkHangsError: Status(503, "UNAVAILABLE"),
     QueueFullError: Status(503, "RESOURCE_EXHAUSTED"),
     OverloadError: Status(503, "RESOURCE_EXHAUSTED"),
     BodyTooLargeError: Status(413, "RESOURCE_EXHAUSTED"),

@@ -30,7 +30,7 @@ def metrics(host: Host) -> str:
     for family, kind, what in FAMILIES:
         lines += [f"# HELP {family} {what}", f"# TYPE {family} {kind}"]
         lines += [
-            f"{name}{{{_labels(labels)}}} {value:g}"
+            f"{name}{{{_labels(labels)}}} {value!r}"
             for name, labels, value in samples
             if name == family or (kind == "summary" and name in (f"{family}_sum", f"{family}_count"))
         ]

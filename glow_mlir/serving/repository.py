@@ -38,6 +38,9 @@ MOST_CONFIG_BYTES = 1 << 20
 SUFFIXES = (".onnx", ".mlir", ".onnxtxt", ".textproto")
 """How the names of files of models end."""
 
+UNLOADING = 30.0
+"""How many seconds the requests of a model that is unloaded have."""
+
 LOADING, UNAVAILABLE = "LOADING", "UNAVAILABLE"
 """States of models that take no requests."""
 
@@ -85,8 +88,8 @@ class Source:
             wanted = known[-1:]
         elif policy == "all":
             wanted = known
-        elif isinstance(policy, list) and set(listed := cast("list[object]", policy)) <= set(known):
-            wanted = [number for number in known if number in listed]
+        elif isinstance(policy, list) and all(type(n) is int and n in known for n in cast("list[object]", policy)):
+            wanted = [number for number in known if number in policy]
         else:
             there = ", ".join(map(str, known)) or "none"
             reason = f"versions={policy!r} says no versions that there are"
@@ -133,7 +136,9 @@ class ModelRepository:
         self._host = host
         self._places = [place.absolute() for place in places]
         self._said = dict(said or {})
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
+        self._loading: dict[str, threading.RLock] = {}
+        """Of who loads or unloads a model."""
         self._states: dict[tuple[str, str], ModelState] = {}
         self._reloading: set[tuple[str, str]] = set()
         self.sources()
@@ -206,15 +211,35 @@ class ModelRepository:
         source = self.sources().get(name)
         if source is None:
             raise UnknownModelError(f"there is no model '{name}' in the repository")
+        with self._turn(name):
+            try:
+                self._load_source(source, config)
+            except OptionError as error:
+                if config is None:
+                    raise
+                raise InputError(self._told(error), hint=error.hint) from error
+
+    def _load_source(self, source: Source, config: Mapping[str, Any] | None) -> None:
+        name, said = source.name, dict(source.config() if config is None else _of_client(config))
+        policy = said.pop("versions", "latest")
+        keywords = {**self._said, **_keywords(source, said)}
+        versions = source.versions(policy)
+        for version, path in versions.items():
+            self._load(name, version, path, keywords)
+        self._states.pop((name, ""), None)
+        for key in [key for key in list(self._states) if key[0] == name and key[1] not in versions]:
+            self._unload(key)
+
+    def _turn(self, name: str) -> threading.RLock:
         with self._lock:
-            said = dict(source.config() if config is None else _of_client(config))
-            policy = said.pop("versions", "latest")
-            keywords = {**self._said, **_keywords(source, said)}
-            versions = source.versions(policy)
-            for version, path in versions.items():
-                self._load(name, version, path, keywords)
-            for key in [key for key in self._states if key[0] == name and key[1] not in versions]:
-                self._unload(key)
+            return self._loading.setdefault(name, threading.RLock())
+
+    def _told(self, error: BaseException) -> str:
+        """An error as clients are told of it, who need not know where the repository is."""
+        reason = error.reason if isinstance(error, GlowError) else str(error)
+        for place in self._places:
+            reason = reason.replace(f"{place if place.is_dir() else place.parent}{os.sep}", "")
+        return reason
 
     def _load(self, name: str, version: str, path: Path, keywords: Mapping[str, Any]) -> None:
         key, before = (name, version), self._states.get((name, version))
@@ -230,15 +255,14 @@ class ModelRepository:
 
     def _unavailable(self, name: str, version: str, error: BaseException) -> ModelState:
         """How a model stands that could not be loaded; clients are not told where the repository is."""
-        reason = str(error)
-        for place in self._places:
-            reason = reason.replace(f"{place if place.is_dir() else place.parent}{os.sep}", "")
-        return ModelState(name, version, UNAVAILABLE, reason)
+        file = Path(error.file).name if isinstance(error, GlowError) and error.file else ""
+        reason = self._told(error)
+        return ModelState(name, version, UNAVAILABLE, f"{file}: {reason}" if file else reason)
 
     def unload(self, name: str) -> None:
         """Unload a model in all its versions; raises `UnknownModelError`."""
-        with self._lock:
-            keys = [key for key in self._states if key[0] == name]
+        with self._turn(name):
+            keys = [key for key in list(self._states) if key[0] == name]
             if not keys:
                 raise UnknownModelError(f"there is no model '{name}' that is loaded")
             for key in keys:
@@ -246,7 +270,7 @@ class ModelRepository:
 
     def _unload(self, key: tuple[str, str]) -> None:
         if self._states[key].state == READY:
-            self._host.remove(*key, wait=float("inf"))
+            self._host.remove(*key, wait=UNLOADING)
         self._states[key] = ModelState(*key, UNAVAILABLE, "unloaded")
 
     def load_all(self) -> list[GlowError]:
@@ -287,6 +311,11 @@ def _keywords(source: Source, said: Mapping[str, Any]) -> dict[str, Any]:
         if is_path and not isinstance(value, str):
             raise OptionError(f"{word}={value!r} is no path", file=place)
         found[word] = str(inside(source.root, source.path / value)) if is_path else value
+    if isinstance(sizes := found.get("dimensions"), dict):  # JSON has no tuples.
+        given = cast("dict[str, Any]", sizes)
+        found["dimensions"] = {
+            name: tuple(cast("list[Any]", size)) if isinstance(size, list) else size for name, size in given.items()
+        }
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -66,6 +67,8 @@ class Service:
         self.metrics = metrics
         self.regions = Regions()
         self.shares_memory = shared_memory
+        self._loaders = ThreadPoolExecutor(4, thread_name_prefix="glow-serve-load")
+        """Load and unload models, which may take long: others do what requests need."""
         self.has_token = bool(token)
         self._bearer = f"Bearer {token}".encode()
         self.is_open = True
@@ -190,11 +193,11 @@ class Service:
             config = read_json(text.encode()) if isinstance(text, str) else text
             if not isinstance(config, dict):
                 raise InputError("the parameter 'config' is no JSON object")
-        await asyncio.get_running_loop().run_in_executor(None, partial(self.models.load, name, config))
+        await asyncio.get_running_loop().run_in_executor(self._loaders, partial(self.models.load, name, config))
 
     async def unload(self, name: str) -> None:
         """Unload a model, beside the loop; raises `UnknownModelError`."""
-        await asyncio.get_running_loop().run_in_executor(None, partial(self.models.unload, name))
+        await asyncio.get_running_loop().run_in_executor(self._loaders, partial(self.models.unload, name))
 
     def check_memory(self) -> None:
         """Raise `InputError` where clients may not register shared memory."""

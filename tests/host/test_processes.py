@@ -27,14 +27,15 @@ from glow_mlir.host.shared_regions import Regions, described
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a small network of any batch, and a result of a size that data decides."""
+    """A file with a small network of any batch, and beside it one with a result of a size that data decides."""
     g = GraphBuilder(0)
     y = g.node("Relu", linear(g, "x", 8, 16))
     places = g.node("NonZero", y)
     model = g.model({"x": (TensorProto.FLOAT, ("N", 8))}, {y: ("N", 16)})
-    model.graph.output.append(onnx.helper.make_tensor_value_info(places, TensorProto.INT64, (2, None)))
     found = tmp_path_factory.mktemp("model") / "model.onnx"
     onnx.save(model, found)
+    model.graph.output.append(onnx.helper.make_tensor_value_info(places, TensorProto.INT64, (2, None)))
+    onnx.save(model, found.with_name("sizes.onnx"))
     return found
 
 
@@ -59,7 +60,10 @@ def pids(network: Network) -> list[int]:
 def test_answers_are_those_of_this_process(path: Path, host: Host) -> None:
     here, there = host.add("here", path, batch=8), host.add("there", path, workers="processes", replicas=2, batch=8)
     assert len(set(pids(there))) == 2
+    sizes = [host.add(way, path.with_name("sizes.onnx"), workers=way) for way in ("threads", "processes")]
     for count in (1, 3, 8, 2):
+        for name, array in sizes[1].run(samples(count)).items():
+            np.testing.assert_array_equal(array, sizes[0].run(samples(count))[name])
         inputs = samples(count, count)
         for name, array in there.run(inputs).items():
             np.testing.assert_array_equal(array, here.run(inputs)[name])

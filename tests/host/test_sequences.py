@@ -58,8 +58,13 @@ def test_outputs_are_inputs_of_the_next_step(host: Host) -> None:
         np.testing.assert_array_equal(found["y"], [[total, total]])
     with pytest.raises(InputError, match="the sequence 'a' of 'model' has not begun"):
         step(network, "a", 1)
-    plain = {"x": np.ones((1, 2), np.float32), "before": np.ones((1, 2), np.float32)}
-    assert network.run(plain).keys() == {"y", "after"}
+    plain = {"x": np.ones((1, 2), np.float32)}
+    assert network.run(plain).keys() == {"y"}
+    assert [[item.name for item in side] for side in (network.inputs, network.outputs)] == [["x"], ["y"]]
+    with pytest.raises(InputError, match="input 'before' is state, which sequences keep"):
+        network.run({**plain, "before": plain["x"]})
+    with pytest.raises(InputError, match="there is no output 'after'"):
+        network.submit(plain, outputs=["after"], sequence=SequenceStep("b", is_start=True))
 
 
 def test_steps_are_in_order_and_sequences_together(host: Host) -> None:

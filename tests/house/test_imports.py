@@ -23,7 +23,10 @@ def test_the_universe_loads_no_frontend_and_no_llvm() -> None:
     assert not loaded_by("import glow_mlir.ir.universe") & {"llvmlite", "onnx", "rich"}
 
 
-TOOLS = ("glow_compile", "glow_import", "glow_opt", "glow_profile", "glow_run", "glow_serve", "glow_simulate", "glow_train")
+TOOLS = (
+    *("glow_bench", "glow_compile", "glow_import", "glow_opt", "glow_profile", "glow_run", "glow_serve"),
+    *("glow_simulate", "glow_train"),
+)
 
 
 @pytest.mark.parametrize("tool", TOOLS)

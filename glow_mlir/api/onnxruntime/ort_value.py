@@ -90,9 +90,9 @@ class OrtValue(Explained):
     ) -> OrtValue:
         """A new tensor, uninitialised; its type is a dtype, or the number of one in ONNX."""
         device, dtype, sizes = device_of(device_type, device_id), element_dtype(element_type), sizes_of(shape)
-        if device is not None:
-            return cls.of_tensor(DeviceArray.empty(device, sizes, dtype))
         try:
+            if device is not None:
+                return cls.of_tensor(DeviceArray.empty(device, sizes, dtype))
             return cls(np.empty(sizes, dtype))
         except (MemoryError, ValueError) as error:  # Of more bytes than there are, and than can be counted.
             raise OutOfMemoryError(f"there is too little memory for {dtype.name}{sizes}") from error
