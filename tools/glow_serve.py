@@ -20,7 +20,7 @@ from glow_mlir.tools.option_arguments import add_options, given_options
 from glow_mlir.tools.run_arguments import add_model_arguments, model_options
 
 if TYPE_CHECKING:
-    from glow_mlir.serving.repository import ModelRepository
+    from glow_mlir.serving.repository import ModelRepository, Named
     from glow_mlir.serving.server import Server
 
 PROGRAM = "glow-serve"
@@ -45,7 +45,12 @@ port = ranged(int, 0, 65535, "a port from 0, which is a free one, to 65535")
 def parse_arguments(arguments: Sequence[str]) -> Namespace:
     """The options; raises `OptionError` for what makes no sense."""
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="a model's file, or the folder of a repository")
+    parser.add_argument(
+        "models",
+        nargs="+",
+        metavar="MODEL",
+        help="a model's file, or the folder of a repository; NAME=PATH serves one model by a name",
+    )
     where = parser.add_argument_group("where it is")
     where.add_argument("--host", default="127.0.0.1", help="the address to listen at (default: this machine's own)")
     where.add_argument("--port", type=port, default=8000, metavar="N", help="of HTTP, 0 for a free one (default: 8000)")
@@ -86,6 +91,14 @@ def token_of(args: Namespace) -> str:
     return found
 
 
+def place_of(text: str) -> Named:
+    """A path, or one with the name of its model in front."""
+    from glow_mlir.serving.repository import Named
+
+    name, is_named, path = text.partition("=")
+    return Named(name, Path(path)) if is_named and name and "/" not in name else Named("", Path(text))
+
+
 def said_of(args: Namespace) -> dict[str, Any]:
     """What holds for all models."""
     return {**model_options(args), **given_options(args, HostingOptions, Policy, PlacementOptions)}
@@ -105,7 +118,7 @@ def run(arguments: list[str]) -> int:
     args = parse_arguments(arguments)
     token = token_of(args)
     with Host(memory_bytes=args.memory_bytes) as host:
-        repository = ModelRepository(host, [Path(place) for place in args.models], said_of(args))
+        repository = ModelRepository(host, [place_of(text) for text in args.models], said_of(args))
         limits = Limits(body_bytes=args.max_body, requests=args.max_requests, request_seconds=args.request_limit)
         service = Service(repository, limits=limits, metrics=lambda: metrics(host), token=token)
         addresses = Addresses(args.host, args.port, None if args.no_grpc else args.grpc_port)

@@ -7,8 +7,8 @@ The repository of a server: models in folders, each with versions, what is said 
         1/model.onnx     its first version
         2/model.onnx
 
-A file is a model of one version by itself. What a repository has is in its folder: no name, link or path of a
-configuration leads out of it.
+A file is a model of one version by itself, and so is a folder with one file for which a name is given. What a
+repository has is in its folder: no name, link or path of a configuration leads out of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from glow_mlir.api.session_keywords import KEYWORDS
 from glow_mlir.errors import GlowError, InputError, ModelError, OptionError
@@ -45,6 +45,13 @@ LOADING, UNAVAILABLE = "LOADING", "UNAVAILABLE"
 """States of models that take no requests."""
 
 POLICIES = ("latest", "all")
+
+
+class Named(NamedTuple):
+    """A model with the name that it is served by."""
+
+    name: str
+    path: Path
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,8 @@ class Source:
         """Version → the file of the model, of those that a policy takes: `latest`, `all`, or a list of numbers."""
         if self.is_file:
             return {"1": self.path}
+        if self.path == self.root and models_in(self.path):
+            return {"1": self._file("")}
         known = sorted(
             int(folder.name) for folder in self.path.iterdir() if folder.is_dir() and _is_number(folder.name)
         )
@@ -101,12 +110,17 @@ class Source:
     def _file(self, version: str) -> Path:
         """The file of a version: the only one, or `model.onnx` where there are several."""
         folder = self.path / version
-        found = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
+        found = models_in(folder)
         named = [path for path in found if path.stem == "model"] or found
         if len(named) != 1:
             reason = f"has {len(named)} models" if named else "has no model"
             raise ModelError(reason, file=str(folder), hint="one file, model.onnx")
         return inside(self.root, named[0])
+
+
+def models_in(folder: Path) -> list[Path]:
+    """The files of models in a folder."""
+    return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
 
 
 def _is_number(name: str) -> bool:
@@ -127,14 +141,16 @@ def inside(root: Path, path: Path) -> Path:
 class ModelRepository:
     """Models of folders and files, which a host serves; any thread may load and unload them."""
 
-    def __init__(self, host: Host, places: Sequence[Path], said: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, host: Host, places: Sequence[Path | Named], said: Mapping[str, Any] | None = None) -> None:
         """
-        `places` are files of models and folders of repositories; `said` holds for all models that say nothing else.
+        `places` are files of models, folders of repositories, and models with their names; `said` holds for all models
+        that say nothing else.
 
-        Raises `OptionError` for a place that is neither, and for two models of a name.
+        Raises `OptionError` for a place that is none, and for two models of a name.
         """
         self._host = host
-        self._places = [place.absolute() for place in places]
+        self._named = [Named("", place) if isinstance(place, Path) else place for place in places]
+        self._places = [place.absolute() for _, place in self._named]
         self._said = dict(said or {})
         self._lock = threading.Lock()
         self._loading: dict[str, threading.RLock] = {}
@@ -146,9 +162,11 @@ class ModelRepository:
     def sources(self) -> dict[str, Source]:
         """The models that there are by now, by name."""
         found: dict[str, Source] = {}
-        for place in self._places:
+        for (name, _), place in zip(self._named, self._places, strict=True):
             if place.is_file():
-                own = [Source(place.stem, place, place.parent)]
+                own = [Source(name or place.stem, place, place.parent)]
+            elif place.is_dir() and name:
+                own = [Source(name, place, place)]
             elif place.is_dir():
                 folders = sorted(path for path in place.iterdir() if path.is_dir() and not path.name.startswith("."))
                 own = [Source(path.name, path, place) for path in folders]

@@ -27,7 +27,7 @@ from glow_mlir.host.host import Host
 from glow_mlir.serving.errors import NotReadyError, UnknownModelError
 from glow_mlir.serving.metrics import metrics
 from glow_mlir.serving.models import Models, Network
-from glow_mlir.serving.repository import ModelRepository
+from glow_mlir.serving.repository import ModelRepository, Named
 
 DIGITS = ROOT / "examples" / "digits.onnx"
 X = {"x": np.ones((1, 2), np.float32)}
@@ -123,6 +123,19 @@ def test_files_are_models_by_themselves(host: Host, tmp_path: Path) -> None:
         ModelRepository(host, [tmp_path / "none"])
     with pytest.raises(OptionError, match="two models are called 'digits'"):
         ModelRepository(host, [DIGITS, DIGITS])
+
+
+def test_models_have_the_names_that_are_given(folder: Path, host: Host, tmp_path: Path) -> None:
+    save(tmp_path / "single" / "model.onnx", 6)
+    places = [Named("a", DIGITS), Named("b", folder / "net"), Named("c", tmp_path / "single")]
+    models = ModelRepository(host, places)
+    assert models.load_all() == []
+    assert states(models) == {("a", "1"): "READY", ("b", "10"): "READY", ("c", "1"): "READY"}
+    assert (width(models, "b"), width(models, "c")) == (5, 6)
+    configure(tmp_path / "single", {"placement": "../x.json"})
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(ModelError, match="leads out"):
+        models.load("c")
 
 
 def test_what_is_unloaded_for_memory_is_loaded_beside_who_asks(folder: Path) -> None:
