@@ -16,11 +16,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from glow_mlir.api.session_keywords import KEYWORDS
-from glow_mlir.errors import GlowError, InputError, ModelError, OptionError
+from glow_mlir.errors import GlowError, InputError, ModelError, OptionError, UnknownNetworkError
 from glow_mlir.host.host import Host
 from glow_mlir.host.network import Network
 from glow_mlir.options.declaration import Declared, declared
@@ -207,6 +208,8 @@ class ModelRepository:
             try:
                 self._host.network(*key)
             except GlowError as error:
+                with suppress(UnknownNetworkError):  # Who asks next would have it tried again.
+                    self._host.remove(*key)
                 self._states[key] = self._unavailable(*key, error)
             finally:
                 self._reloading.discard(key)

@@ -154,6 +154,20 @@ def test_what_is_unloaded_for_memory_is_loaded_beside_who_asks(folder: Path) -> 
         assert width(models, "net") == 5
 
 
+def test_what_cannot_be_loaded_again_is_unavailable(folder: Path) -> None:
+    with Host(memory_bytes=1) as host:
+        models = ModelRepository(host, [folder], {"dimensions": {"N": 1}, "cache": False})
+        models.load_all()
+        (folder / "net" / "10" / "model.onnx").write_bytes(b"junk")
+        end = time.monotonic() + 60
+        while states(models)["net", "10"] == "READY" and time.monotonic() < end:
+            with pytest.raises(NotReadyError):
+                models.find("net")
+            time.sleep(0.01)
+        with pytest.raises(NotReadyError, match=r"the model 'net' is UNAVAILABLE: model\.onnx: is not an ONNX model"):
+            models.find("net")
+
+
 WRONG: Mapping[str, tuple[Any, type[GlowError], str]] = {
     "damaged": ("{", OptionError, "config.json: cannot be read"),
     "no object": ([1], OptionError, "config.json: is no JSON object"),
