@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
@@ -14,28 +14,26 @@ from glow_mlir.runtime.devices import Device
 from glow_mlir.support import dlpack
 from glow_mlir.support.addresses import array_at
 
-Kind = TypeVar("Kind", str, int)
-
 
 def device_named(kind: str, number: int = 0) -> Device:
     """The device of that kind, such as `opencl`, and number; raises `OptionError` where there is none."""
-    kinds = _devices("DEVICES", str)
+    kinds = _devices("DEVICES")
     if kind not in kinds:
         raise OptionError(f"there is no device '{kind}' here", hint=f"there are {', '.join(kinds)}")
     return kinds[kind](number)
 
 
-def _devices(table: str, _: type[Kind]) -> Mapping[Kind, Callable[[int], Device]]:
+def _devices(table: str) -> dict[Any, Callable[[int], Device]]:
     """What gives the device of a number, by kind, as tables of that name in all loaders say."""
-    found: dict[Kind, Callable[[int], Device]] = {}
+    found: dict[Any, Callable[[int], Device]] = {}
     for backend in dict.fromkeys(name for _, package in packages() for name in package.loaders):
-        found |= cast("Mapping[Kind, Callable[[int], Device]]", getattr(loader_of(backend), table, {}))
+        found |= getattr(loader_of(backend), table, {})
     return found
 
 
 def _device_shared(kind: int, number: int) -> Device:
     """The device of that type and number of DLPack; raises `OptionError` where there is none."""
-    kinds = _devices("DLPACK_DEVICES", int)
+    kinds = _devices("DLPACK_DEVICES")
     if kind not in kinds:
         reason = f"there is no device {kind}:{number} of DLPack here"
         raise OptionError(reason, hint="copy the tensor to the CPU first")

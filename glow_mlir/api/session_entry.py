@@ -103,6 +103,17 @@ class SessionEntry:
         if isinstance(place, np.ndarray) and not place.flags.writeable:
             raise InputError(f"the memory for output '{name}' may only be read", hint="bind other memory")
 
+    def listed_outputs(self, names: object) -> list[str]:
+        """The outputs that are asked for, none for all; raises `InputError` for what is no list, and unknown ones."""
+        if isinstance(names, str):
+            raise InputError(f"'{names}' is no list of outputs", hint=f"['{names}']")
+        if names is not None and not isinstance(names, Iterable):
+            raise InputError(f"{names!r} is no list of outputs", hint="None for all")
+        wanted = list(cast("Iterable[str]", names or ()))  # Whoever gives a generator can be asked once.
+        for name in wanted:
+            self.check_output(name)
+        return wanted
+
     def check_names(self, names: Iterable[str]) -> None:
         """Raise `InputError` for an unknown or missing input."""
         given = set(names)

@@ -29,7 +29,7 @@ Key = tuple[str, str]
 
 class Host:
     """
-    Networks behind queues (Glow's HostManager, paper §4.5), for any number of threads and loops of asyncio.
+    Networks behind queues (Glow's HostManager, paper §6), for any number of threads and loops of asyncio.
 
     Each model is compiled once, or found in the cache, and computed by replicas, several requests together where it has
     a batch. Requests beyond what a queue takes are refused at once. `close` ends all that there is, as does the end of
@@ -68,7 +68,6 @@ class Host:
         *,
         version: str = "1",
         devices: str | Sequence[str] = "",
-        entry: str | None = None,
         **said: Any,
     ) -> Network:
         """
@@ -85,7 +84,7 @@ class Host:
         places = [devices] * options.replicas if isinstance(devices, str) else list(devices)
         if not places:
             raise OptionError("a network has no replicas", hint="devices='cpu', or several")
-        plan = NetworkPlan(name, version, model, places, entry, options, keywords)
+        plan = NetworkPlan(name, version, model, places, options, keywords)
         network = self._load(plan)
         assert network is not None
         return network

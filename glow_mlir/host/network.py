@@ -7,10 +7,10 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from numbers import Real
-from typing import Any, cast
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -96,10 +96,10 @@ class Network:
         self._batches = batches
         self._timetable = timetable
         self._kept = kept
-        self._sequences = Sequences(name, options.sequences, options.queue, self._put_step)
         self._is_direct = kept is None and not options.call_limit
         """Whether callers compute by themselves: nobody has to look after their calls."""
         self._queue = RequestQueue[Slot](name, options.queue, Batching(options.batch, options.delay))
+        self._sequences = Sequences(name, options.sequences, options.queue, self._queue.put)
         self._calls = sum(calls for _, calls in replicas)
         """How many calls are computed at once."""
         self._lost = 0
@@ -112,9 +112,6 @@ class Network:
             for replica, calls in replicas:
                 if number < calls:
                     self._add_slot(Slot(replica))
-
-    def _put_step(self, request: Request) -> None:
-        self._queue.put(request)
 
     def _add_slot(self, slot: Slot) -> None:
         self._slots.append(slot)
@@ -241,8 +238,10 @@ class Network:
     def _checked(
         self, inputs: Mapping[str, Any], outputs: Sequence[str] | None, sequence: SequenceStep | None
     ) -> Mapping[str, Tensor]:
-        if outputs is not None:
-            self._check_outputs(outputs)
+        asked = () if outputs is None else self._entry.listed_outputs(outputs)
+        hidden = () if self._kept is None else self._kept.outputs
+        if gone := [name for name in asked if name in hidden]:
+            raise InputError(f"there is no output '{gone[0]}' for requests: it is state, which sequences keep")
         if self._kept is None and sequence is None:
             return self._entry.checked(inputs)
         if self._kept is None:
@@ -250,15 +249,6 @@ class Network:
             raise InputError(reason, hint="leave out the sequence, or state={output: input} says what is state")
         check_named(inputs, "inputs")
         return self._entry.checked(self._kept.completed(inputs))
-
-    def _check_outputs(self, names: object) -> None:
-        """Raise `InputError` for what is no list of outputs that requests get."""
-        if isinstance(names, str) or not isinstance(names, Iterable):
-            raise InputError(f"{names!r} is no list of outputs", hint="None for all")
-        known = [argument.name for argument in self.outputs]
-        for name in cast("Iterable[object]", names):
-            if name not in known:
-                raise InputError(f"there is no output '{name}'", hint=f"outputs are {', '.join(known)}")
 
     def _request(
         self, checked: Mapping[str, Tensor], outputs: Sequence[str] | None, priority: int, timeout: float | None

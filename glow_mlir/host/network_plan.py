@@ -24,13 +24,12 @@ DEPTH = 3
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """What a network is to be: a model, the devices of each replica, an entry, and options of host and sessions."""
+    """What a network is to be: a model, the devices of each replica, and options of host and sessions."""
 
     name: str
     version: str
     model: Any
     places: Sequence[str]
-    entry: str | None
     options: HostingOptions
     keywords: Mapping[str, Any]
 
@@ -67,14 +66,14 @@ class NetworkPlan:
         return ModelSession.of(self.model, **self._keywords(told, place))
 
     def _keywords(self, told: Mapping[str, Any], place: str) -> dict[str, Any]:
-        return {**told, **({"devices": place} if place else {}), **({"entry": self.entry} if self.entry else {})}
+        return {**told, "devices": place} if place else dict(told)
 
     def _replica(
         self, number: int, session: ModelSession, told: Mapping[str, Any], stack: ExitStack
     ) -> tuple[Replica, int]:
         """A replica, and how many calls it computes at once; `stack` ends it where others cannot begin."""
         place = self.places[number]
-        runner = self._runner(session, WorkerTask(self.model, self._keywords(told, place), self.entry))
+        runner = self._runner(session, WorkerTask(self.model, self._keywords(told, place)))
         stack.callback(runner.close)
         return Replica(f"replica {number}{f' ({place})' if place else ''}", runner), self._calls(session)
 

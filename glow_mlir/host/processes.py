@@ -16,8 +16,8 @@ import numpy as np
 
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.api.reopening import kept_model
-from glow_mlir.api.session_entry import SessionEntry
 from glow_mlir.errors import CancelledError, ExecutionError, GlowError, OptionError, OutOfMemoryError
+from glow_mlir.host.replicas import SessionRunner
 from glow_mlir.host.shared_regions import Description, Region, Regions, described
 from glow_mlir.runtime.device_array import Tensor, on_host
 from glow_mlir.support.child_process import ChildProcess, NoProcessError, read_file, read_parts, write_parts
@@ -32,11 +32,10 @@ PATIENCE = 1.0
 
 @dataclass(frozen=True)
 class WorkerTask:
-    """What a worker computes: a model, the keywords of its session, and the entry."""
+    """What a worker computes: a model, and the keywords of its session."""
 
     model: Any
     keywords: Mapping[str, Any]
-    entry: str | None
 
 
 @dataclass(frozen=True)
@@ -61,10 +60,16 @@ class _Done:
 def pickled_task(task: WorkerTask) -> bytes:
     """A task as another process gets it; raises `OptionError` for a model that cannot be sent."""
     try:
-        return pickle.dumps(WorkerTask(kept_model(task.model), task.keywords, task.entry), pickle.HIGHEST_PROTOCOL)
+        return pickle.dumps(WorkerTask(kept_model(task.model), task.keywords), pickle.HIGHEST_PROTOCOL)
     except Exception as error:
         reason = f"a worker cannot be told of the model: {error}"
         raise OptionError(reason, hint="give the path of a file") from error
+
+
+def runner_of(pickled: bytes) -> SessionRunner:
+    """What computes a task in the process that got it, by `pickled_task`; raises what opening the session raises."""
+    task: WorkerTask = pickle.loads(pickled)
+    return SessionRunner(ModelSession.of(task.model, **task.keywords))
 
 
 class WorkerEndedError(Exception):
@@ -213,13 +218,12 @@ def _received(child: ChildProcess) -> Any:
 def serve(channel: socket.socket) -> None:
     """What a worker does: compute calls until nobody asks any more."""
     try:
-        task: WorkerTask = pickle.loads(read_parts(channel, 1)[0])
-        session = ModelSession.of(task.model, **task.keywords)
-        _say(channel, sum(session.loaded.memory.values()))
+        runner = runner_of(read_parts(channel, 1)[0])
+        _say(channel, runner.memory_bytes)
     except Exception as error:
         _say(channel, portable(error))
         return
-    entry, regions = session.entry(task.entry), dict[int, Region]()
+    regions = dict[int, Region]()
     while parts := read_parts(channel, 1):
         call: _Call = pickle.loads(parts[0])
         for number in call.gone:
@@ -227,17 +231,18 @@ def serve(channel: socket.socket) -> None:
         if call.size:
             regions[call.region] = Region.mapped(read_file(channel), call.size)
         try:
-            _say(channel, _computed(entry, regions[call.region], call.inputs))
+            _say(channel, _computed(runner, regions[call.region], call.inputs))
         except (BrokenPipeError, ConnectionResetError):
             raise
         except Exception as error:
             _say(channel, portable(error))
 
 
-def _computed(entry: SessionEntry, region: Region, inputs: Description) -> _Done:
+def _computed(runner: SessionRunner, region: Region, inputs: Description) -> _Done:
     """Compute a call whose inputs are in a region, and write the outputs there."""
-    outputs = entry.run_checked(region.arrays(inputs))
-    _, end = described(region.arrays(inputs).items())
+    given = region.arrays(inputs)
+    outputs = runner.run(given)
+    _, end = described(given.items())
     description, needed = described(outputs.items(), end)
     if needed > region.size:
         return _Done([], needed - end)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.api.model_session import ModelSession
 from glow_mlir.errors import OptionError
-from glow_mlir.host.processes import WorkerEndedError, WorkerTask, pickled_task
+from glow_mlir.host.processes import WorkerEndedError, WorkerTask, pickled_task, runner_of
+from glow_mlir.host.replicas import SessionRunner
 from glow_mlir.runtime.device_array import Tensor, on_host
 from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.portable_errors import portable
@@ -37,24 +37,21 @@ class SessionActor:
 
     def __init__(self, task: bytes) -> None:
         self._task = task
-        self._entry: Any = None
+        self._runner: SessionRunner | None = None
 
     def begin(self) -> int | Exception:
         """Open the session: how many bytes it takes, or why it cannot be."""
-        import pickle
-
         try:
-            task: WorkerTask = pickle.loads(self._task)
-            session = ModelSession.of(task.model, **task.keywords)
-            self._entry = session.entry(task.entry)
-            return sum(session.loaded.memory.values())
+            self._runner = runner_of(self._task)
+            return self._runner.memory_bytes
         except Exception as error:
             return portable(error)
 
     def compute(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray] | Exception:
         """The outputs for inputs, or what is wrong."""
+        assert self._runner is not None
         try:
-            return self._entry.run_checked(inputs)
+            return self._runner.run(inputs)
         except Exception as error:
             return portable(error)
 

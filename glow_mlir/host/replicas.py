@@ -46,19 +46,18 @@ class Runner(Protocol):
 
 
 class SessionRunner:
-    """A session of this process."""
+    """A session of this process, of whose entries the first is called."""
 
     is_replaced = False
 
-    def __init__(self, session: Session, entry: str | None = None) -> None:
+    def __init__(self, session: Session) -> None:
         self.session = session
-        self._entry = session.entry(entry)
-        self.run = self._entry.run_checked if not session.time_limit else self._run_limited
+        self.run = session.first.run_checked if not session.time_limit else self._run_limited
 
     def _run_limited(self, inputs: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
         call = Cancellation(current_cancellation())
         with time_limited(call, self.session.time_limit, "call", "time_limit"):
-            return self._entry.run_checked(inputs)
+            return self.session.first.run_checked(inputs)
 
     @property
     def memory_bytes(self) -> int:

@@ -162,9 +162,6 @@ class Sequences:
         self._lock = Lock()
         self._known: dict[int | str, RunningSequence] = {}
 
-    def __len__(self) -> int:
-        return len(self._known)
-
     def add(self, request: Request, step: SequenceStep) -> None:
         """
         Let a step be computed when it has its turn.

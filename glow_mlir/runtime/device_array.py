@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -138,6 +138,14 @@ def placed(name: str, array: np.ndarray, place: Place | None) -> Tensor:
     else:
         place[...] = array
     return place
+
+
+def all_placed(found: Mapping[str, Tensor], places: Mapping[str, Place]) -> dict[str, Tensor]:
+    """Outputs where they are wanted: those on devices are there already; raises as `placed`."""
+    return {
+        name: value if isinstance(value, DeviceArray) else placed(name, value, places.get(name))
+        for name, value in found.items()
+    }
 
 
 def is_apart(place: DeviceArray, others: Iterable[object]) -> bool:

@@ -14,7 +14,7 @@ from typing import TypeGuard
 import numpy as np
 
 from glow_mlir.runtime.artifact import Binding
-from glow_mlir.runtime.device_array import DeviceArray, Place, Tensor, is_apart, on_host, placed
+from glow_mlir.runtime.device_array import DeviceArray, Place, Tensor, all_placed, is_apart, on_host
 from glow_mlir.runtime.devices import Buffer, Device, DeviceState, Event, wait_for_all
 from glow_mlir.runtime.executable import EntryPoint
 from glow_mlir.runtime.state import State
@@ -130,7 +130,7 @@ class _DeviceCall(Pending):
         own, buffers = list[Buffer](), list[Buffer]()
         try:
             for binding in bindings:
-                tensor = self._input(binding) if binding.role == "input" else self._output(binding)
+                tensor = self._inputs[binding.name] if binding.role == "input" else self._output(binding)
                 if isinstance(tensor, DeviceArray):
                     buffers.append(tensor.buffer)
                     continue
@@ -144,9 +144,6 @@ class _DeviceCall(Pending):
         finally:
             for buffer in own:
                 self._device.free(buffer)
-
-    def _input(self, binding: Binding) -> Tensor:
-        return self._inputs[binding.name]
 
     def _output(self, binding: Binding) -> Tensor:
         """What the device, or a copy from it, writes."""
@@ -166,7 +163,4 @@ class _DeviceCall(Pending):
 
     def wait(self) -> dict[str, Tensor]:
         wait_for_all(self.events)
-        return {
-            name: value if isinstance(value, DeviceArray) else placed(name, value, self._places.get(name))
-            for name, value in self._found.items()
-        }
+        return all_placed(self._found, self._places)

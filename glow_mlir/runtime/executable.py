@@ -10,7 +10,7 @@ import numpy as np
 
 from glow_mlir.errors import InputError
 from glow_mlir.runtime.artifact import Binding
-from glow_mlir.runtime.device_array import Place, Tensor, on_host, placed
+from glow_mlir.runtime.device_array import Place, Tensor, all_placed, on_host, placed
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.state import State, uses_state
 from glow_mlir.support.cancellation import held
@@ -84,7 +84,7 @@ class EntryPoint(ABC):
 
         def call() -> dict[str, Tensor]:
             found = self.run({name: on_host(value) for name, value in inputs.items()})
-            return {name: placed(name, array, places.get(name)) for name, array in found.items()}
+            return all_placed(found, places)
 
         return call
 

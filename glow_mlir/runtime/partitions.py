@@ -10,7 +10,7 @@ import numpy as np
 
 from glow_mlir.errors import CancelledError
 from glow_mlir.runtime.artifact import Binding
-from glow_mlir.runtime.device_array import DeviceArray, Place, Tensor, is_apart, on_host, placed
+from glow_mlir.runtime.device_array import DeviceArray, Place, Tensor, all_placed, is_apart, on_host
 from glow_mlir.runtime.device_entry import Pending, QueuedEntryPoint, QueueEntry
 from glow_mlir.runtime.devices import Buffer, Device, Event, wait_for_all
 from glow_mlir.runtime.executable import Executable
@@ -192,10 +192,7 @@ class _PartitionedCall(Pending):
 
     def wait(self) -> dict[str, Tensor]:
         self.finish()
-        return {
-            name: value if isinstance(value, DeviceArray) else placed(name, value, self._places.get(name))
-            for name, value in self._bound.found.items()
-        }
+        return all_placed(self._bound.found, self._places)
 
 
 class _Run:

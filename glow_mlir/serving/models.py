@@ -27,14 +27,6 @@ READY = "READY"
 """The state of a model that takes requests."""
 
 
-class Statistics(Protocol):
-    """What a network did."""
-
-    def data(self) -> Mapping[str, Any]:
-        """Counts and percentiles as JSON has them."""
-        ...
-
-
 class Network(Protocol):
     """A version of a model that takes requests from any thread."""
 
@@ -64,18 +56,12 @@ class Network(Protocol):
         ...
 
     @property
-    def waiting(self) -> int:
-        """How many requests wait."""
-        ...
-
-    @property
     def is_ready(self) -> bool:
         """Whether it takes requests."""
         ...
 
-    @property
-    def statistics(self) -> Statistics:
-        """What it did."""
+    def data(self) -> Mapping[str, Any]:
+        """Its name and version, how many requests wait, counts and percentiles, as JSON has them."""
         ...
 
     def submit(

@@ -77,7 +77,4 @@ PAGE = """<!doctype html>
 
 def page_data(service: Service) -> list[dict[str, Any]]:
     """What the page shows of each model that takes requests, as JSON has it; durations in seconds."""
-    return [
-        {"name": network.name, "version": network.version, "waiting": network.waiting, **network.statistics.data()}
-        for network in service.ready_networks()
-    ]
+    return [dict(network.data()) for network in service.ready_networks()]

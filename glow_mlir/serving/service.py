@@ -10,10 +10,10 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from glow_mlir.errors import InputError
+from glow_mlir.errors import InputError, UnknownNetworkError
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.serving.datatypes import datatype_of
-from glow_mlir.serving.errors import NotReadyError, OverloadError, UnauthorizedError, UnknownModelError
+from glow_mlir.serving.errors import NotReadyError, OverloadError, UnauthorizedError
 from glow_mlir.serving.json_text import read_json
 from glow_mlir.serving.models import READY, Models, Network
 from glow_mlir.serving.shared_memory import Regions
@@ -169,7 +169,7 @@ class Service:
             try:
                 if state.state == READY:
                     found.append(self.models.find(state.name, state.version))
-            except UnknownModelError:  # It was unloaded in between.
+            except (NotReadyError, UnknownNetworkError):  # It was unloaded in between.
                 continue
         return found
 
@@ -229,7 +229,7 @@ def _configured(argument: Argument, skipped: int) -> dict[str, Any]:
 
 def _statistics(network: Network) -> dict[str, Any]:
     """The counts of a network in Triton's words."""
-    data = network.statistics.data()
+    data = network.data()
     failed = sum(_number(data, word) for word in ("failed", "cancelled", "expired", "refused"))
     succeeded = _number(data, "succeeded")
     return {

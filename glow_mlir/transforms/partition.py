@@ -35,7 +35,7 @@ Group = tuple[int, str]
 class PartitionPass(ModulePass):
     """
     Make of each function one for each device, or several where values go to another device and come back, and let the
-    function call them (paper §5, the partitioner's graph of sub-functions, which has no cycles).
+    function call them (paper §6, the partitioner's graph of sub-functions, which has no cycles).
 
     What one writes and another reads is storage between them. Raises `ModelError` for an operator that is on no device,
     and `UnsupportedError` for sizes that are known at run time only.

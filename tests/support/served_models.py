@@ -20,21 +20,6 @@ Outputs = dict[str, np.ndarray]
 Function = Callable[[Mapping[str, np.ndarray]], Outputs]
 
 
-class FakeStatistics:
-    """How many requests were answered."""
-
-    def __init__(self) -> None:
-        self.succeeded = 0
-
-    def data(self) -> Mapping[str, Any]:
-        return {
-            "succeeded": self.succeeded,
-            "calls": self.succeeded,
-            "samples": self.succeeded,
-            "request_seconds": {"mean": 0.5},
-        }
-
-
 class FakeNetwork:
     """A network that is a function; `requests` is what came, and `cancelled` how many of it were cancelled."""
 
@@ -54,12 +39,22 @@ class FakeNetwork:
         self.outputs = outputs
         self.max_batch = max_batch
         self.is_ready = True
-        self.waiting = 0
-        self.statistics = FakeStatistics()
+        self.succeeded = 0
         self.requests: list[dict[str, Any]] = []
         self.cancelled = threading.Event()
         self._function = function
         self._threads = ThreadPoolExecutor(4, thread_name_prefix=f"fake-{name}")
+
+    def data(self) -> Mapping[str, Any]:
+        return {
+            "name": self.name,
+            "version": self.version,
+            "waiting": 0,
+            "succeeded": self.succeeded,
+            "calls": self.succeeded,
+            "samples": self.succeeded,
+            "request_seconds": {"mean": 0.5},
+        }
 
     def submit(
         self,
@@ -92,7 +87,7 @@ class FakeNetwork:
             if not future.cancelled():
                 future.set_exception(error)
             return
-        self.statistics.succeeded += 1
+        self.succeeded += 1
         if not future.cancelled():
             future.set_result(result)
 

@@ -328,7 +328,7 @@ FEW = ("--requests", "30", "--warmup", "0")
 @pytest.mark.parametrize("tensors", ["binary", "json"])
 def test_table_has_a_row_for_each_number_of_clients(protocol: str, tensors: str, server: Running) -> None:
     network = server.models.find("sums")
-    before = network.statistics.succeeded
+    before = network.succeeded
     found = bench(places(server)[protocol], "sums", "--clients", "1,4", "--bind", "a.0=2", "--bind", "b.0=2",
                   "--tensors", tensors, "--pid", str(os.getpid()), *FEW)  # fmt: skip
     assert (found.code, found.stderr) == (0, b"")
@@ -338,7 +338,7 @@ def test_table_has_a_row_for_each_number_of_clients(protocol: str, tensors: str,
     assert head.split()[-2:] == ["server", "µs"]
     assert [row.split()[0] for row in rows] == ["1", "4"]
     # Each connection has an answer before the load begins.
-    assert network.statistics.succeeded - before == 2 * 30 + 1 + 4
+    assert network.succeeded - before == 2 * 30 + 1 + 4
 
 
 @pytest.mark.extra

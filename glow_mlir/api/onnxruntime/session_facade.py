@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
@@ -191,7 +191,7 @@ def _outputs(entry: SessionEntry, names: Sequence[str] | None, inputs: Mapping[s
     """The outputs of those names, or all, of a run; raises `InputError` for unknown ones."""
     if names is None:
         return list(entry.run(inputs).values())
-    wanted = _known_names(entry, names)
+    wanted = entry.listed_outputs(names)
     return _chosen(entry.run(inputs), wanted)
 
 
@@ -200,7 +200,7 @@ def _begun(
 ) -> Callable[[], list[np.ndarray]] | None:
     """What waits for the outputs of a call that is in queues now, or says why it is not; `None` without queues."""
     try:
-        wanted, wait = _known_names(entry, names), entry.begin(inputs)
+        wanted, wait = entry.listed_outputs(names), entry.begin(inputs)
     except GlowError as error:
         return partial(_failed, error)
     return None if wait is None else lambda: _chosen(wait(), wanted)
@@ -208,18 +208,6 @@ def _begun(
 
 def _failed(error: GlowError) -> NoReturn:
     raise error
-
-
-def _known_names(entry: SessionEntry, names: Sequence[str] | None) -> list[str]:
-    """The outputs that are asked for, none for all; raises `InputError` for unknown ones."""
-    if isinstance(names, str):
-        raise InputError(f"'{names}' is no list of outputs", hint=f"['{names}']")
-    if names is not None and not isinstance(cast("object", names), Iterable):
-        raise InputError(f"{names!r} is no list of outputs", hint="None for all")
-    wanted = list(names or ())  # Whoever gives a generator can be asked once.
-    for name in wanted:
-        entry.check_output(name)
-    return wanted
 
 
 def _chosen(results: Mapping[str, np.ndarray], wanted: Sequence[str]) -> list[np.ndarray]:

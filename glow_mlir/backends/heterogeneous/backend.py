@@ -22,7 +22,7 @@ from glow_mlir.runtime.partitions import DevicePart, PartitionedArtifact, Partit
 @backend("heterogeneous")
 class HeterogeneousBackend(Backend):
     """
-    Runs a model on several devices (Glow's heterogeneous runtime, paper §5).
+    Runs a model on several devices (Glow's heterogeneous runtime, paper §6).
 
     The option `devices` of the pass `assign-devices` names them, those of `place-operators` say how operators are
     placed.
