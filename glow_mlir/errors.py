@@ -79,6 +79,10 @@ class InputValuesError(UnsupportedError):
         super().__init__(reason, node=node, hint=f"give the value of {listed}")
 
 
+class HostValuesError(UnsupportedError):
+    """A model with values for Python where one model of tensors of numbers is wanted: it is compiled in parts."""
+
+
 class LargeInputError(UnsupportedError):
     """An operand that fixes shapes and depends on an input with more elements than anybody gives the value of."""
 

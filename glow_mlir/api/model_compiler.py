@@ -26,6 +26,7 @@ from glow_mlir.runtime.identity import Snapshot
 from glow_mlir.runtime.json_cache import JsonCache
 from glow_mlir.runtime.memory_file import MemoryFile
 from glow_mlir.runtime.pool_layout import MOST_THREADS
+from glow_mlir.runtime.python_values import with_python_values
 from glow_mlir.runtime.signature import Signature
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.runtime.specialization import Loaded, Making
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
     from glow_mlir.backends.interface import Room
 
 Found = TypeVar("Found")
+
+Compiled = tuple[Any, "dict[str, Any] | None", dict[str, float]]
+"""What a backend made, what its callers give and get that is no tensor of numbers, and the seconds of each stage."""
 
 MOST_ATTEMPTS = 3
 """How many times to try to compile a model whose files change during compilation."""
@@ -322,7 +326,8 @@ class ModelCompiler:
     ) -> tuple[Made, Artifact | None]:
         """What `make` gives where there is an artifact."""
         with self._cache.draft() if self._loader is not None else nullcontext(Draft()) as draft:
-            artifact, seconds = self._compiled(model, assumptions, partial(draft.room, otherwise=constants.room))
+            room = partial(draft.room, otherwise=constants.room)
+            artifact, _, seconds = self._compiled(model, assumptions, room)
             assert isinstance(artifact, Artifact)
             if source.files.changed():
                 return Made(), None
@@ -420,9 +425,12 @@ class ModelCompiler:
         if is_ir(model) or is_importable(model):
             return model
         from glow_mlir.backends.interface import get_backend
+        from glow_mlir.frontends.onnx.host_program import check_host_values
         from glow_mlir.frontends.onnx.importer import open_model
 
-        return open_model(model, get_backend(self._options.backend).KEEPS_MODULE)
+        opened = open_model(model, get_backend(self._options.backend).KEEPS_MODULE)
+        check_host_values(opened.proto)
+        return opened
 
     def _has_free_dimensions(self, model: Any) -> bool:
         """Whether inputs of an opened model have dimensions that no option gives a size."""
@@ -474,12 +482,13 @@ class ModelCompiler:
         assert self._keeping is not None
         if assumptions != NOTHING:
             artifact = artifact.with_shared_constants(in_file=in_file)
-        return Loaded(self._keeping.load(artifact, self._most_threads), seconds)
+        executable = self._keeping.load(artifact, self._most_threads)
+        return Loaded(with_python_values(executable, artifact.manifest.values), seconds)
 
     def _kept(self, source: _Source, model: Any, assumptions: Assumptions) -> Loaded | None:
         """What is new, which goes into the cache; `None` where a file changed since its identity was taken."""
         with self._cache.draft() as draft:
-            artifact, seconds = self._compiled(model, assumptions, draft.room)
+            artifact, _, seconds = self._compiled(model, assumptions, draft.room)
             if source.files.changed():
                 return None
             assert isinstance(artifact, Artifact)
@@ -490,19 +499,19 @@ class ModelCompiler:
         """What is new, by a backend that stores nothing, or without the cache."""
         from glow_mlir.backends.interface import get_backend
 
-        artifact, seconds = self._compiled(model, assumptions, room)
+        artifact, values, seconds = self._compiled(model, assumptions, room)
         if room is not None and isinstance(artifact, Artifact):
             artifact = artifact.with_shared_constants(in_file=False)
         executable: Executable = get_backend(self._options.backend).load(artifact, self._most_threads)
-        return Loaded(executable, seconds)
+        return Loaded(with_python_values(executable, values), seconds)
 
     @property
     def _most_threads(self) -> int:
         return int(self._options.fields.get("threads", MOST_THREADS))
 
-    def _compiled(self, model: Any, assumptions: Assumptions, room: Room | None = None) -> tuple[Any, dict[str, float]]:
+    def _compiled(self, model: Any, assumptions: Assumptions, room: Room | None = None) -> Compiled:
         """
-        What the backend makes of a model, with constants in what `room` gives, and the seconds of each stage.
+        What the backend makes of a model, with constants in what `room` gives.
 
         Raises `TimeLimitError` where that takes too long.
         """
@@ -510,11 +519,10 @@ class ModelCompiler:
         with collected_soon(), time_limited(own, self._time_limit, "compilation", "compile_time_limit"):
             return self._compiled_in_time(model, assumptions, room)
 
-    def _compiled_in_time(
-        self, model: Any, assumptions: Assumptions, room: Room | None
-    ) -> tuple[Any, dict[str, float]]:
+    def _compiled_in_time(self, model: Any, assumptions: Assumptions, room: Room | None) -> Compiled:
         """`_compiled`, which ends where the current cancellation says so."""
         from glow_mlir.backends.interface import get_backend
+        from glow_mlir.ir.python_values import python_values_of
 
         start = time.perf_counter()
         options = self._options
@@ -530,5 +538,8 @@ class ModelCompiler:
         compilation = options.compilation(imported(), as_given=is_ir(model), again=imported)
         compilation.check_runnable()
         compilation.seconds["import"] = time.perf_counter() - start
+        values = python_values_of(compilation.module)
         artifact = compilation.artifact(room)
-        return artifact, compilation.seconds
+        if isinstance(artifact, Artifact):
+            artifact = replace(artifact, manifest=replace(artifact.manifest, values=values))
+        return artifact, values, compilation.seconds

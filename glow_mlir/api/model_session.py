@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from glow_mlir.api.compile_options import CompileOptions
+from glow_mlir.api.host_values import with_host_values
 from glow_mlir.api.model_compiler import ModelCompiler
 from glow_mlir.api.model_identity import model_backend
 from glow_mlir.api.models import accepted_model
@@ -39,10 +40,13 @@ class ModelSession(Session):
         self.options = options.configured(None if rules.configuration is None else Path(rules.configuration))
         """How it is compiled."""
         limit = given_seconds("compile_time_limit", rules.compile_time_limit)
-        compiler = ModelCompiler(model, self.options, rules.cache, limit)
-        found = compiler.open()
         limits = rules.limits or SpecializationLimits()
-        executable, self._seconds = compiler.executable(found, limits, rules.warm == SPECIALISED)
+
+        def compiled(model: Any) -> tuple[Executable, dict[str, float]]:
+            compiler = ModelCompiler(model, self.options, rules.cache, limit)
+            return compiler.executable(compiler.open(), limits, rules.warm == SPECIALISED)
+
+        executable, self._seconds = with_host_values(model, compiled)
         names = {name: name for name in executable.names}
         time_limit = given_seconds("time_limit", rules.time_limit)
         super().__init__(executable, names, executable.chosen(rules.entry), time_limit)

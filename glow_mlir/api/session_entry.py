@@ -132,6 +132,13 @@ class SessionEntry:
                     return value
             elif not argument.is_static and argument.accepts(value.shape):
                 return value
+        if argument.type:
+            return value  # Of no tensor; whoever takes it apart checks what it consists of.
+        return self._converted(argument, dtype, value)
+
+    def _converted(self, argument: Argument, dtype: np.dtype[Any], value: Any) -> Tensor:
+        """A tensor of another type or layout than an input has, as that has it."""
+        name = argument.name
         array = None if isinstance(value, np.ndarray) or is_plain(value) else on_device(value)
         if array is None:
             array = as_typed(f"input '{name}'", value, dtype)
@@ -167,9 +174,14 @@ class SessionEntry:
 def _are_here(tensors: Mapping[str, Place]) -> TypeGuard[Mapping[str, np.ndarray]]:
     """Whether all are in the memory of the host."""
     for tensor in tensors.values():  # Each call asks: a generator takes longer.
-        if not isinstance(tensor, np.ndarray):
+        if not isinstance(tensor, np.ndarray) and not is_python_value(tensor):
             return False
     return True
+
+
+def is_python_value(value: object) -> bool:
+    """Whether a value is no tensor, but a sequence, map or optional as Python has it."""
+    return value is None or isinstance(value, list | tuple | dict)
 
 
 def as_typed(what: str, value: Any, dtype: np.dtype) -> np.ndarray:
@@ -178,6 +190,8 @@ def as_typed(what: str, value: Any, dtype: np.dtype) -> np.ndarray:
     of floats; anything else as it is. Raises `InputError` as `as_array`.
     """
     array = as_array(what, value)
+    if dtype.kind == "O" and array.dtype.kind in "US":
+        return array.astype(object)
     if array is value or array.dtype == dtype or not is_plain(value):
         return array
     is_float = is_float_dtype(dtype)

@@ -163,6 +163,8 @@ class Manifest:
     """Functions of a compiler's library that the code calls, which a linker has to find."""
     partitions: dict[str, Any] | None = None
     """Of several devices, what each has, and the host programs, as `runtime.bundled_partitions` reads them."""
+    values: dict[str, Any] | None = None
+    """What callers give and get that is no tensor of numbers, as `runtime.python_values` reads it."""
     digests: dict[str, str] = field(default_factory=dict[str, str])
     """Part of a stored artifact → digest; empty for one that was never stored."""
 

@@ -14,7 +14,7 @@ from glow_mlir.errors import InputError, OptionError, UnsupportedError
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.runtime.device_array import Tensor
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.dtypes import named_dtype
+from glow_mlir.support.dtypes import STRING, named_dtype
 from glow_mlir.support.symbols import told_by
 
 
@@ -24,12 +24,14 @@ class Argument:
     An input or output of a model.
 
     A free dimension goes by its name, or by input and axis where it has none, as in `x.0`. `dtype` is empty, and
-    `shape` is `None`, where the model does not say it.
+    `shape` is `None`, where the model does not say it. What is no tensor has its `type` in ONNX's words, as
+    `seq(tensor(float))`, and neither.
     """
 
     name: str
     dtype: str
     shape: tuple[int | str, ...] | None
+    type: str = ""
 
     @staticmethod
     def of(binding: Binding) -> Argument:
@@ -39,8 +41,8 @@ class Argument:
 
     @cached_property
     def numpy_dtype(self) -> np.dtype[Any]:
-        """The element type of arrays for it."""
-        return named_dtype(self.dtype)
+        """The element type of arrays for it; of what is no tensor, that of arrays of anything."""
+        return named_dtype(STRING if self.type else self.dtype)
 
     @property
     def free(self) -> list[str]:
@@ -110,7 +112,10 @@ class Argument:
 
     def __str__(self) -> str:
         """Its type in words, as `float32[N, 3, 224, 224]`."""
-        return f"{self.dtype}[{'...' if self.shape is None else ', '.join(map(str, self.shape))}]"
+        if self.type:
+            return self.type
+        element = "string" if self.dtype == STRING else self.dtype
+        return f"{element}[{'...' if self.shape is None else ', '.join(map(str, self.shape))}]"
 
 
 def rank_label(name: str) -> str:
@@ -159,7 +164,13 @@ class Signature:
 
 def _arguments(items: Iterable[Mapping[str, Any]]) -> tuple[Argument, ...]:
     return tuple(
-        Argument(item["name"], item["dtype"], None if item["shape"] is None else tuple(item["shape"])) for item in items
+        Argument(
+            item["name"],
+            item["dtype"],
+            None if item["shape"] is None else tuple(item["shape"]),
+            item["type"],
+        )
+        for item in items
     )
 
 

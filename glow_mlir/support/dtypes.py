@@ -25,6 +25,9 @@ NARROW_FLOATS = frozenset(
 NARROW_INTEGERS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
 """The names of dtypes of integers of less than a byte, each in one of its own → their bits."""
 
+STRING = "object"
+"""The name of the dtype of arrays that hold strings."""
+
 FLOAT4 = "float4_e2m1fn"
 """The name of the dtype of floats that has neither infinities nor NaN."""
 
@@ -41,6 +44,7 @@ ONNX_WORDS = {
     "float8_e5m2fnuz": "float8e5m2fnuz",
     POWERS_OF_TWO: "float8e8m0",
     FLOAT4: "float4e2m1",
+    STRING: "string",
 }
 """The names of dtypes that ONNX calls otherwise → its words."""
 

@@ -26,5 +26,5 @@ class NodeArg:
 
 def node_arg(argument: Argument) -> NodeArg:
     """An argument in onnxruntime's words."""
-    type_ = f"tensor({onnx_word(argument.dtype)})" if argument.dtype else ""
+    type_ = argument.type or (f"tensor({onnx_word(argument.dtype)})" if argument.dtype else "")
     return NodeArg(argument.name, [...] if argument.shape is None else list(argument.named_shape), type_)

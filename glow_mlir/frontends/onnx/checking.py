@@ -197,7 +197,7 @@ def checked_copy(model: onnx.ModelProto, tensors: Tensors) -> onnx.ModelProto:
             copy.graph.initializer.append(tensor)
     for tensor in all_tensors(copy):
         if uses_external_data(tensor):
-            _embed(tensor, tensors)
+            embed(tensor, tensors)
     _name_nodes(copy)
     nodes = (*copy.graph.node, *(node for body in copy.functions for node in body.node))
     without_shapes(copy.graph, graphs_inside(nodes))
@@ -232,7 +232,7 @@ def _check_content(tensor: onnx.TensorProto, tensors: Tensors) -> None:
         tensors.array(tensor, f"initializer '{tensor.name}'")
 
 
-def _embed(tensor: onnx.TensorProto, tensors: Tensors) -> None:
+def embed(tensor: onnx.TensorProto, tensors: Tensors) -> None:
     """Put the content of a tensor that is in a file into the tensor itself."""
     array = tensors.array(tensor, f"tensor '{tensor.name}'")
     tensor.ClearField("external_data")

@@ -17,14 +17,21 @@ from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.types import element_of_onnx
+from glow_mlir.frontends.onnx.values import Strings, Value
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.dtypes import is_float_dtype
 from glow_mlir.support.symbols import Size, Sizes, SymbolicSize, product_of, quotient
 
 
 @onnx_operator("Constant")
-def constant(node: Node) -> SSAValue:
+def constant(node: Node) -> Value:
     """The value of whichever attribute is given."""
+    if node.has("value") and node.tensor("value").dtype == object:
+        return Strings(node.constant(node.strings.numbers(node.tensor("value"))))
+    if node.has("value_string"):
+        return Strings(node.constant(node.strings.numbers(np.array(node.text("value_string"), object))))
+    if node.has("value_strings"):
+        return Strings(node.constant(node.strings.numbers(node.texts("value_strings"))))
     if node.has("value"):
         return node.constant(node.tensor("value"))
     if node.has("value_float"):
@@ -37,7 +44,7 @@ def constant(node: Node) -> SSAValue:
         return node.constant(np.array(node.ints("value_ints"), np.int64))
     if node.has("sparse_value"):
         return node.constant(node.sparse_tensor("sparse_value"))
-    raise node.unsupported("only tensors of numbers are supported")
+    raise ModelError("Constant: it has no value", node=node.name)
 
 
 @onnx_operator("ConstantOfShape")

@@ -16,9 +16,11 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp
 from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
-from glow_mlir.errors import ModelError
+from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.slices import cut, scalar
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.structures import leaves_of, rebuilt, structure_of
+from glow_mlir.frontends.onnx.values import Value, takes_values
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
@@ -31,7 +33,8 @@ BRANCHES = ("then_branch", "else_branch")
 
 
 @onnx_operator("If")
-def if_(node: Node) -> list[SSAValue | None] | None:
+@takes_values
+def if_(node: Node) -> Sequence[Value | None] | None:
     """The branch that a constant condition chooses, or both as regions where the condition is computed."""
     condition = node.known(0)
     if condition is None:
@@ -42,18 +45,29 @@ def if_(node: Node) -> list[SSAValue | None] | None:
     return node.outputs_of(BRANCHES[0 if condition.item() else 1])
 
 
-def _branch(node: Node) -> list[SSAValue | None] | None:
-    """Both branches as regions."""
+def _branch(node: Node) -> list[Value] | None:
+    """Both branches as regions, which yield the tensors that their values consist of."""
     verify_scalar(node.input(), i1, "the condition")
     blocks = [Block(), Block()]
-    ends = [node.region(name, block) for name, block in zip(BRANCHES, blocks, strict=True)]
-    results: list[list[SSAValue]] = [end for end in ends if end is not None]
-    if len(results) != len(BRANCHES):
+    ends = [node.region_values(name, block) for name, block in zip(BRANCHES, blocks, strict=True)]
+    one, other = ends
+    if one is None or other is None:
         return None
-    check_number(node, len(results[0]), len(results[1]), "a branch gives")
-    for position, (one, other) in enumerate(zip(*results, strict=True)):
-        _check_alike(node, position, one, other)
-    return list(Join(node, blocks, results).emit())
+    check_number(node, len(one), len(other), "a branch gives")
+    for position, pair in enumerate(zip(one, other, strict=True)):
+        if structure_of(pair[0]) != structure_of(pair[1]):
+            raise _differing(node, f"result {position} differs between the branches in more than numbers")
+    results = [[leaf for value in end for leaf in leaves_of(value)[0]] for end in (one, other)]
+    for position, (first, second) in enumerate(zip(*results, strict=True)):
+        _check_alike(node, position, first, second)
+    return rebuilt(map(leaves_of, one), list(Join(node, blocks, results).emit()))
+
+
+def _differing(node: Node, reason: str) -> UnsupportedError:
+    """The error for branches that give values of other structures: where an input decides, its value tells."""
+    if isinstance(node.input().owner, GetOp):
+        return node.builder.missing_value(node.input(), f"If: {reason}: the condition", node.name)
+    return node.unsupported(reason)
 
 
 @dataclass

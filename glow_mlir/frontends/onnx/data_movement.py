@@ -32,6 +32,7 @@ from glow_mlir.frontends.onnx.attribute_map import AttributeMap, integer
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import PlainOperator
 from glow_mlir.frontends.onnx.plain_operators import plain_importer
+from glow_mlir.frontends.onnx.values import Value, takes_values
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Size, Sizes, product_of, quotient, symbols_of
 
@@ -39,9 +40,10 @@ from glow_mlir.support.symbols import Size, Sizes, product_of, quotient, symbols
 
 
 @onnx_operator("Identity")
-def identity(node: Node) -> SSAValue:
-    """The operand itself."""
-    return node.input()
+@takes_values
+def identity(node: Node) -> Value:
+    """The operand itself, whatever it is."""
+    return node.operand()
 
 
 @onnx_operator("Reshape")

@@ -22,6 +22,7 @@ from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import PLAIN_OPERATORS, PlainOperator
 from glow_mlir.frontends.onnx.plain_operators import plain_importer
 from glow_mlir.frontends.onnx.types import element_of_onnx
+from glow_mlir.frontends.onnx.values import Strings, Value, takes_values
 from glow_mlir.ir.registry import onnx_operator
 
 LIMITED_BROADCAST = frozenset(
@@ -127,8 +128,11 @@ def cast_by_name(node: Node) -> SSAValue:
 
 
 @onnx_operator("Cast", since=6)
-def cast(node: Node) -> SSAValue:
-    """Another element type."""
+@takes_values
+def cast(node: Node) -> Value:
+    """Another element type; strings stay strings."""
+    if isinstance(words := node.operand(), Strings) and node.int("to") == onnx.TensorProto.STRING:
+        return words
     return converted(node, node.input(), element_of_onnx(node.int("to"), "the result of Cast"))
 
 

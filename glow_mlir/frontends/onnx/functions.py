@@ -25,7 +25,7 @@ def has_importer(domain: str, kind: str) -> bool:
 
 
 # Any: onnx's annotations lack what its schemas tell of functions.
-def _schema(domain: str, kind: str, version: int) -> Any:
+def schema_of(domain: str, kind: str, version: int) -> Any:
     """What the standard says of an operator, or `None`."""
     try:
         return defs.get_schema(kind, version, domain)
@@ -46,7 +46,7 @@ def contradiction(
     context = checker.C.CheckerContext()
     context.ir_version = onnx.IR_VERSION
     context.opset_imports = dict(opsets)
-    schema = _schema(domain, node.op_type, opsets.get(domain, 0))
+    schema = schema_of(domain, node.op_type, opsets.get(domain, 0))
     try:
         if _is_whole(node):
             checker.check_node(node, context)
@@ -83,7 +83,7 @@ def standard_function(
 
     `None` where there is none, or where the body needs an operator that cannot be imported either.
     """
-    schema = _schema(domain, node.op_type, version)
+    schema = schema_of(domain, node.op_type, version)
     if schema is None:
         return None
     if schema.has_function:
@@ -113,7 +113,7 @@ def is_defined(node: onnx.NodeProto, version: int) -> bool:
     """Whether a node has an importer, or a body in the standard."""
     if find_importer(node.domain, node.op_type, version) is not None:
         return True
-    schema = _schema(node.domain, node.op_type, version)
+    schema = schema_of(node.domain, node.op_type, version)
     return schema is not None and (schema.has_function or schema.has_context_dependent_function)
 
 

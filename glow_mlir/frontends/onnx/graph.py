@@ -13,12 +13,15 @@ from glow_mlir.constants.storage import Storage
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder
+from glow_mlir.frontends.onnx.graph_outputs import GraphOutputs
 from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
 from glow_mlir.frontends.onnx.model_import import ModelImport
 from glow_mlir.frontends.onnx.scope import Scope
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.tensors import Tensors
 from glow_mlir.frontends.onnx.types import input_types
+from glow_mlir.frontends.onnx.values import Strings
+from glow_mlir.ir.python_values import tell_python_values
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension
 
@@ -56,15 +59,22 @@ class GraphImporter:
         )
         model = ModelImport(builder, self.tensors, self.state, self.inconsistencies)
         scope = Scope(model, self.opsets, initializers=initializers)
-        scope.values.update(builder.add_inputs(input_types(inputs, self.dimensions), self.values))
+        given = builder.add_inputs(input_types(inputs, self.dimensions), self.values)
+        strings = {value.name for value in inputs if value.type.tensor_type.elem_type == onnx.TensorProto.STRING}
+        scope.values.update((name, Strings(value) if name in strings else value) for name, value in given.items())
         scope.run(self.graph.node)
         scope.lacks(outputs)
         builder.problems.raise_all()
-        for output in outputs:
-            value = scope.lookup(output) if scope.knows(output) else None
+        described = GraphOutputs(builder)
+        for output in self.graph.output:
+            value = scope.lookup(output.name) if scope.knows(output.name) else None
             if value is None:
                 hint = "the model is cut off or edited wrongly"
-                raise ModelError(f"output '{output}' is computed by no node", hint=hint)
-            builder.add_output(output, value)
+                raise ModelError(f"output '{output.name}' is computed by no node", hint=hint)
+            described.add(output, value)
         self.inconsistencies.check_values(self.graph, scope.values, is_main=True)
-        return builder.finish(name)
+        module = builder.finish(name)
+        if strings or not described.are_tensors:
+            entry = {"strings": sorted(strings), "outputs": described.described}
+            tell_python_values(module, {"entries": {name: entry}, "strings": list(model.strings.words)})
+        return module

@@ -9,18 +9,20 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 from onnx import defs
+from onnx.external_data_helper import uses_external_data
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.dialects.glow_high.dialect import operators
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
-from glow_mlir.frontends.onnx.checking import check_graph, check_model
+from glow_mlir.frontends.onnx.checking import check_graph, check_model, embed
 from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.graph import GraphImporter
 from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.tensors import Tensors, content_of
+from glow_mlir.frontends.onnx.traversal import all_tensors
 from glow_mlir.frontends.onnx.wire import without_tensors
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
@@ -65,6 +67,17 @@ def load_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
         return source, None
     content, path = _content(source)
     return _parsed(bytes, content, path), path
+
+
+def whole_model(source: ModelSource) -> onnx.ModelProto:
+    """The model with all its tensors, those in other files among them; raises as `load_model`."""
+    model, path = load_model(source)
+    if path is not None:
+        tensors = Tensors(None, str(path.parent), in_memory=True)
+        for tensor in all_tensors(model):
+            if uses_external_data(tensor):
+                embed(tensor, tensors)
+    return model
 
 
 def _content(source: str | Path | bytes, in_memory: bool = False) -> tuple[memoryview, Path | None]:

@@ -14,6 +14,7 @@ from glow_mlir.errors import ModelError, joined
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.traversal import all_graphs
 from glow_mlir.frontends.onnx.types import names_of_element, negative_extents, onnx_kind
+from glow_mlir.frontends.onnx.values import Value
 from glow_mlir.support.activity import caution
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
@@ -54,23 +55,21 @@ class Inconsistencies:
             kept = self.customs if min(negative) == -1 else self.others
             kept.append(ModelError(reason, hint="name the dimension, or give it no extent"))
 
-    def check_values(
-        self, graph: onnx.GraphProto, values: Mapping[str, SSAValue | None], is_main: bool = False
-    ) -> None:
+    def check_values(self, graph: onnx.GraphProto, values: Mapping[str, Value | None], is_main: bool = False) -> None:
         """
-        Take down declared shapes that values of a graph do not have.
+        Take down declared shapes that values of a graph do not have; types of what is no tensor of numbers are free.
 
         The outputs of the model, `is_main`, are those that its users see. They are known last: raises `ModelError` then
         where element types were other than declared.
         """
         for declared in () if is_main else graph.input:
-            if (value := values.get(declared.name)) is not None:
+            if isinstance(value := values.get(declared.name), SSAValue):
                 self._check("input", declared, value, self.values)
         for declared in graph.output:
-            if (value := values.get(declared.name)) is not None:
+            if isinstance(value := values.get(declared.name), SSAValue):
                 self._check("output", declared, value, self.outputs if is_main else self.values)
         for declared in graph.value_info:
-            if declared.name not in self.outputs and (value := values.get(declared.name)) is not None:
+            if declared.name not in self.outputs and isinstance(value := values.get(declared.name), SSAValue):
                 self._check("value", declared, value, self.values)
         if is_main and self.wrong:
             raise self.wrong[0]

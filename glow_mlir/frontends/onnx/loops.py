@@ -24,6 +24,8 @@ from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut, iota
 from glow_mlir.frontends.onnx.control_flow import check_number
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.structured_loops import carries_structures, structured_loop
+from glow_mlir.frontends.onnx.values import Value, takes_values
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.symbols import Size, SymbolicSize
@@ -68,13 +70,14 @@ def _empty(node: Node, row: SSAValue) -> SSAValue:
 
 
 @onnx_operator("Loop")
-def loop(node: Node) -> Results | None:
+@takes_values
+def loop(node: Node) -> Results | list[Value] | None:
     """
     A loop over a number of trips, while a condition holds, or both.
 
     Where shapes change from trip to trip, or are computed from their number, each trip becomes nodes of its own.
     """
-    return LoopImport(node).run()
+    return structured_loop(node) if carries_structures(node) else LoopImport(node).run()
 
 
 class LoopImport:

@@ -9,7 +9,6 @@ from typing import Any
 
 import onnx
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import SSAValue
 
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder
 from glow_mlir.frontends.onnx.functions import find_importer
@@ -17,6 +16,8 @@ from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
 from glow_mlir.frontends.onnx.sparse import Initializer, dense_array
 from glow_mlir.frontends.onnx.tensors import Tensors
 from glow_mlir.frontends.onnx.types import element_of_onnx
+from glow_mlir.frontends.onnx.values import Strings, Value
+from glow_mlir.runtime.string_table import StringTable
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -35,9 +36,15 @@ class ModelImport:
     )
     """`find_importer`, which looks through all of them, remembered for this model."""
 
-    def initializer(self, name: str, proto: Initializer, location: LocationAttr) -> SSAValue:
+    strings: StringTable = field(default_factory=StringTable)
+    """All strings that the model knows, by their numbers."""
+
+    def initializer(self, name: str, proto: Initializer, location: LocationAttr) -> Value:
         """The constant that an initializer is, or the state."""
         what = f"initializer '{name}'"
+        if isinstance(proto, onnx.TensorProto) and proto.data_type == onnx.TensorProto.STRING:
+            numbers = self.strings.numbers(self.tensors.array(proto, what), what)
+            return Strings(self.builder.constant(numbers, name, location))
         if isinstance(proto, onnx.SparseTensorProto):
             return self.builder.constant(dense_array(proto, self.tensors, what), name, location)
         element_of_onnx(proto.data_type, what)

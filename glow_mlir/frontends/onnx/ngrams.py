@@ -1,4 +1,4 @@
-"""ONNX's counts of sequences of numbers."""
+"""ONNX's counts of sequences of numbers, or of strings, which are their numbers."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.ngrams import TfIdfVectorizerOp
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.values import Strings, takes_values
 from glow_mlir.ir.registry import onnx_operator
 
 
 @onnx_operator("TfIdfVectorizer", since=9)
+@takes_values
 def tf_idf_vectorizer(node: Node) -> SSAValue:
     """One list has the n-grams of all lengths, one after the other."""
-    if node.has("pool_strings"):
-        raise node.unsupported("strings are not supported")
     indices = node.ints("ngram_indexes")
     if not indices or min(indices) < 0:
         raise ModelError("TfIdfVectorizer: ngram_indexes are columns, at least one", node=node.name)
     size = max(indices) + 1
     weights = node.floats("weights", ()) if node.has("weights") else None
+    words = node.operand()
     return node.emit(
         TfIdfVectorizerOp,
-        node.emit(CastOp, node.input(), to=i64),
+        words.numbers if isinstance(words, Strings) else node.emit(CastOp, node.input(), to=i64),
         None if weights is None else node.constant(np.asarray(weights, np.float32), "weights"),
         [node.constant(pool, "ngrams") for pool in _pools(node, indices)],
         size=size,
@@ -36,7 +37,8 @@ def tf_idf_vectorizer(node: Node) -> SSAValue:
 
 def _pools(node: Node, indices: tuple[int, ...]) -> list[np.ndarray]:
     """The n-grams of each length that counts, sorted, each with the column in which it is counted."""
-    numbers, starts = node.ints("pool_int64s"), node.ints("ngram_counts")
+    strings = [node.strings.number(word) for word in node.texts("pool_strings", ())]
+    numbers, starts = strings or node.ints("pool_int64s"), node.ints("ngram_counts")
     wanted = range(node.int("min_gram_length"), node.int("max_gram_length") + 1)
     pools: list[np.ndarray] = []
     position = 0

@@ -17,6 +17,7 @@ from glow_mlir.frontends.builder.module_builder import named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.frontends.onnx.model_import import ModelImport
 from glow_mlir.frontends.onnx.sparse import dense_array
+from glow_mlir.frontends.onnx.values import Value
 from glow_mlir.support.symbols import Sizes
 
 _INT, _FLOAT, _STRING = onnx.AttributeProto.INT, onnx.AttributeProto.FLOAT, onnx.AttributeProto.STRING
@@ -32,17 +33,15 @@ ONNXRUNTIME = "com.microsoft"
 class Surroundings(Protocol):
     """The graph around a node, for nodes that have graphs inside, or that the standard defines by others."""
 
-    def inline(
-        self, graph: onnx.GraphProto, caller: str, arguments: Sequence[SSAValue] = ()
-    ) -> list[SSAValue | None] | None:
+    def inline(self, graph: onnx.GraphProto, caller: str, arguments: Sequence[Value] = ()) -> list[Value | None] | None:
         """The outputs of a graph inside of the node, see `Scope.inline`."""
         ...
 
-    def lookup(self, name: str) -> SSAValue | None:
+    def lookup(self, name: str) -> Value | None:
         """The value behind a name, see `Scope.lookup`."""
         ...
 
-    def expand(self, node: Node) -> list[SSAValue | None] | None:
+    def expand(self, node: Node) -> list[Value | None] | None:
         """The results of the body by which the standard defines the operator, see `Scope.expand`."""
         ...
 
@@ -52,7 +51,7 @@ class Node(NodeBuilder):
     An ONNX node under import.
 
     `domain` and `version` are those of its operator set, `name` is what errors call it. Values are operands and results
-    in `glow_high`.
+    in `glow_high`; `operands` has those as well that are no tensors of numbers, `inputs` nothing in their place.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class Node(NodeBuilder):
         domain: str,
         version: int,
         name: str,
-        inputs: list[SSAValue | None],
+        operands: list[Value | None],
         model: ModelImport,
         surroundings: Surroundings,
     ) -> None:
@@ -69,7 +68,10 @@ class Node(NodeBuilder):
         self.proto = proto
         self.domain = domain
         self.version = version
-        self.inputs = inputs
+        self.operands = operands
+        self.inputs = [operand if isinstance(operand, SSAValue) else None for operand in operands]
+        self.strings = model.strings
+        """All strings that the model knows, by their numbers."""
         self._tensors = model.tensors
         self._surroundings = surroundings
         self._attributes: dict[str, onnx.AttributeProto] = {attribute.name: attribute for attribute in proto.attribute}
@@ -83,6 +85,13 @@ class Node(NodeBuilder):
     def input(self, position: int = 0) -> SSAValue:
         """The operand at `position`; raises `ModelError` where it is absent."""
         value = self.optional(position)
+        if value is None:
+            raise ModelError(f"{self.kind} has no operand {position}", node=self.name)
+        return value
+
+    def operand(self, position: int = 0) -> Value:
+        """The operand at `position`, whatever it is; raises `ModelError` where it is absent."""
+        value = self.operands[position] if position < len(self.operands) else None
         if value is None:
             raise ModelError(f"{self.kind} has no operand {position}", node=self.name)
         return value
@@ -139,7 +148,7 @@ class Node(NodeBuilder):
     def named(self, name: str) -> SSAValue:
         """The value that an attribute names; raises `ModelError` where there is none."""
         value = self._surroundings.lookup(name)
-        if value is None:
+        if not isinstance(value, SSAValue):
             raise ModelError(f"{self.kind}: '{name}' has no value", node=self.name)
         return value
 
@@ -186,6 +195,10 @@ class Node(NodeBuilder):
         what = f"attribute '{name}' of node '{self.name}'"
         return dense_array(self._attribute(name, None, _SPARSE_TENSOR), self._tensors, what)
 
+    def type_attribute(self, name: str) -> onnx.TypeProto:
+        """A type attribute."""
+        return self._attribute(name, None, onnx.AttributeProto.TYPE_PROTO)
+
     def subgraph(self, name: str) -> onnx.GraphProto:
         """A graph attribute."""
         return self._attribute(name, None, _GRAPH)
@@ -213,6 +226,11 @@ class Node(NodeBuilder):
 
     # Graphs inside of it
 
+    def region_values(self, name: str, block: Block) -> list[Value] | None:
+        """Like `region`, where outputs may be anything."""
+        with self.builder.inside(block):
+            return self._all_of(self.outputs_of(name, (), caller=""))
+
     def region(self, name: str, block: Block, arguments: Sequence[SSAValue] = ()) -> list[SSAValue] | None:
         """Import a graph attribute, whose inputs are `arguments`, into a block: its outputs, `None` if unsupported."""
         with self.builder.inside(block):
@@ -220,7 +238,16 @@ class Node(NodeBuilder):
 
     def inline(self, name: str, arguments: Sequence[SSAValue] = (), caller: str | None = None) -> list[SSAValue] | None:
         """Import a graph attribute where the node is; its nodes have the location of this one, or of a `caller`."""
-        found = self.outputs_of(name, arguments, caller)
+        found = self._all_of(self.outputs_of(name, arguments, caller))
+        if found is None:
+            return None
+        values = [value for value in found if isinstance(value, SSAValue)]
+        if len(values) < len(found):
+            raise self.unsupported("a graph inside of it gives a value that is no tensor of numbers")
+        return values
+
+    def _all_of(self, found: list[Value | None] | None) -> list[Value] | None:
+        """The outputs of a graph inside of the node, all of which have to be there."""
         if found is None:
             return None
         values = [value for value in found if value is not None]
@@ -228,13 +255,17 @@ class Node(NodeBuilder):
             raise self.unsupported("a graph inside of it gives a value that is absent")
         return values
 
+    def inline_values(self, name: str, arguments: Sequence[Value] = ()) -> list[Value] | None:
+        """Like `inline`, where values may be anything."""
+        return self._all_of(self.outputs_of(name, arguments))
+
     def outputs_of(
-        self, name: str, arguments: Sequence[SSAValue] = (), caller: str | None = None
-    ) -> list[SSAValue | None] | None:
-        """Like `inline`, where outputs may be absent."""
+        self, name: str, arguments: Sequence[Value] = (), caller: str | None = None
+    ) -> list[Value | None] | None:
+        """Like `inline`, where outputs may be absent, or anything."""
         return self._surroundings.inline(self.subgraph(name), self.name if caller is None else caller, arguments)
 
-    def expanded(self) -> Sequence[SSAValue | None] | None:
+    def expanded(self) -> Sequence[Value | None] | None:
         """The results of the body by which the standard defines the operator, for what its importer leaves to that."""
         return self._surroundings.expand(self)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
+from typing import Any
 
 import onnx
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block
 
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.builder.module_builder import named_location
@@ -22,7 +23,8 @@ from glow_mlir.frontends.onnx.model_import import ModelImport
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
 from glow_mlir.frontends.onnx.sparse import Initializer, initializers_of
-from glow_mlir.frontends.onnx.types import onnx_type
+from glow_mlir.frontends.onnx.string_operands import on_strings
+from glow_mlir.frontends.onnx.values import Strings, Structured, Value, is_aware, kind_of_value, type_of_value
 from glow_mlir.ir.registry import operator_label
 from glow_mlir.support.dataclass import dataclass
 
@@ -40,7 +42,7 @@ class Scope:
     opsets: Mapping[str, int]
     caller: str = ""
     outer: Scope | None = None
-    values: dict[str, SSAValue | None] = field(default_factory=dict[str, SSAValue | None])
+    values: dict[str, Value | None] = field(default_factory=dict[str, Value | None])
     initializers: dict[str, Initializer] = field(default_factory=dict[str, Initializer])
     lacking: dict[str, UnsupportedError | None] = field(default_factory=dict[str, UnsupportedError | None])
     """Names without a value, and the error for who needs one; `None` where it has been reported."""
@@ -55,7 +57,7 @@ class Scope:
         here = name in self.values or name in self.initializers or name in self.lacking
         return here or (self.outer is not None and self.outer.knows(name))
 
-    def lookup(self, name: str) -> SSAValue | None:
+    def lookup(self, name: str) -> Value | None:
         """The value behind a name; `None` for an absent operand of a function."""
         if name in self.values:
             return self.values[name]
@@ -107,22 +109,32 @@ class Scope:
         name = self.caller or node_name(proto)
         version = self.opsets.get(domain, 0)
         function = self.model.importer_of(domain, proto.op_type, version)
-        results: SSAValue | Sequence[SSAValue | None] | None = None
+        results: Value | Sequence[Value | None] | None = None
         try:
             with self.model.builder.node_errors(proto.op_type, name):
-                inputs = [self.lookup(operand) if operand else None for operand in proto.input]
-                node = Node(proto, domain, version, name, inputs, self.model, self)
-                results = self.expand(node) if function is None else function(node)
+                operands = [self.lookup(operand) if operand else None for operand in proto.input]
+                node = Node(proto, domain, version, name, operands, self.model, self)
+                results = self.expand(node) if function is None else self._applied(function, node)
         except GlowError:  # Some are errors of values, too.
             raise
         except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise self._explained(proto, domain, name, error) from error
         if results is None:
             return False
-        self._bind(proto, name, (results,) if isinstance(results, SSAValue) else results)
+        self._bind(proto, name, (results,) if isinstance(results, Value) else results)
         return True
 
-    def _bind(self, proto: onnx.NodeProto, node: str, results: Sequence[SSAValue | None]) -> None:
+    def _applied(self, function: Callable[..., Any], node: Node) -> Value | Sequence[Value | None] | None:
+        """What an importer makes of a node; strings are moved as their numbers are."""
+        structured = [operand for operand in node.operands if isinstance(operand, Structured)]
+        if not structured or is_aware(function):
+            return function(node)
+        if all(isinstance(operand, Strings) for operand in structured):
+            return on_strings(function, node)
+        position = node.operands.index(structured[0])
+        raise node.unsupported(f"operand {position} is {kind_of_value(structured[0])}")
+
+    def _bind(self, proto: onnx.NodeProto, node: str, results: Sequence[Value | None]) -> None:
         for position, name in enumerate(proto.output):
             value = results[position] if position < len(results) else None
             if value is not None:
@@ -131,9 +143,9 @@ class Scope:
                 reason = f"{proto.op_type}: output {position} ('{name}') is not supported"
                 self.lacking[name] = UnsupportedError(reason, node=node)
 
-    def expand(self, node: Node) -> list[SSAValue | None] | None:
+    def expand(self, node: Node) -> list[Value | None] | None:
         """The results of the body by which the standard defines the operator; reports it where there is none."""
-        types = [onnx_type(value) for value in node.inputs]
+        types = [type_of_value(value) for value in node.operands]
         function = standard_function(node.proto, node.domain, node.version, types)
         if function is None:
             if node.domain not in self.opsets and has_importer(node.domain, node.kind):
@@ -142,7 +154,7 @@ class Scope:
             self.model.builder.problems.unknown.append((operator_label(node.domain, node.kind), node.name))
             return None
         opsets = {opset.domain: opset.version for opset in function.opset_import}
-        given = [*node.inputs, *[None] * (len(function.input) - len(node.inputs))]
+        given = [*node.operands, *[None] * (len(function.input) - len(node.operands))]
         scope = Scope(self.model, opsets, node.name, values=dict(zip(function.input, given, strict=False)))
         scope.run(instantiate(function, node.proto))
         wanted = [name for name, output in zip(function.output, node.proto.output, strict=False) if output]
@@ -150,9 +162,7 @@ class Scope:
             return None
         return [scope.lookup(name) if name in wanted else None for name in function.output]
 
-    def inline(
-        self, graph: onnx.GraphProto, caller: str, arguments: Sequence[SSAValue] = ()
-    ) -> list[SSAValue | None] | None:
+    def inline(self, graph: onnx.GraphProto, caller: str, arguments: Sequence[Value] = ()) -> list[Value | None] | None:
         """
         The outputs of a subgraph, whose inputs are `arguments`, and which sees the names of this scope.
 
@@ -169,7 +179,7 @@ class Scope:
 
     def _explained(self, proto: onnx.NodeProto, domain: str, name: str, error: Exception) -> Exception:
         """What is wrong with a node that made its importer fail; the failure itself where the node is right."""
-        types = {operand: onnx_type(self.lookup(operand)) for operand in proto.input if operand}
+        types = {operand: type_of_value(self.lookup(operand)) for operand in proto.input if operand}
         if reason := contradiction(proto, domain, self.opsets, types):
             hint = f"the standard says what {proto.op_type} takes: https://onnx.ai/onnx/operators"
             return ModelError(f"{proto.op_type}: {reason}", node=name, hint=hint)

@@ -25,7 +25,9 @@ from glow_mlir.frontends.onnx.types import (
     open_ranks,
     open_sizes,
 )
+from glow_mlir.frontends.onnx.values import type_words
 from glow_mlir.runtime.signature import Argument, Signature, rank_label
+from glow_mlir.support.dtypes import STRING
 from glow_mlir.support.symbols import Dimension
 
 
@@ -74,10 +76,7 @@ def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature
         inputs = [Argument(value.name, _dtype(value), _fixed(sizes[value.name], fixed)) for value in given]
         has_free = any(isinstance(size, str) for argument in inputs for size in argument.shape or ("",))
         given_by_nodes = _sizes_by_nodes(model.proto) if has_free else {}
-        outputs = [
-            Argument(value.name, _dtype(value), _without_inconsistencies(value, given_by_nodes.get(value.name), fixed))
-            for value in _outputs(model.proto)
-        ]
+        outputs = [_output(value, given_by_nodes.get(value.name), fixed) for value in _outputs(model.proto)]
     except GlowError as error:
         error.file = error.file or ("" if model.path is None else str(model.path))
         raise
@@ -94,17 +93,34 @@ def _fixed(sizes: Sequence[int | str] | None, fixed: Mapping[str, int]) -> tuple
 def _dtype(value: onnx.ValueInfoProto) -> str:
     """The element type of a tensor; empty where the model does not say one."""
     kind = value.type.tensor_type.elem_type
+    if kind == onnx.TensorProto.STRING:
+        return STRING
     return numpy_dtype(element_of_onnx(kind, f"'{value.name}'")).name if kind else ""
+
+
+def value_argument(value: onnx.ValueInfoProto) -> Argument:
+    """An input or output of a graph as the graph declares it, whatever it is."""
+    if value.type.WhichOneof("value") in ("tensor_type", None):
+        sizes = declared_sizes(value) if value.type.tensor_type.HasField("shape") else None
+        return Argument(value.name, _dtype(value), None if sizes is None else tuple(sizes))
+    return Argument(value.name, "", (), type_words(value.type))
+
+
+def _output(value: onnx.ValueInfoProto, given: Sequence[int | str] | None, fixed: Mapping[str, int]) -> Argument:
+    """An output as far as the model says what it is, and its nodes the sizes that are `given`."""
+    if value.type.WhichOneof("value") not in ("tensor_type", None):
+        return Argument(value.name, "", (), type_words(value.type))
+    return Argument(value.name, _dtype(value), _without_inconsistencies(value, given, fixed))
 
 
 def _outputs(model: onnx.ModelProto) -> Iterable[onnx.ValueInfoProto]:
     """The outputs with their types, inferred where the model does not say them and ONNX can infer them."""
     if all(value.type.tensor_type.HasField("shape") for value in model.graph.output):
         return model.graph.output
-    return _inferred(model).graph.output
+    return inferred(model).graph.output
 
 
-def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     """A model with the shapes that ONNX infers, or as it is, where ONNX cannot."""
     try:
         return shape_inference.infer_shapes(model)
@@ -119,7 +135,7 @@ def _sizes_by_nodes(model: onnx.ModelProto) -> dict[str, list[int | str]]:
     bare = onnx.ModelProto()
     bare.CopyFrom(model)
     without_shapes(bare.graph, graphs_inside(bare.graph.node))
-    outputs = [value for value in _inferred(bare).graph.output if value.type.tensor_type.HasField("shape")]
+    outputs = [value for value in inferred(bare).graph.output if value.type.tensor_type.HasField("shape")]
     for value in outputs:
         for size in value.type.tensor_type.shape.dim:
             if size.dim_param.startswith("unk__"):  # ONNX makes names up for what it does not know.

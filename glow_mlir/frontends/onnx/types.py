@@ -8,7 +8,7 @@ from itertools import count
 
 import onnx
 from onnx import helper
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
@@ -58,6 +58,11 @@ def onnx_type(value: SSAValue | None) -> onnx.TypeProto:
     )
 
 
+def tensor_type(kind: int) -> onnx.TypeProto:
+    """The type of tensors of an ONNX data type, of any shape."""
+    return helper.make_tensor_type_proto(kind, None)
+
+
 def input_sizes(value: onnx.ValueInfoProto, dimensions: Mapping[str, Dimension]) -> tuple[int | str, ...] | None:
     """
     The sizes of a graph's input; free dimensions by their names.
@@ -70,9 +75,14 @@ def input_sizes(value: onnx.ValueInfoProto, dimensions: Mapping[str, Dimension])
     if kind != "tensor_type":
         actual = "has no type" if kind is None else f"is no tensor: {kind.removesuffix('_type')}"
         raise UnsupportedError(f"input '{value.name}' {actual}")
-    described = value.type.tensor_type
-    element_of_onnx(described.elem_type, f"input '{value.name}'")
+    input_element(value)
     return open_sizes(value, dimensions)
+
+
+def input_element(value: onnx.ValueInfoProto) -> Attribute:
+    """The element type of a tensor that is a graph's input; strings are their numbers. Raises `UnsupportedError`."""
+    kind = value.type.tensor_type.elem_type
+    return i64 if kind == onnx.TensorProto.STRING else element_of_onnx(kind, f"input '{value.name}'")
 
 
 def open_sizes(value: onnx.ValueInfoProto, dimensions: Mapping[str, Dimension]) -> tuple[int | str, ...] | None:
@@ -118,12 +128,7 @@ def input_types(
     given = list(inputs)
     sizes = {value.name: input_sizes(value, dimensions) for value in given}
     shapes = input_shapes(sizes, dimensions, open_ranks(given))
-    return {
-        value.name: tensor(
-            shapes[value.name], element_of_onnx(value.type.tensor_type.elem_type, f"input '{value.name}'")
-        )
-        for value in given
-    }
+    return {value.name: tensor(shapes[value.name], input_element(value)) for value in given}
 
 
 def open_ranks(values: Iterable[onnx.ValueInfoProto]) -> set[str]:

@@ -1,0 +1,23 @@
+"""Models with values for Python, such as sequences as inputs: whether one has them, the compiler finds out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from glow_mlir.errors import HostValuesError
+from glow_mlir.runtime.executable import Executable
+
+Compile = Callable[[Any], tuple[Executable, dict[str, float]]]
+"""Compiles a model: what runs it, and the seconds of each stage."""
+
+
+def with_host_values(model: Any, compile_: Compile) -> tuple[Executable, dict[str, float]]:
+    """What runs a model, compiled as a whole, or in parts where Python computes some of its values."""
+    try:
+        return compile_(model)
+    except HostValuesError:
+        from glow_mlir.frontends.onnx.hosted_model import HostedModel
+        from glow_mlir.frontends.onnx.importer import whole_model
+
+        return HostedModel(whole_model(model), lambda part: compile_(part)[0].entry()), {}

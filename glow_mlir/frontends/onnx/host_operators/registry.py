@@ -1,0 +1,132 @@
+"""The host operators: what makes new strings, takes maps, or decodes files has no machine code, and runs around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from glow_mlir.errors import ExecutionError, GlowError, ModelError
+from glow_mlir.frontends.onnx.domains import plain_domain
+from glow_mlir.frontends.onnx.order import node_name
+from glow_mlir.support.dataclass import dataclass
+
+ML, ONNXRUNTIME = "ai.onnx.ml", "com.microsoft"
+
+Evaluate = Callable[..., Any]
+"""`(attributes, *operands)`: the result on numpy arrays, of `str` objects for strings, or a tuple of results."""
+
+_FUNCTIONS: Mapping[tuple[str, str], str] = {
+    ("", "Cast"): "casts.cast",
+    ("", "ImageDecoder"): "images.image_decoder",
+    ("", "RegexFullMatch"): "strings.regex_full_match",
+    ("", "StringConcat"): "strings.string_concat",
+    ("", "StringNormalizer"): "strings.string_normalizer",
+    ("", "StringSplit"): "strings.string_split",
+    ("", "Unique"): "strings.unique",
+    (ML, "CastMap"): "maps.cast_map",
+    (ML, "DictVectorizer"): "maps.dict_vectorizer",
+    (ONNXRUNTIME, "Tokenizer"): "tokenizer.tokenizer",
+}
+"""Domain and operator → the module here, and the function in it, which gives what it computes."""
+
+ON_STRINGS = frozenset({"Cast", "Unique"})
+"""Those that are host operators only where operands or results are strings."""
+
+
+_LISTS = (onnx.AttributeProto.STRINGS, onnx.AttributeProto.INTS)
+"""Types of attributes that one without elements may say as well."""
+
+RESULTS = {"Tokenizer": onnx.TensorProto.STRING}
+"""The ONNX data types of the results of operators of which the onnx package does not know them."""
+
+
+def is_host_operator(node: onnx.NodeProto) -> bool:
+    """Whether a node may be one that Python computes; those of `ON_STRINGS` are where there are strings."""
+    return (plain_domain(node.domain), node.op_type) in _FUNCTIONS
+
+
+@cache
+def _function(domain: str, kind: str) -> Evaluate:
+    module, _, name = _FUNCTIONS[domain, kind].partition(".")
+    return getattr(import_module(f"{__package__}.{module}"), name)
+
+
+@dataclass
+class Attributes:
+    """The attributes of a node, by name; raises `ModelError` about the node for those that are missing or wrong."""
+
+    node: onnx.NodeProto
+
+    def __post_init__(self) -> None:
+        self._values = {item.name: item for item in self.node.attribute}
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A string."""
+        return self._decoded(self._value(name, default, onnx.AttributeProto.STRING))
+
+    def texts(self, name: str) -> list[str]:
+        """A list of strings; empty where it is not given."""
+        return [self._decoded(item) for item in self._value(name, [], onnx.AttributeProto.STRINGS)]
+
+    def int(self, name: str, default: int | None = None) -> int:
+        """An integer."""
+        return int(self._value(name, default, onnx.AttributeProto.INT))
+
+    def ints(self, name: str) -> list[int]:
+        """A list of integers; empty where it is not given."""
+        return [int(item) for item in self._value(name, [], onnx.AttributeProto.INTS)]
+
+    def has(self, name: str) -> bool:
+        """Whether it is given."""
+        return name in self._values
+
+    def wrong(self, reason: str, hint: str = "") -> ModelError:
+        """The error for attributes that no operator can have."""
+        return ModelError(f"{self.node.op_type}: {reason}", node=node_name(self.node), hint=hint)
+
+    def failed(self, reason: str, hint: str = "") -> ExecutionError:
+        """The error for data that the operator cannot take."""
+        return ExecutionError(f"{self.node.op_type}: {reason}", node=node_name(self.node), hint=hint)
+
+    def _value(self, name: str, default: Any, kind: int) -> Any:
+        if (found := self._values.get(name)) is None:
+            if default is None:
+                raise self.wrong(f"it has no attribute '{name}'")
+            return default
+        value: Any = helper.get_attribute_value(found)
+        if found.type != kind and not (kind in _LISTS and not value):
+            actual = onnx.AttributeProto.AttributeType.Name(found.type)
+            raise self.wrong(f"attribute '{name}' is {actual}, not {onnx.AttributeProto.AttributeType.Name(kind)}")
+        return value
+
+    @staticmethod
+    def _decoded(value: bytes | str) -> str:
+        return value.decode(errors="backslashreplace") if isinstance(value, bytes) else value
+
+
+def evaluate(node: onnx.NodeProto, operands: Sequence[Any]) -> tuple[Any, ...]:
+    """
+    The results of a host operator on operands as Python has them; raises `ExecutionError` where it fails on these, and
+    `ModelError` for a node that is wrong.
+    """
+    attributes = Attributes(node)
+    try:
+        found = _function(plain_domain(node.domain), node.op_type)(attributes, *operands)
+    except GlowError:
+        raise
+    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise attributes.failed(f"operands do not fit: {error}", "check what the model's inputs are given") from error
+    return cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
+
+
+def strings_of(words: Any, shape: Sequence[int]) -> np.ndarray:
+    """An array of strings of that shape."""
+    found = np.empty(len(words), object)
+    found[:] = words
+    return found.reshape(shape)

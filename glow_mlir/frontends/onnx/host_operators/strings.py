@@ -1,0 +1,83 @@
+"""ONNX's operators that make strings of strings."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from glow_mlir.frontends.onnx.host_operators.registry import Attributes, strings_of
+
+_ONLY_PYTHON = re.compile(r"\\[1-9]|\(\?<?[=!]|\(\?P=|\(\?\(|\(\?>|[*+?}]\+")
+"""What Python has in regular expressions and RE2, which ONNX asks for, does not: references back, looking around."""
+
+
+def string_concat(attributes: Attributes, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Each string with another behind it; shapes are broadcast."""
+    left, right = np.broadcast_arrays(left, right)
+    words = [one + other for one, other in zip(left.ravel().tolist(), right.ravel().tolist(), strict=True)]
+    return strings_of(words, left.shape)
+
+
+def string_split(attributes: Attributes, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The parts of each string along a new last axis, empty strings behind them, and how many there are."""
+    delimiter, most = attributes.text("delimiter", ""), attributes.int("maxsplit", -1)
+    parts = [_parts(word, delimiter, most) for word in words.ravel().tolist()]
+    counts = np.array([len(part) for part in parts], np.int64)
+    width = int(counts.max(initial=0))
+    filled = [word for part in parts for word in [*part, *[""] * (width - len(part))]]
+    return strings_of(filled, (*words.shape, width)), counts.reshape(words.shape)
+
+
+def _parts(word: str, delimiter: str, most: int) -> list[str]:
+    """What `str.split` gives; an empty string has no parts."""
+    return word.split(delimiter or None, most) if word else []
+
+
+def expression(attributes: Attributes, text: str) -> re.Pattern[str]:
+    """A regular expression as RE2 has them; raises `ModelError` for any other."""
+    if found := _ONLY_PYTHON.search(text):
+        raise attributes.wrong(f"'{found.group()}' is in no regular expression of RE2", "see github.com/google/re2")
+    try:
+        return re.compile(text, re.ASCII)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise attributes.wrong(f"'{text}' is no regular expression: {error}") from error
+
+
+def regex_full_match(attributes: Attributes, words: np.ndarray) -> np.ndarray:
+    """Whether a regular expression matches the whole of each string."""
+    matches = expression(attributes, attributes.text("pattern", "")).fullmatch
+    return np.array([matches(word) is not None for word in words.ravel().tolist()], np.bool_).reshape(words.shape)
+
+
+def string_normalizer(attributes: Attributes, words: np.ndarray) -> np.ndarray:
+    """A vector of strings, or a matrix with one row, without stopwords, in the lower or upper case of Unicode."""
+    case = attributes.text("case_change_action", "NONE")
+    changes = {"NONE": str, "LOWER": str.lower, "UPPER": _upper}
+    if case not in changes:
+        raise attributes.wrong(f"case_change_action is '{case}'", "it is NONE, LOWER or UPPER")
+    if words.ndim not in (1, 2) or (words.ndim == 2 and words.shape[0] != 1):
+        raise attributes.failed(f"it takes [C] or [1, C], not {list(words.shape)}")
+    alike = str if attributes.int("is_case_sensitive", 0) else str.lower
+    stops = set(map(alike, attributes.texts("stopwords")))
+    kept = [changes[case](word) for word in words.ravel().tolist() if alike(word) not in stops] or [""]
+    return strings_of(kept, (*words.shape[:-1], len(kept)))
+
+
+def _upper(word: str) -> str:
+    """The upper case of a string, letter by letter: none becomes two, as in `str.upper`."""
+    return "".join(letter.upper() if len(letter.upper()) == 1 else letter for letter in word)
+
+
+def unique(attributes: Attributes, words: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The distinct strings, where each is first, which each element is, and how often; in order or as they come."""
+    if attributes.has("axis") and words.ndim != 1:
+        raise attributes.failed("unique rows of strings are not supported", "leave out 'axis'")
+    values, first, inverse, counts = np.unique(
+        words.ravel().astype(str), return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.arange(len(values)) if attributes.int("sorted", 1) else np.argsort(first)
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    made = strings_of(values[order].tolist(), (len(values),))
+    return made, first[order].astype(np.int64), places[inverse].astype(np.int64), counts[order].astype(np.int64)

@@ -1,0 +1,44 @@
+"""onnxruntime's Tokenizer, which scikit-learn's text vectorizers become."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glow_mlir.frontends.onnx.host_operators.registry import Attributes, strings_of
+from glow_mlir.frontends.onnx.host_operators.strings import expression
+
+_BEGIN, _END = "\x02", "\x03"
+"""What marks where the tokens of a string begin and end."""
+
+
+def tokenizer(attributes: Attributes, words: np.ndarray) -> np.ndarray:
+    """
+    The tokens of each string of [C] or [N, C] along a new last axis, padded: the matches of an expression, or what is
+    between separators, of a least length.
+    """
+    if words.ndim not in (1, 2):
+        raise attributes.failed(f"it takes [C] or [N, C], not {list(words.shape)}")
+    if not words.size:
+        return strings_of([], words.shape)
+    least = attributes.int("mincharnum")
+    tokens = [_tokens(attributes, word, least) for word in words.ravel().tolist()]
+    if not any(tokens):
+        return strings_of([], (*words.shape, 0))
+    if attributes.int("mark"):
+        tokens = [[_BEGIN, *found, _END] for found in tokens]
+    width, pad = max(map(len, tokens)), attributes.text("pad_value")
+    return strings_of([t for found in tokens for t in [*found, *[pad] * (width - len(found))]], (*words.shape, width))
+
+
+def _tokens(attributes: Attributes, word: str, least: int) -> list[str]:
+    """The tokens of one string."""
+    if attributes.has("tokenexp"):
+        found = [match.group() for match in expression(attributes, attributes.text("tokenexp")).finditer(word)]
+    elif (separators := attributes.texts("separators")) in ([], [""]):
+        found = list(word)
+    else:
+        found = [word]
+        for separator in separators:
+            splits = expression(attributes, separator).split
+            found = [part for token in found for part in splits(token)]
+    return [token for token in found if token and len(token) >= least]

@@ -1,0 +1,232 @@
+"""Models with host operators as programs: what Python computes, and between, models without such operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field
+
+import onnx
+from onnx import helper, numpy_helper
+
+from glow_mlir.errors import HostValuesError, UnsupportedError
+from glow_mlir.frontends.onnx.host_operators.registry import ON_STRINGS, RESULTS, is_host_operator
+from glow_mlir.frontends.onnx.order import node_name, used_names
+from glow_mlir.frontends.onnx.signature import inferred
+from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.frontends.onnx.traversal import all_nodes
+from glow_mlir.frontends.onnx.types import tensor_type
+from glow_mlir.support.dataclass import dataclass
+
+STRING = onnx.TensorProto.STRING
+
+
+@dataclass(frozen=True)
+class HostStep:
+    """A node that Python computes, of values by name."""
+
+    node: onnx.NodeProto
+
+
+@dataclass(frozen=True)
+class ModelStep:
+    """A model without host operators, of values by name."""
+
+    model: onnx.ModelProto
+
+    @property
+    def inputs(self) -> list[str]:
+        """The values that it takes."""
+        known = initializers_of(self.model.graph)
+        return [value.name for value in self.model.graph.input if value.name not in known]
+
+    @property
+    def outputs(self) -> list[str]:
+        """The values that it gives."""
+        return [value.name for value in self.model.graph.output]
+
+
+Step = HostStep | ModelStep
+
+
+def has_host_values(model: onnx.ModelProto) -> bool:
+    """Whether a model takes sequences, optionals or maps, or has host operators."""
+    kinds = {value.type.WhichOneof("value") for value in model.graph.input}
+    if kinds & {"sequence_type", "optional_type", "map_type"}:
+        return True
+    nodes = [node for node in all_nodes(model.graph.node) if is_host_operator(node)]
+    if any(node.op_type not in ON_STRINGS for node in nodes):
+        return True
+    return bool(nodes) and _knows_strings(model, nodes) and bool(host_nodes(model))
+
+
+def check_host_values(model: onnx.ModelProto) -> None:
+    """Raise `HostValuesError` for a model that is compiled in parts, and with what Python computes between them."""
+    if has_host_values(model):
+        kinds = dict.fromkeys(node.op_type for node in model.graph.node if is_host_operator(node))
+        reason = f"Python computes {', '.join(kinds)}" if kinds else "inputs are sequences, optionals or maps"
+        raise HostValuesError(reason, hint="InferenceSession runs such a model; a module has tensors alone")
+
+
+def _knows_strings(model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto]) -> bool:
+    """Whether there are any strings in a model, as far as a look tells."""
+    values = (*model.graph.input, *model.graph.output)
+    return (
+        any(value.type.tensor_type.elem_type == STRING for value in values)
+        or any(tensor.data_type == STRING for tensor in model.graph.initializer)
+        or any(attribute.name == "to" and attribute.i == STRING for node in nodes for attribute in node.attribute)
+    )
+
+
+def host_nodes(model: onnx.ModelProto) -> list[onnx.NodeProto]:
+    """The nodes of a model's graph that Python computes; raises `UnsupportedError` for some inside of other nodes."""
+    elements = _element_types(_inferred(model).graph)
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            for inner in all_nodes([n for graph in (attribute.g, *attribute.graphs) for n in graph.node]):
+                if is_host_operator(inner) and inner.op_type not in ON_STRINGS:
+                    reason = f"{inner.op_type} is computed by Python, which goes on around machine code, not within"
+                    hint = f"take it out of the graph inside of {node.op_type}"
+                    raise UnsupportedError(reason, node=node_name(inner), hint=hint)
+    return [node for node in model.graph.node if is_host_operator(node) and _is_on_host(node, elements)]
+
+
+def _inferred(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the types that ONNX infers; it does not know onnxruntime's operators."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for node in model.graph.node:
+        if (element := RESULTS.get(node.op_type)) is not None and is_host_operator(node):
+            copy.graph.value_info.append(onnx.ValueInfoProto(name=node.output[0], type=tensor_type(element)))
+    return inferred(copy)
+
+
+def _element_types(graph: onnx.GraphProto) -> dict[str, int]:
+    """The ONNX data types of the values of a graph that are tensors, as far as they are told."""
+    values = (*graph.input, *graph.value_info, *graph.output)
+    found = {value.name: value.type.tensor_type.elem_type for value in values}
+    return found | {tensor.name: tensor.data_type for tensor in graph.initializer}
+
+
+def _is_on_host(node: onnx.NodeProto, elements: dict[str, int]) -> bool:
+    """Whether Python computes a node; one of `ON_STRINGS` where strings are ordered, become numbers or are made."""
+    if node.op_type not in ON_STRINGS:
+        return True
+    has_strings = elements.get(node.input[0]) == STRING
+    if node.op_type != "Cast":
+        return has_strings
+    to = next((attribute.i for attribute in node.attribute if attribute.name == "to"), 0)
+    return has_strings != (to == STRING)
+
+
+@dataclass
+class _Splitter:
+    """
+    Takes a model apart: each node has a stage, those with odd numbers are Python's.
+
+    A node is in the first stage of its kind that none of its operands is behind of.
+    """
+
+    model: onnx.ModelProto
+    stages: dict[str, int] = field(default_factory=dict[str, int])
+    """The stage that gives each value."""
+    nodes: dict[int, list[onnx.NodeProto]] = field(default_factory=dict[int, list[onnx.NodeProto]])
+
+    def run(self) -> Iterator[Step]:
+        graph = self.model.graph
+        hosted = {name for node in host_nodes(self.model) for name in node.output}
+        for node in graph.node:
+            stage = max((self.stages.get(name, 0) for name in used_names(node)), default=0)
+            if stage % 2 != any(name in hosted for name in node.output):
+                stage += 1
+            self.nodes.setdefault(stage, []).append(node)
+            self.stages.update((name, stage) for name in node.output if name)
+        types = self._types()
+        for stage in sorted(self.nodes):
+            if stage % 2:
+                yield from map(HostStep, self.nodes[stage])
+            else:
+                yield ModelStep(self._part(stage, types))
+
+    def _types(self) -> dict[str, onnx.ValueInfoProto]:
+        """What is known of the types of values, by name."""
+        graph = _inferred(self.model).graph
+        return {value.name: value for value in (*graph.value_info, *graph.input, *graph.output)}
+
+    def _part(self, stage: int, types: dict[str, onnx.ValueInfoProto]) -> onnx.ModelProto:
+        """The nodes of a stage as a model: what it takes of others, and gives to them and to callers."""
+        own, graph = self.nodes[stage], self.model.graph
+        made = {name for node in own for name in node.output}
+        used = list(dict.fromkeys(name for node in own for name in used_names(node) if name))
+        constants = initializers_of(graph)
+        behind = [node for number, nodes in self.nodes.items() if number > stage for node in nodes]
+        later = {name for node in behind for name in used_names(node)}
+        wanted = later | {value.name for value in graph.output}
+        inputs = [self._typed(name, types) for name in used if name not in made and name not in constants]
+        outputs = [types.get(name) or onnx.ValueInfoProto(name=name) for name in dict.fromkeys(made) if name in wanted]
+        part = onnx.ModelProto()
+        part.CopyFrom(self.model)
+        for group in ("node", "input", "output", "value_info", "initializer", "sparse_initializer"):
+            part.graph.ClearField(group)
+        part.graph.node.extend(own)
+        part.graph.input.extend(inputs)
+        part.graph.output.extend(sorted(outputs, key=lambda value: value.name))
+        part.graph.initializer.extend(tensor for tensor in graph.initializer if tensor.name in used)
+        part.graph.sparse_initializer.extend(t for t in graph.sparse_initializer if t.values.name in used)
+        return part
+
+    def _typed(self, name: str, types: dict[str, onnx.ValueInfoProto]) -> onnx.ValueInfoProto:
+        """A value between the parts with its type; raises `UnsupportedError` where nothing tells it."""
+        value = types.get(name)
+        if value is None or value.type.WhichOneof("value") is None:
+            hint = "add it to the value_info of the model, as onnx.shape_inference does"
+            raise UnsupportedError(f"nothing tells the type of '{name}', which Python computes", hint=hint)
+        return value
+
+
+def host_program(model: onnx.ModelProto) -> list[Step]:
+    """A model, whose functions are inlined, as steps in order; raises `UnsupportedError` for what cannot be parted."""
+    return list(_Splitter(_with_initializers(model)).run())
+
+
+def _with_initializers(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with initializers in the place of nodes that are tensors, which all parts may have."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.node[:]
+    for node in model.graph.node:
+        tensor = _constant(node) if node.op_type == "Constant" and not node.domain else None
+        if tensor is None:
+            copy.graph.node.append(node)
+        else:
+            tensor.name = node.output[0]
+            copy.graph.initializer.append(tensor)
+    return copy
+
+
+def _constant(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    """The tensor that a node is; `None` for a sparse one."""
+    (attribute,) = node.attribute
+    value = helper.get_attribute_value(attribute)
+    if isinstance(value, onnx.TensorProto):
+        tensor = onnx.TensorProto()
+        tensor.CopyFrom(value)
+        return tensor
+    kinds = {
+        "value_float": onnx.TensorProto.FLOAT,
+        "value_floats": onnx.TensorProto.FLOAT,
+        "value_int": onnx.TensorProto.INT64,
+        "value_ints": onnx.TensorProto.INT64,
+        "value_string": STRING,
+        "value_strings": STRING,
+    }
+    if attribute.name not in kinds:
+        return None
+    is_list = attribute.name.endswith("s")
+    return helper.make_tensor("", kinds[attribute.name], [len(value)] if is_list else [], value if is_list else [value])
+
+
+def constant_arrays(model: onnx.ModelProto, names: Sequence[str]) -> dict[str, object]:
+    """The initializers of those names as arrays, which host operators read."""
+    return {
+        tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer if tensor.name in set(names)
+    }

@@ -1,0 +1,205 @@
+"""
+Models that take sequences, optionals or maps, or have host operators: programs of what Python computes, and of models.
+
+Each model of such a program is compiled as any other. One that takes sequences or optionals is compiled for what they
+consist of in a call: how many tensors, of which types and ranks.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from glow_mlir.errors import InputError, UnsupportedError
+from glow_mlir.frontends.onnx.host_operators.registry import evaluate
+from glow_mlir.frontends.onnx.host_program import HostStep, ModelStep, Step, constant_arrays, host_program
+from glow_mlir.frontends.onnx.inlining import inlined
+from glow_mlir.frontends.onnx.signature import value_argument
+from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.frontends.onnx.values import element_words, type_words
+from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
+from glow_mlir.runtime.signature import Argument
+from glow_mlir.runtime.state import State
+from glow_mlir.support.dtypes import ONNX_NUMBERS, STRING
+
+Compiled = Callable[[onnx.ModelProto], EntryPoint]
+"""Compiles a model of tensors without host operators."""
+
+_NUMBERS = {**ONNX_NUMBERS, STRING: onnx.TensorProto.STRING}
+"""The names of dtypes → their numbers among ONNX's data types."""
+
+MOST_STRUCTURES = 16
+"""How many structures of inputs a model stays compiled for."""
+
+
+class HostedModel(Executable):
+    """A model as a program of host operators and of models without them."""
+
+    def __init__(self, model: onnx.ModelProto, compile_: Compiled) -> None:
+        super().__init__([MAIN], State([]))
+        self._model = model
+        self._compile = compile_
+
+    def load(self, name: str) -> EntryPoint:
+        return HostedEntry(name, inlined(self._model), self._compile)
+
+
+class HostedEntry(EntryPoint):
+    """The entry of a `HostedModel`."""
+
+    def __init__(self, name: str, model: onnx.ModelProto, compile_: Compiled) -> None:
+        super().__init__(name, (), State([]))
+        known = initializers_of(model.graph)
+        self._inputs = tuple(value_argument(value) for value in model.graph.input if value.name not in known)
+        self._outputs = tuple(map(value_argument, model.graph.output))
+        steps = host_program(model)
+        self._steps = [_HostedStep(step) if isinstance(step, HostStep) else _Part(step, compile_) for step in steps]
+        used = [name for step in steps if isinstance(step, HostStep) for name in step.node.input]
+        self._constants = constant_arrays(model, [*used, *(argument.name for argument in self._outputs)])
+        self._last = _last_uses(steps, [argument.name for argument in self._outputs])
+
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
+        return self._inputs
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        return self._outputs
+
+    def _call(self, inputs: Mapping[str, Any], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        values: dict[str, Any] = {**self._constants, **inputs}
+        for step, dead in zip(self._steps, self._last, strict=True):
+            step.run(values)
+            for name in dead:
+                values.pop(name, None)
+        return {argument.name: values[argument.name] for argument in self._outputs}
+
+
+def _last_uses(steps: Sequence[Step], kept: Sequence[str]) -> list[set[str]]:
+    """For each step the values that nothing behind it uses."""
+    alive, found = set(kept), list[set[str]]()
+    for step in reversed(steps):
+        used = set(step.node.input) if isinstance(step, HostStep) else set(step.inputs)
+        found.append(used - alive)
+        alive |= used
+    return found[::-1]
+
+
+class _HostedStep:
+    """A host operator on values by name."""
+
+    def __init__(self, step: HostStep) -> None:
+        self._node = step.node
+
+    def run(self, values: dict[str, Any]) -> None:
+        """Add the results to the values."""
+        results = evaluate(self._node, [values[name] if name else None for name in self._node.input])
+        values.update((name, value) for name, value in zip(self._node.output, results, strict=False) if name)
+
+
+class _Part:
+    """A model on values by name, compiled for each structure of what it takes."""
+
+    def __init__(self, step: ModelStep, compile_: Compiled) -> None:
+        self._model = step.model
+        self._names = step.inputs
+        self._compile = compile_
+        self._known: OrderedDict[object, EntryPoint] = OrderedDict()
+        self._structured = {
+            value.name: value.type
+            for value in step.model.graph.input
+            if value.name in self._names and value.type.WhichOneof("value") != "tensor_type"
+        }
+        for name, type_ in self._structured.items():
+            if "map" in type_words(type_):
+                raise UnsupportedError(f"input '{name}' is a map, which DictVectorizer and CastMap take alone")
+        if not self._structured:  # What is wrong with the model is told at once.
+            self._known[()] = compile_(self._model)
+
+    def run(self, values: dict[str, Any]) -> None:
+        """Add the results to the values."""
+        given = {name: _Given(name, type_, values[name]) for name, type_ in self._structured.items()}
+        structure = tuple(item.structure for item in given.values())
+        entry = self._known.get(structure)
+        if entry is None:
+            entry = self._known[structure] = self._compile(_with_structures(self._model, list(given.values())))
+            if len(self._known) > MOST_STRUCTURES:
+                self._known.popitem(last=False)
+        self._known.move_to_end(structure)
+        flat = {name: values[name] for name in self._names if name not in given}
+        for item in given.values():
+            flat |= item.tensors
+        values.update(entry.run(flat))
+
+
+class _Given:
+    """A sequence or optional that a caller gives, taken apart: its tensors by names, and the nodes that make it."""
+
+    def __init__(self, name: str, type_: onnx.TypeProto, value: object) -> None:
+        self.name = name
+        self.tensors: dict[str, np.ndarray] = {}
+        self.nodes: list[onnx.NodeProto] = []
+        self.structure = self._taken(name, type_, value)
+
+    def _taken(self, name: str, type_: onnx.TypeProto, value: object) -> object:
+        """Take a value apart that is to be called `name`; gives its structure. Raises `InputError` for a wrong one."""
+        match type_.WhichOneof("value"):
+            case "sequence_type":
+                return self._sequence(name, type_.sequence_type.elem_type, value)
+            case "optional_type":
+                return self._optional(name, type_.optional_type.elem_type, value)
+            case _:
+                return self._tensor(name, type_.tensor_type.elem_type, value)
+
+    def _sequence(self, name: str, element: onnx.TypeProto, value: object) -> object:
+        if not isinstance(value, list | tuple):
+            raise InputError(f"input '{self.name}' has to be a list, not a '{type(value).__name__}'")
+        items = [f"{name}.{place}" for place in range(len(cast("list[object]", value)))]
+        inner = [
+            self._taken(item, element, given) for item, given in zip(items, cast("list[object]", value), strict=True)
+        ]
+        if items:
+            self.nodes.append(helper.make_node("SequenceConstruct", items, [name]))
+        else:
+            self.nodes.append(helper.make_node("SequenceEmpty", [], [name], dtype=element.tensor_type.elem_type or 1))
+        return ("sequence", *inner)
+
+    def _optional(self, name: str, element: onnx.TypeProto, value: object) -> object:
+        if value is None:
+            self.nodes.append(helper.make_node("Optional", [], [name], type=element))
+            return None
+        inner = self._taken(f"{name}.value", element, value)
+        self.nodes.append(helper.make_node("Optional", [f"{name}.value"], [name]))
+        return ("optional", inner)
+
+    def _tensor(self, name: str, element: int, value: object) -> object:
+        array = np.asarray(value)
+        if array.dtype.kind in "US":
+            array = array.astype(object)
+        if _NUMBERS.get(array.dtype.name) != element:
+            raise InputError(f"input '{self.name}' consists of {element_words(element)}, not of {array.dtype.name}")
+        self.tensors[name] = np.ascontiguousarray(array).reshape(array.shape)
+        return (array.dtype.name, array.ndim)
+
+
+def _with_structures(model: onnx.ModelProto, given: Sequence[_Given]) -> onnx.ModelProto:
+    """The model that takes the tensors of which inputs consist, and makes these of them first."""
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    names = {item.name for item in given}
+    kept = [value for value in model.graph.input if value.name not in names]
+    tensors = [
+        helper.make_tensor_value_info(name, _NUMBERS[array.dtype.name], [None] * array.ndim)
+        for item in given
+        for name, array in item.tensors.items()
+    ]
+    made.graph.ClearField("input")
+    made.graph.input.extend([*kept, *tensors])
+    made.graph.ClearField("node")
+    made.graph.node.extend([*(node for item in given for node in item.nodes), *model.graph.node])
+    return made

@@ -1,0 +1,63 @@
+"""Loops that carry sequences, optionals or strings: each trip becomes nodes of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp
+from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.control_flow import check_number
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.values import Structured, Value
+
+MOST_TRIPS = 1 << 12
+"""Trips at most that are written out."""
+
+
+def carries_structures(node: Node) -> bool:
+    """Whether a Loop carries what is no tensor of numbers."""
+    return any(isinstance(operand, Structured) for operand in node.operands[2:])
+
+
+def structured_loop(node: Node) -> list[Value] | None:
+    """
+    The results of a Loop that carries values of any kind.
+
+    Its number of trips has to be known at import, or the condition of each. Raises `UnsupportedError` otherwise.
+    """
+    carried = [node.operand(position) for position in range(2, len(node.operands))]
+    body = node.subgraph("body")
+    check_number(node, 2 + len(carried), len(body.input), "its body takes")
+    if len(body.output) < 1 + len(carried):
+        check_number(node, 1 + len(carried), len(body.output), "its body gives")
+    count = MOST_TRIPS if node.optional(0) is None else int(node.array(0, "the trip count").item())
+    goes_on = node.optional(1) is None or bool(node.array(1, "the condition").item())
+    rows: list[Sequence[Value]] = []
+    while goes_on and len(rows) < count:
+        if len(rows) == MOST_TRIPS:
+            raise node.unsupported(f"more than {MOST_TRIPS} trips of a loop that carries sequences")
+        number = node.constant(np.array(len(rows), np.int64))
+        found = node.inline_values("body", [number, node.constant(np.array(True)), *carried])
+        if found is None:
+            return None
+        condition = node.fold(found[0]) if isinstance(found[0], SSAValue) else None
+        if condition is None:
+            raise node.unsupported("it carries a sequence, and its condition depends on an input of the model")
+        goes_on = bool(condition.item())
+        carried = found[1 : 1 + len(carried)]
+        rows.append(found[1 + len(carried) :])
+    if len(body.output) > 1 + len(carried) and not rows:
+        raise node.unsupported("it carries a sequence, and rows of no trip have no shape")
+    return [*carried, *(_stacked(node, column) for column in zip(*rows, strict=True))]
+
+
+def _stacked(node: Node, column: Sequence[Value]) -> SSAValue:
+    """What the trips gave as one tensor."""
+    values = [value for value in column if isinstance(value, SSAValue)]
+    if len(values) < len(column) or any(value.type != values[0].type for value in values):
+        raise ModelError("Loop: the rows of a result differ, or are no tensors of numbers", node=node.name)
+    return node.emit(ConcatOp, [node.emit(ReshapeOp, row, shape=(1, *sizes_of(row))) for row in values], axis=0)

@@ -1,0 +1,79 @@
+"""Strings as numbers: what machine code has of them, and what they are for callers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.errors import InputError
+
+EMPTY = 0
+"""The number of the empty string, which fills what is padded."""
+
+
+class StringTable:
+    """
+    Strings, each with its number: those that a model knows, and behind them those that one call brings.
+
+    Equal strings have equal numbers; their order says nothing.
+    """
+
+    def __init__(self, known: Iterable[str] = ("",)) -> None:
+        self._words = list(known)
+        self._numbers = {word: number for number, word in enumerate(self._words)}
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All strings, by their numbers."""
+        return tuple(self._words)
+
+    def number(self, word: str) -> int:
+        """The number of a string, which it gets where it has none."""
+        found = self._numbers.setdefault(word, len(self._words))
+        if found == len(self._words):
+            self._words.append(word)
+        return found
+
+    def numbers(self, words: np.ndarray | Sequence[str], what: str = "a tensor of strings") -> np.ndarray:
+        """
+        The numbers of an array of strings, int64 of its shape.
+
+        Raises `InputError` for what is no string in `what`.
+        """
+        array = np.asarray(words, object)
+        found = list(map(self._numbers.get, array.ravel().tolist()))
+        if None in found:
+            found = [self.number(_text(word, what)) for word in array.ravel().tolist()]
+        return np.array(found, np.int64).reshape(array.shape)
+
+    def strings(self, numbers: np.ndarray) -> np.ndarray:
+        """The strings of an array of numbers, `str` in an array of objects of its shape."""
+        found = np.empty(numbers.size, object)
+        words = self._words
+        found[:] = [words[number] for number in numbers.ravel().tolist()]
+        return found.reshape(numbers.shape)
+
+
+class CallStrings(StringTable):
+    """A table for one call: what it adds to the strings of a model is forgotten with it."""
+
+    def __init__(self, known: StringTable) -> None:
+        self._known = known
+        self._words = known._words
+        self._numbers = known._numbers
+
+    def number(self, word: str) -> int:
+        if self._words is self._known._words and word not in self._numbers:
+            self._words, self._numbers = list(self._words), dict(self._numbers)
+        return super().number(word)
+
+
+def _text(word: Any, what: str) -> str:
+    """A string as callers give it; raises `InputError` for anything else."""
+    if isinstance(word, bytes):
+        return word.decode(errors="surrogateescape")
+    if isinstance(word, str):
+        return str(word)
+    raise InputError(f"{what} has {word!r}, which is no string", hint="convert it with astype(str)")
