@@ -106,15 +106,17 @@ class CompleteTreeEnsembleOp(Ensemble):
     """
     What complete decision trees, which share tests, say of each row of features in `input` [N, C], as [N, size].
 
-    Test p compares feature `features`[p] to `thresholds`[p]. They are sorted: the first `counts`[0] hold for
-    `relations`[0], and so on (those of `tree_ensemble`). Each tree has a test in each of its nodes, `tests`
-    [R, 2^D − 1], level by level, and behind a node number i that of number 2i + 1 where the test fails and 2i + 2 where
-    it holds. Its 2^D leaves have `weights` [R, K, 2^D]: those of tree r are for the target `targets`[r], or, without
-    that, for each target in order. `aggregate` is as in `tree_ensemble`, which becomes this where it is worth it.
+    Each of the `runs` [F, 2] is of tests of one feature: its number, and how many tests there are up to the end of the
+    run. Test p compares the feature of its run to `thresholds`[p]; it holds for the `relations` (those of
+    `tree_ensemble`) that the first `counts`[0] runs have in common, the next `counts`[1], and so on. Each tree has a
+    test in each of its nodes, `tests` [R, 2^D − 1], level by level, and behind a node number i that of number 2i + 1
+    where the test fails and 2i + 2 where it holds. Its 2^D leaves have `weights` [R, K, 2^D]: those of tree r are for
+    the target `targets`[r], or, without that, for each target in order. `aggregate` is as in `tree_ensemble`, which
+    becomes this where it is worth it (`complete-trees`).
 
     ```mlir
-    %y = glow_high.complete_tree_ensemble %x, %features, %thresholds, %tests, %weights
-      {relations = [3], counts = [254], size = 1} : tensor<8x1xf32>
+    %y = glow_high.complete_tree_ensemble %x, %runs, %thresholds, %tests, %weights
+      {relations = [3], counts = [30], size = 1} : tensor<8x1xf32>
     ```
     """
 
@@ -123,7 +125,7 @@ class CompleteTreeEnsembleOp(Ensemble):
     FAILURE: ClassVar[str] = "a test of a tree is out of range"
 
     input = operand_def(FLOATS.of_rank(2))
-    features = operand_def(I32.of_rank(1))
+    runs = operand_def(I32.of_rank(2))
     thresholds = operand_def(FLOATS.of_rank(1))
     tests = operand_def(UI16.of_rank(2))
     weights = operand_def(FLOATS.of_rank(3))
@@ -132,22 +134,21 @@ class CompleteTreeEnsembleOp(Ensemble):
     counts = ints_prop()
     result = result_def(TENSOR)
 
-    @property
-    def depth(self) -> int:
+    def levels(self) -> int:
         """How many tests there are between the root of a tree and a leaf."""
         return self.plain_shape("weights")[2].bit_length() - 1
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         trees, columns, leaves = shape_of(self.weights)
-        count, element = size_of(self.features), element_of(self.input)
+        count, element = shape_of(self.runs)[0], element_of(self.input)
         require(element_of(self.thresholds) == element, f"thresholds must be {element}, as features are")
-        require(size_of(self.thresholds) == count, f"there must be {count} thresholds, one for each feature")
-        require(leaves == 1 << self.depth and self.depth > 0, f"a complete tree has 2^D leaves, not {leaves}")
+        require(shape_of(self.runs)[1] == 2, "a run is a feature, and where its tests end")
+        require(leaves == 1 << self.levels() and self.levels() > 0, f"a complete tree has 2^D leaves, not {leaves}")
         shape = trees, leaves - 1
         require(shape_of(self.tests) == shape, f"tests must have shape {shape}, not {shape_of(self.tests)}")
         relations, counts = ints(self.relations), ints(self.counts)
         fits = len(relations) == len(counts) and sum(counts) == count and min(counts, default=0) >= 0
-        require(fits, f"relations and counts must tell all {count} tests")
+        require(fits, f"relations and counts must tell those of all {count} runs")
         require(all(0 <= test <= ANY_RELATION for test in relations), f"a test is from 0 to {ANY_RELATION}")
         self._check(columns, self.targets, (trees,))
         require(self.targets is None or columns == 1, "a tree with a target has one weight in each leaf")
@@ -155,7 +156,7 @@ class CompleteTreeEnsembleOp(Ensemble):
 
     def arithmetic(self) -> Arithmetic:
         trees = shape_of(self.weights)[0]
-        return Arithmetic(shape_of(self.input)[0] * (size_of(self.features) + trees * (1 + self.depth)))
+        return Arithmetic(shape_of(self.input)[0] * (size_of(self.thresholds) + trees * (1 + self.levels())))
 
 
 def tests_of(mode: str, tracks_true: bool) -> int:

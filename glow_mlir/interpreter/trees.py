@@ -62,20 +62,24 @@ def tree_ensemble(
 def complete_tree_ensemble(
     op: CompleteTreeEnsembleOp,
     x: np.ndarray,
-    features: np.ndarray,
+    runs: np.ndarray,
     thresholds: np.ndarray,
     tests: np.ndarray,
     weights: np.ndarray,
     targets: np.ndarray | None,
 ) -> np.ndarray:
     """The outcome of each test, once, and then the way through each tree."""
-    sets = np.repeat(np.array(ints(op.relations), np.int64), ints(op.counts))
-    _check(op, features, 0, x.shape[1])
-    _check(op, tests, 0, len(features))
-    outcomes = _holds(x[:, features], thresholds, sets)
+    count = len(thresholds)
+    lengths = np.diff(runs[:, 1], prepend=0)
+    _check(op, runs[:, 0], 0, x.shape[1])
+    _check(op, lengths, 0, count + 1)
+    _check(op, runs[-1:, 1], count, count + 1)
+    _check(op, tests, 0, count)
+    sets = np.repeat(np.repeat(np.array(ints(op.relations), np.int64), ints(op.counts)), lengths)
+    outcomes = _holds(x[:, np.repeat(runs[:, 0], lengths)], thresholds, sets)
     rows, trees = np.arange(len(x))[:, None], np.arange(len(tests))
     current = np.zeros((len(x), len(tests)), np.int64)
-    for _ in range(op.depth):
+    for _ in range(op.levels()):
         current = 2 * current + 1 + outcomes[rows, tests[trees, current]]
     given = weights[trees[:, None], np.arange(weights.shape[1]), (current - tests.shape[1])[..., None]]
     if targets is not None:

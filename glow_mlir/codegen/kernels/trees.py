@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.access import computed, load, store
-from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.access import load
 from glow_mlir.codegen.builder.nests import Index, vector_loop
-from glow_mlir.codegen.builder.types import i8, i32
+from glow_mlir.codegen.builder.types import i8, i32, i64
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.kernels.tree_leaves import Leaves
+from glow_mlir.codegen.kernels.tree_leaves import RowSums
+from glow_mlir.codegen.kernels.tree_tests import compared
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.dialects.element_types import signless
+from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.trees import EQUAL, GREATER, LESS, LINKS, UNORDERED, TreeEnsembleOp
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import shape_of, size_of
@@ -23,27 +23,6 @@ from glow_mlir.support.dataclass import dataclass
 
 _TOGETHER = 8
 """How many trees a row goes down at the same time, so that as many loads are on their way."""
-
-_PREDICATES = {
-    0: "_false",
-    LESS: "olt",
-    EQUAL: "oeq",
-    LESS | EQUAL: "ole",
-    GREATER: "ogt",
-    LESS | GREATER: "one",
-    EQUAL | GREATER: "oge",
-    LESS | EQUAL | GREATER: "ord",
-}
-"""A set of relations without that of NaN → the comparison of LLVM's that holds for them."""
-
-
-def compared(b: Builder, test: int, values: Value, thresholds: Value) -> Value:
-    """Whether values relate to thresholds in one of the ways of a set."""
-    if not test & UNORDERED:
-        return b.compare(_PREDICATES[test], values, thresholds)
-    opposite = (LESS | EQUAL | GREATER) & ~test
-    return ~b.compare(_PREDICATES[opposite], values, thresholds)
-
 
 @kernel("trees")
 class TreesKernel(Kernel[TreeEnsembleOp]):
@@ -75,16 +54,16 @@ class _Descent:
     def row(self, row: Index) -> None:
         """One row of the result."""
         call, b = self.call, self.call.b
-        leaves, roots = Leaves(call, row), call.one("roots")
-        leaves.begin()
+        sums, roots = RowSums(call, row), call.one("roots")
+        sums.begin()
         together = _TOGETHER if call.target.vector_bits else 1
 
         def some(tree: Index, count: int) -> None:
             starts = [load(b, roots, (tree + number) * roots.strides[0], 1, 1) for number in range(count)]
-            leaves.add(self._leaves(row, starts))
+            sums.add(self._leaves(row, starts))
 
         vector_loop(b, roots.shape[0], together, some)
-        leaves.end()
+        sums.end()
 
     def _leaves(self, row: Index, starts: Sequence[Value]) -> list[Value]:
         """The leaves that a row gets to from some nodes."""
@@ -115,9 +94,9 @@ class _Descent:
     def _threshold(self, node: Value, along: int, element: Attribute) -> Value:
         """The threshold of a node."""
         b, first = self.call.b, node.at(LINKS * along, i32)
-        if element.bitwidth == 32 or along == 1:
+        if byte_width(element) == 4 or along == 1:
             return first.load(element, align=4)
-        pair = [b.cast(word.load(i32), _I64, signed=False) for word in (first, first.at(along, i32))]
+        pair = [b.cast(word.load(i32), i64, signed=False) for word in (first, first.at(along, i32))]
         return b.bitcast(pair[0] | (pair[1] << 32), element)
 
     def _holds(self, place: Value, value: Value, threshold: Value) -> Value:
