@@ -21,6 +21,7 @@ from glow_mlir.dialects.element_types import (
     is_scalar,
     storage_of,
     ui8,
+    ui16,
 )
 from glow_mlir.dialects.shapes import MOST_AXES, element_of, rank_of
 from glow_mlir.support.dataclass import dataclass
@@ -107,5 +108,6 @@ NARROW_CODES = TensorConstraint("quantized elements and integers of 8 or 16 bits
 I32 = TensorConstraint("i32", _is(i32))
 I64 = TensorConstraint("i64", _is(i64))
 UI8 = TensorConstraint("ui8", _is(ui8))
+UI16 = TensorConstraint("ui16", _is(ui16))
 F32 = TensorConstraint("f32", _is(f32))
 LENGTHS = I32

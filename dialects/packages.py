@@ -81,20 +81,20 @@ BUILTIN = OperatorPackage(
         "storage returns call control_flow loop elementwise_math activations elementwise_binary convolution linear "
         "attention linear_attention einsum pooling normalization data_movement indexing resize sampling "
         "fourier ngrams embedding selection reductions recurrence recurrent quantization blockwise sizes "
-        "generic gradient predicate random_numbers saved",
+        "generic gradient predicate random_numbers saved trees",
     ),
     semantics=_modules(
         "glow_mlir.interpreter",
         "storage convolution linear attention linear_attention pooling normalization data_movement indexing resize "
         "sampling fourier ngrams embedding selection reductions recurrent quantization blockwise sizes generic "
-        "gradient predicate saved",
+        "gradient predicate saved trees",
     ),
     importers=_modules(
         "glow_mlir.frontends.onnx",
         "plain_operators elementwise convolution linear attention pooling normalization data_movement constants "
         "control_flow loops indexing selection resize sampling fourier ngrams embedding reductions recurrent "
         "quantization integer_operators blockwise quantized_attention quantized_lstm quantized_embedding "
-        "random_numbers training sequences optionals",
+        "random_numbers training sequences optionals trees",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",
@@ -116,7 +116,7 @@ BUILTIN = OperatorPackage(
             "glow_mlir.codegen.kernels",
             "elementwise pack conv matmul predicated_matmul attention linear_attention determinant reductions pooling "
             "sum_pool max_pool_with_indices data_movement indexing top_k resize sampling roi_align col2im ngrams "
-            "embedding selection non_max_suppression recurrent lookup blockwise_matmul sizes reshape generic",
+            "embedding selection non_max_suppression recurrent lookup blockwise_matmul sizes reshape generic trees complete_trees",
         ),
         "blocks": _modules("glow_mlir.codegen.block_kernels", "product rows depthwise"),
     },

@@ -21,7 +21,8 @@ DIALECTS: dict[str, str] = {
 
 _ROOMS: dict[str, str] = {
     "transforms": (
-        "allocate apply-patterns assign-devices assign-target canonicalize convert-precision cse "
+        "allocate apply-patterns assign-devices assign-target canonicalize complete-trees "
+        "convert-precision cse "
         "decompose-data-movement deduplicate eliminate-copies eliminate-dead-stores equalize-channels expand-powers "
         "flatten-convolutions fold-constants fold-dilated-convolutions fold-into-weights fold-quantization "
         "fold-transposes-into-matmul fold-transposes-into-pools fuse-epilogues fuse-prologues gather-to-slice "

@@ -55,6 +55,25 @@ def permute_floats(b: Builder, table: Value, codes: Value) -> Value:
     return b.intrinsic("llvm.x86.avx512.permvar.sf.512", (table, codes), table.type)
 
 
+def looks_up_floats(target: Target, bits: int) -> bool:
+    """Whether there is an instruction for `permute_floats_of_two`, for floats of so many bits."""
+    return target.is_x86 and target.vector_bits == _WIDEST and "avx512f" in target.enabled and bits in (32, 64)
+
+
+_WIDEST = 512
+"""Bits of the registers of AVX-512."""
+
+
+def permute_floats_of_two(b: Builder, first: Value, second: Value, codes: Value) -> Value:
+    """
+    Return the entry of two registers of 512 bits, of f32 or f64, at the lowest bits of each of the codes, as wide.
+
+    The second register has the entries behind those of the first.
+    """
+    kind = {32: "ps", 64: "pd"}[first.info.bits]
+    return b.intrinsic(f"llvm.x86.avx512.vpermi2var.{kind}.512", (first, codes, second), first.type)
+
+
 _PACKING: Mapping[int, tuple[frozenset[str], str]] = {
     128: (frozenset(), "llvm.x86.sse2.{name}.128"),
     256: (frozenset({"avx2"}), "llvm.x86.avx2.{name}"),

@@ -1,0 +1,172 @@
+"""Ensembles of decision trees, which are constants like weights."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import TensorType, f64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import operand_def, opt_operand_def, result_def
+
+from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic, ParallelAxes
+from glow_mlir.dialects.operand_types import FLOATS, I32, TENSOR, UI8, UI16
+from glow_mlir.dialects.properties import int_prop, integer, ints, ints_prop, text, text_prop
+from glow_mlir.dialects.shapes import element_of, require, shape_of, size_of, sizes_of, tensor
+from glow_mlir.support.op_definition import op_definition
+
+AGGREGATES = ("sum", "min", "max")
+"""What becomes of the weights that the trees give to one target."""
+
+LESS, EQUAL, GREATER, UNORDERED = 1, 2, 4, 8
+"""How a feature compares to a threshold: one of these. A test is a set of them, their sum: where they hold, so does it."""
+
+ANY_RELATION = LESS | EQUAL | GREATER | UNORDERED
+"""The test that always holds."""
+
+LINKS = 3
+"""Numbers of a node in front of the bits of its threshold: its feature, and its children where the test holds or not."""
+
+
+def threshold_words(element: Attribute) -> int:
+    """How many i32 the bits of a threshold take, the lowest first."""
+    return 2 if element == f64 else 1
+
+
+class Ensemble(HighOp):
+    """An ensemble of decision trees: the weights of the leaves that a row of features leads to, by target."""
+
+    def _check(self, columns: int, named: SSAValue | None, names: tuple[int, ...]) -> None:
+        """Refuse an aggregate, targets, or a number of them, that do not fit leaves with so many `columns`."""
+        aggregate, size = text(self.aggregate), integer(self.size)
+        require(aggregate in AGGREGATES, f"'{aggregate}' is none of {', '.join(AGGREGATES)}")
+        require(size > 0, f"there must be a target, not {size}")
+        if named is None:
+            require(columns == size, f"leaves have {columns} weights for {size} targets: targets must name theirs")
+        else:
+            require(shape_of(named) == names, f"targets must have shape {names}, not {shape_of(named)}")
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(1, "input")
+
+    def is_discontinuous(self) -> bool:
+        return True
+
+    size = int_prop()
+    aggregate = text_prop("sum")
+
+
+@op_definition
+class TreeEnsembleOp(Ensemble):
+    """
+    What decision trees say of each row of features in `input` [N, C], summed by target, as [N, size] (ONNX TreeEnsemble).
+
+    Each of the `nodes` [M, 3 + W] compares a feature to a threshold: it has the number of the feature, its children
+    where the test holds and where it does not, and the bits of the threshold, of the element type of `input`, in one
+    i32, or two for f64, the lowest first. A child that is not negative is a node with a higher number; −1 − l is leaf l.
+    `tests` [M] says of each node for which relations to its threshold the test holds, the sum of 1 for less, 2 for
+    equal, 4 for greater, and 8 for NaN; without it, all have `test`. `roots` [R] are the first nodes of the trees, or
+    leaves. A leaf has `weights` [L, K], each for the target that `targets` [L, K] names, or −1 for none; without it,
+    for each target in order. `aggregate` is `sum`, `min` or `max`; a target that no leaf of a row names is 0.
+
+    ```mlir
+    %y = glow_high.tree_ensemble %x, %nodes, none, %roots, %weights {size = 1} : tensor<8x1xf32>
+    ```
+    """
+
+    name = "glow_high.tree_ensemble"
+    irdl_options = SEGMENTS
+    FAILURE: ClassVar[str] = "a node of a tree is out of range"
+
+    input = operand_def(FLOATS.of_rank(2))
+    nodes = operand_def(I32.of_rank(2))
+    tests = opt_operand_def(UI8.of_rank(1))
+    roots = operand_def(I32.of_rank(1))
+    weights = operand_def(FLOATS.of_rank(2))
+    targets = opt_operand_def(I32.of_rank(2))
+    test = int_prop(LESS | EQUAL)
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        nodes, leaves = shape_of(self.nodes), shape_of(self.weights)
+        columns = LINKS + threshold_words(element_of(self.input))
+        require(nodes[1] == columns, f"nodes for features of {element_of(self.input)} have {columns} numbers")
+        require(self.tests is None or shape_of(self.tests) == nodes[:1], f"tests must have {nodes[0]} elements")
+        require(0 <= integer(self.test) <= ANY_RELATION, f"a test is from 0 to {ANY_RELATION}")
+        self._check(leaves[1], self.targets, leaves)
+        return (tensor((sizes_of(self.input)[0], integer(self.size)), element_of(self.weights)),)
+
+    def arithmetic(self) -> Arithmetic:
+        nodes, trees = shape_of(self.nodes)[0], max(1, size_of(self.roots))
+        return Arithmetic(shape_of(self.input)[0] * trees * (1 + (nodes // trees).bit_length()))
+
+
+@op_definition
+class CompleteTreeEnsembleOp(Ensemble):
+    """
+    What complete decision trees, which share tests, say of each row of features in `input` [N, C], as [N, size].
+
+    Each of the `runs` [F, 2] is of tests of one feature: its number, and how many tests there are up to the end of the
+    run. Test p compares the feature of its run to `thresholds`[p]; it holds for the `relations` (those of
+    `tree_ensemble`) that the first `counts`[0] runs have in common, the next `counts`[1], and so on. Each tree has a
+    test in each of its nodes, `tests` [R, 2^D − 1], level by level, and behind a node number i that of number 2i + 1
+    where the test fails and 2i + 2 where it holds. Its 2^D leaves have `weights` [R, K, 2^D]: those of tree r are for
+    the target `targets`[r], or, without that, for each target in order. `aggregate` is as in `tree_ensemble`, which
+    becomes this where it is worth it (`complete-trees`).
+
+    ```mlir
+    %y = glow_high.complete_tree_ensemble %x, %runs, %thresholds, %tests, %weights
+      {relations = [3], counts = [30], size = 1} : tensor<8x1xf32>
+    ```
+    """
+
+    name = "glow_high.complete_tree_ensemble"
+    irdl_options = SEGMENTS
+    FAILURE: ClassVar[str] = "a test of a tree is out of range"
+
+    input = operand_def(FLOATS.of_rank(2))
+    runs = operand_def(I32.of_rank(2))
+    thresholds = operand_def(FLOATS.of_rank(1))
+    tests = operand_def(UI16.of_rank(2))
+    weights = operand_def(FLOATS.of_rank(3))
+    targets = opt_operand_def(I32.of_rank(1))
+    relations = ints_prop()
+    counts = ints_prop()
+    result = result_def(TENSOR)
+
+    def levels(self) -> int:
+        """How many tests there are between the root of a tree and a leaf."""
+        return self.plain_shape("weights")[2].bit_length() - 1
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        trees, columns, leaves = shape_of(self.weights)
+        count, element = shape_of(self.runs)[0], element_of(self.input)
+        require(element_of(self.thresholds) == element, f"thresholds must be {element}, as features are")
+        require(shape_of(self.runs)[1] == 2, "a run is a feature, and where its tests end")
+        require(leaves == 1 << self.levels() and self.levels() > 0, f"a complete tree has 2^D leaves, not {leaves}")
+        shape = trees, leaves - 1
+        require(shape_of(self.tests) == shape, f"tests must have shape {shape}, not {shape_of(self.tests)}")
+        relations, counts = ints(self.relations), ints(self.counts)
+        fits = len(relations) == len(counts) and sum(counts) == count and min(counts, default=0) >= 0
+        require(fits, f"relations and counts must tell those of all {count} runs")
+        require(all(0 <= test <= ANY_RELATION for test in relations), f"a test is from 0 to {ANY_RELATION}")
+        self._check(columns, self.targets, (trees,))
+        require(self.targets is None or columns == 1, "a tree with a target has one weight in each leaf")
+        return (tensor((sizes_of(self.input)[0], integer(self.size)), element_of(self.weights)),)
+
+    def arithmetic(self) -> Arithmetic:
+        trees = shape_of(self.weights)[0]
+        return Arithmetic(shape_of(self.input)[0] * (size_of(self.thresholds) + trees * (1 + self.levels())))
+
+
+def tests_of(mode: str, tracks_true: bool) -> int:
+    """The relations of a test by its word in ONNX, such as `LEQ`; `tracks_true` says that NaN passes it."""
+    known = {
+        "LEQ": LESS | EQUAL,
+        "LT": LESS,
+        "GTE": GREATER | EQUAL,
+        "GT": GREATER,
+        "EQ": EQUAL,
+        "NEQ": LESS | GREATER | UNORDERED,
+    }
+    return known[mode] | (UNORDERED if tracks_true else 0)

@@ -1,0 +1,164 @@
+"""The kernel of ensembles of complete decision trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from glow_mlir.codegen.access import computed, load, store
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.nests import Index, vector_loop
+from glow_mlir.codegen.builder.types import i8, i16, i32
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.kernels.sliced_trees import SlicedTrees
+from glow_mlir.codegen.kernels.tree_leaves import RowSums
+from glow_mlir.codegen.kernels.tree_tests import RunLoop, compared
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall
+from glow_mlir.codegen.selection.tables import kernel
+from glow_mlir.dialects.glow_high.trees import CompleteTreeEnsembleOp
+from glow_mlir.dialects.glow_low.memory import is_dense
+from glow_mlir.dialects.properties import integer
+from glow_mlir.dialects.shapes import element_of, is_empty, shape_of, size_of, sizes_of
+from glow_mlir.dialects.target import Target
+
+SHORT = 64
+"""Rows of a short block, whose outcomes of a test are one integer."""
+
+_FEW = 6
+"""Rows that are computed one by one, since a short block takes longer."""
+
+_TOGETHER = 4
+"""How many trees one row goes down at the same time."""
+
+_BEHIND = 64
+"""Bytes behind the outcomes of a row that a vector may reach."""
+
+
+def block_rows(target: Target) -> int:
+    """Rows of a block, of whose outcomes a register holds those of one test."""
+    return max(SHORT, target.vector_bits)
+
+
+@kernel("complete-trees")
+class CompleteTreesKernel(Kernel[CompleteTreeEnsembleOp]):
+    """
+    Blocks of many rows in bits: the outcomes of a test are a register, and bits of the number of a leaf are chosen by
+    them for all rows at once. Single rows have the outcomes of all tests in bytes, and go down some trees at a time.
+    """
+
+    name = "complete-trees"
+    AXES = ("rows",)
+    RUN_TIME_SIZES = True
+
+    def accepts(self, op: CompleteTreeEnsembleOp) -> bool:
+        tables = (op.runs, op.thresholds, op.tests, op.weights)
+        return not any(map(is_empty, tables)) and all(map(is_dense, tables))
+
+    def cuts(self, op: CompleteTreeEnsembleOp, target: Target) -> Mapping[str, int]:
+        return {"rows": shape_of(op.outputs()[0])[0]}
+
+    def private(self, op: CompleteTreeEnsembleOp) -> Sequence[int]:
+        return range(4 if _may_be_many(op) else 1)
+
+    def scratch(self, op: CompleteTreeEnsembleOp, target: Target) -> Sequence[Buffer]:
+        tests = size_of(op.thresholds)
+        if not _may_be_many(op):
+            return [((tests + _BEHIND,), i8)]
+        rows = _longest(op, target)
+        return [
+            ((max(tests * rows // 8, tests) + _BEHIND,), i8),
+            ((rows,), computed(element_of(op.input))),
+            ((op.levels() * rows // 8,), i8),
+            ((integer(op.size) * rows,), computed(element_of(op.outputs()[0]))),
+        ]
+
+    def emit(self, call: KernelCall[CompleteTreeEnsembleOp]) -> None:
+        b = call.b
+        position, end = call.share("rows").of(call.result.extents[0])
+        if _may_be_many(call.op):
+            longest = _longest(call.op, call.target)
+            if longest > SHORT:
+                position = _blocks(b, position, end, longest, longest // 2, SlicedTrees(call, longest).block)
+            position = _blocks(b, position, end, SHORT, _FEW + 1, SlicedTrees(call, SHORT).block)
+        with b.loop(position, end) as row:
+            _one_row(call, row)
+
+
+def _may_be_many(op: CompleteTreeEnsembleOp) -> bool:
+    """Whether there may be more than few rows."""
+    rows = sizes_of(op.outputs()[0])[0]
+    return not isinstance(rows, int) or rows > _FEW
+
+
+def _longest(op: CompleteTreeEnsembleOp, target: Target) -> int:
+    """How many rows the longest blocks have that there may be."""
+    rows, most = sizes_of(op.outputs()[0])[0], block_rows(target)
+    return most if not isinstance(rows, int) or rows > most // 2 else SHORT
+
+
+def _blocks(
+    b: Builder, position: Index, end: Index, rows: int, least: int, body: Callable[[Index, Index], None]
+) -> Index:
+    """
+    Blocks of `rows` from a position on, of which the last has `least` or more; returns where they end.
+
+    `body` gets the first row and how many there are.
+    """
+    count = (end - position + (rows - least)) // rows
+    stop = position + count * rows
+    with b.loop(position, stop, rows) as start:
+        body(start, _least(b, end - start, rows))
+    return _least(b, stop, end)
+
+
+def _least(b: Builder, one: Index, other: Index) -> Index:
+    """The smaller of two numbers."""
+    return min(one, other) if isinstance(one, int) and isinstance(other, int) else b.min(one, other)
+
+
+# ---- one row
+
+
+def _one_row(call: KernelCall[CompleteTreeEnsembleOp], row: Index) -> None:
+    """The outcomes of all tests, then the way through each tree."""
+    _outcomes(call, row)
+    sums = RowSums(call, row)
+    sums.begin()
+    vector_loop(call.b, call.one("tests").shape[0], _TOGETHER, lambda tree, count: _some_trees(call, sums, tree, count))
+    sums.end()
+
+
+def _outcomes(call: KernelCall[CompleteTreeEnsembleOp], row: Index) -> None:
+    """A byte for each test, 1 where it holds."""
+    b, source, thresholds = call.b, call.one("input"), call.one("thresholds")
+    outcomes = call.many("scratch")[0].pointer
+    lanes = call.target.vector_width(computed(source.element))
+
+    def run(relation: int, feature: Value, begin: Value, end: Value) -> None:
+        value = load(b, source, row * source.strides[0] + feature * source.strides[1], 1, 1)
+
+        def some(offset: Index, count: int) -> None:
+            place = begin + offset
+            holds = compared(b, relation, b.splat(value, count), load(b, thresholds, place, 1, count))
+            outcomes.at(place, i8).store(b.cast(holds, i8))
+
+        vector_loop(b, end - begin, lanes, some, rest=1)
+
+    RunLoop(call).each(run)
+
+
+def _some_trees(call: KernelCall[CompleteTreeEnsembleOp], sums: RowSums, tree: Index, count: int) -> None:
+    """Add what some trees say of a row."""
+    b, op = call.b, call.op
+    outcomes, nodes = call.many("scratch")[0].pointer, (1 << op.levels()) - 1
+    tests = [call.one("tests").pointer.at((tree + number) * nodes, i16) for number in range(count)]
+    places: list[Index] = [0] * count
+    for _ in range(op.levels()):
+        numbers = [b.cast(own.at(place, i16).load(i16), i32, signed=False) for own, place in zip(tests, places, strict=True)]
+        bits = [b.index(b.cast(outcomes.at(_unsigned(b, number), i8).load(i8), i32, signed=False)) for number in numbers]
+        places = [bit + (place * 2 + 1) for bit, place in zip(bits, places, strict=True)]
+    sums.add_complete(tree, [place - nodes for place in places])
+
+
+def _unsigned(b: Builder, number: Value) -> Value:
+    """A number that is not negative, as an index."""
+    return b.cast(number, b.index_type, signed=False)

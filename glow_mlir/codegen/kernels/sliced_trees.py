@@ -1,0 +1,149 @@
+"""Complete decision trees for a block of rows, of which each has a bit in a register."""
+
+from __future__ import annotations
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.access import computed, load, store
+from glow_mlir.codegen.builder.nests import Index
+from glow_mlir.codegen.builder.types import i1, i8, i16, i32, i64, integer_of_width, vector
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.kernels.leaf_table import LeafTable
+from glow_mlir.codegen.kernels.tree_leaves import STARTS, folded, may_lack
+from glow_mlir.codegen.kernels.tree_tests import RunLoop, compared
+from glow_mlir.codegen.selection.kernel import KernelCall
+from glow_mlir.dialects.glow_high.trees import CompleteTreeEnsembleOp
+from glow_mlir.dialects.properties import integer, text
+from glow_mlir.support.dataclass import dataclass
+
+_BYTE = 8
+
+
+@dataclass(frozen=True)
+class SlicedTrees:
+    """
+    The code for blocks of so many rows of one instruction.
+
+    The outcomes of a test are `rows` bits, kept in memory; the bits of the numbers of the leaves that rows get to are
+    chosen by the outcomes of the nodes, from the bottom of a tree to its root.
+    """
+
+    call: KernelCall[CompleteTreeEnsembleOp]
+    rows: int
+
+    @property
+    def _bytes(self) -> int:
+        """Bytes of the outcomes of a test."""
+        return self.rows // _BYTE
+
+    @property
+    def _bits(self) -> Attribute:
+        """The type of the outcomes of a test."""
+        return i64 if self.rows == i64.width.data else vector(i32, self.rows // i32.width.data)
+
+    @property
+    def _lanes(self) -> int:
+        """Rows that are compared, and whose leaves are looked up, at a time."""
+        call = self.call
+        widths = [call.target.vector_width(computed(call.one(name).element)) for name in ("input", "weights")]
+        return max(_BYTE, min(widths))
+
+    def block(self, first: Index, count: Index) -> None:
+        """All trees for `count` rows from the first one on."""
+        self._outcomes(first, count)
+        self._begin()
+        with self.call.b.loop(0, self.call.one("tests").shape[0]) as tree:
+            self._tree(tree)
+        self._end(first, count)
+
+    # ---- tests
+
+    def _outcomes(self, first: Index, count: Index) -> None:
+        """The outcomes of all tests."""
+        call, b = self.call, self.call.b
+        source, thresholds = call.one("input"), call.one("thresholds")
+        outcomes, column, *_ = (buffer.pointer for buffer in call.many("scratch"))
+        type_, lanes = computed(source.element), self._lanes
+
+        def run(relation: int, feature: Value, begin: Value, end: Value) -> None:
+            start = first * source.strides[0] + feature * source.strides[1]
+            with b.loop(0, count) as row:
+                column.at(row, type_).store(load(b, source, start + row * source.strides[0], 1, 1))
+            with b.loop(begin, end) as test:
+                threshold = b.splat(load(b, thresholds, test, 1, 1), lanes)
+                place = outcomes.at(test * self._bytes, i8)
+                for row in range(0, self.rows, lanes):
+                    holds = compared(b, relation, column.at(row, type_).load(vector(type_, lanes)), threshold)
+                    place.at(row // _BYTE, i8).store(b.bitcast(holds, integer_of_width(lanes)))
+
+        RunLoop(call).each(run)
+
+    # ---- trees
+
+    def _tree(self, tree: Value) -> None:
+        """Add what a tree says of the rows."""
+        call, b, depth = self.call, self.call.b, self.call.op.levels()
+        planes = call.many("scratch")[2].pointer
+        tests = call.one("tests").pointer.at(tree * ((1 << depth) - 1), i16)
+        for level, bits in enumerate(self._chosen(tests, 0, depth)):
+            planes.at(level * self._bytes, i8).store(bits)
+        targets = call.maybe("targets")
+        if targets is None:
+            with b.loop(0, call.one("weights").shape[1]) as column:
+                self._leaves(tree, column, column)
+        else:
+            self._leaves(tree, 0, b.index(load(b, targets, tree * targets.strides[0], 1, 1)))
+
+    def _chosen(self, tests: Value, node: int, levels: int) -> list[Value]:
+        """The bits of the numbers of leaves, for each of the levels from a node on."""
+        b = self.call.b
+        outcome = self._outcome(tests, node)
+        if levels == 1:
+            return [outcome]
+        fails, holds = (self._chosen(tests, 2 * node + side, levels - 1) for side in (1, 2))
+        return [outcome, *((outcome & (yes ^ no)) ^ no for no, yes in zip(fails, holds, strict=True))]
+
+    def _outcome(self, tests: Value, node: int) -> Value:
+        """The outcomes of the test of a node."""
+        call, b = self.call, self.call.b
+        number = b.cast(tests.at(node, i16).load(i16), b.index_type, signed=False)
+        return call.many("scratch")[0].pointer.at(number * self._bytes, i8).load(self._bits)
+
+    # ---- leaves
+
+    def _leaves(self, tree: Value, column: Index, target: Index) -> None:
+        """Add the weights in a column of the leaves whose numbers are in planes."""
+        call, b, depth = self.call, self.call.b, self.call.op.levels()
+        _, _, planes, sums = (buffer.pointer for buffer in call.many("scratch"))
+        weights = call.one("weights")
+        type_, lanes = computed(weights.element), self._lanes
+        leaves = weights.pointer.at((tree * weights.shape[1] + column) * (1 << depth), type_)
+        table = LeafTable.of(b, leaves, type_, depth, lanes)
+        totals = sums.at(target * self.rows, type_)
+        with b.loop(0, self.rows // lanes) as group:
+            place = planes.at(group * (lanes // _BYTE), i8)
+            masks = [place.at(level * self._bytes, i8).load(integer_of_width(lanes)) for level in range(depth)]
+            found = table.at(b, [b.bitcast(mask, i1) for mask in masks])
+            total = totals.at(group * lanes, type_)
+            total.store(folded(call, total.load(found.type), found))
+
+    # ---- sums
+
+    def _begin(self) -> None:
+        """No leaf has been seen yet."""
+        call, b = self.call, self.call.b
+        type_, lanes = computed(call.result.element), self._lanes
+        sums = call.many("scratch")[3].pointer
+        start = b.constant(STARTS[text(call.op.aggregate)], vector(type_, lanes))
+        with b.loop(0, integer(call.op.size) * self.rows, lanes) as place:
+            sums.at(place, type_).store(start)
+
+    def _end(self, first: Index, count: Index) -> None:
+        """Write the sums to the result; what no tree is for is 0."""
+        call, b, result = self.call, self.call.b, self.call.result
+        sums = call.many("scratch")[3].pointer
+        with b.loop(0, integer(call.op.size)) as target, b.loop(0, count) as row:
+            total = sums.at(target * self.rows + row, computed(result.element)).load(computed(result.element))
+            if may_lack(call):
+                total = b.select(total.eq(STARTS[text(call.op.aggregate)]), 0.0, total)
+            store(b, result, (row + first) * result.strides[0] + target * result.strides[1], total)

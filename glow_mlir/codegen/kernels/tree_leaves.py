@@ -1,0 +1,100 @@
+"""What kernels of decision trees do with the leaves that a row gets to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from glow_mlir.codegen.access import computed, load, store
+from glow_mlir.codegen.builder.nests import Index
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.selection.kernel import KernelCall
+from glow_mlir.dialects.glow_high.trees import Ensemble
+from glow_mlir.dialects.properties import integer, text
+from glow_mlir.support.dataclass import dataclass
+
+STARTS = {"sum": 0.0, "min": np.inf, "max": -np.inf}
+"""Aggregate → what it begins with."""
+
+
+def folded(call: KernelCall[Ensemble], one: Value, other: Value) -> Value:
+    """Two weights, or sums of weights, as one."""
+    b, aggregate = call.b, text(call.op.aggregate)
+    fold: Callable[[Value, Value], Value] = {"sum": b.add, "min": b.minimum, "max": b.maximum}[aggregate]
+    return fold(one, other)
+
+
+def may_lack(call: KernelCall[Ensemble]) -> bool:
+    """Whether there may be a target that no leaf names, and which then is not what all begin with."""
+    return text(call.op.aggregate) != "sum" and call.maybe("targets") is not None
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """Adds the weights of leaves to a row of the result, in memory."""
+
+    call: KernelCall[Ensemble]
+    row: Index
+
+    def begin(self) -> None:
+        """No leaf has been seen yet."""
+        call, b = self.call, self.call.b
+        start = b.constant(STARTS[text(call.op.aggregate)], computed(call.result.element))
+        with b.loop(0, integer(call.op.size)) as target:
+            store(b, call.result, self._place(target), start)
+
+    def add(self, leaves: Sequence[Value]) -> None:
+        """Add the weights of some leaves."""
+        call, b = self.call, self.call.b
+        weights, targets = call.one("weights"), call.maybe("targets")
+        across, along = weights.strides
+        places = [b.index(leaf) for leaf in leaves]
+        with b.loop(0, weights.shape[1]) as column:
+            found = [load(b, weights, leaf * across + column * along, 1, 1) for leaf in places]
+            if targets is None:
+                self._fold(column, found)
+            else:
+                for leaf, weight in zip(places, found, strict=True):
+                    target = load(b, targets, leaf * targets.strides[0] + column * targets.strides[1], 1, 1)
+                    with b.when(b.compare("ult", target, integer(call.op.size))):
+                        self._fold(b.index(target), [weight])
+
+    def add_complete(self, tree: Index, leaves: Sequence[Index]) -> None:
+        """Add the weights of some leaves, each of the next complete tree."""
+        call, b = self.call, self.call.b
+        weights, targets = call.one("weights"), call.maybe("targets")
+        with b.loop(0, weights.shape[1]) as column:
+            found = [
+                load(b, weights, (tree + number) * weights.strides[0] + column * weights.strides[1] + leaf, 1, 1)
+                for number, leaf in enumerate(leaves)
+            ]
+            if targets is None:
+                self._fold(column, found)
+            else:
+                for number, weight in enumerate(found):
+                    self._fold(b.index(load(b, targets, (tree + number) * targets.strides[0], 1, 1)), [weight])
+
+    def _fold(self, target: Index, weights: Sequence[Value]) -> None:
+        """Add weights to the sum of a target."""
+        call, b = self.call, self.call.b
+        total = weights[0]
+        for weight in weights[1:]:
+            total = folded(call, total, weight)
+        place = self._place(target)
+        store(b, call.result, place, folded(call, load(b, call.result, place, 1, 1), total))
+
+    def end(self) -> None:
+        """What no leaf named is 0."""
+        call, b = self.call, self.call.b
+        if not may_lack(call):
+            return
+        start = STARTS[text(call.op.aggregate)]
+        with b.loop(0, integer(call.op.size)) as target:
+            place = self._place(target)
+            found = load(b, call.result, place, 1, 1)
+            store(b, call.result, place, b.select(found.eq(start), 0.0, found))
+
+    def _place(self, target: Index) -> Index:
+        across, along = self.call.result.strides
+        return self.row * across + target * along

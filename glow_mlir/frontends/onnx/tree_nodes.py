@@ -1,0 +1,183 @@
+"""The nodes of ensembles of decision trees, as arrays: from the attributes of ONNX's operators to operands of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import element_type
+from glow_mlir.dialects.glow_high.trees import EQUAL, LESS, UNORDERED, TreeEnsembleOp, threshold_words
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.support.dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class Trees:
+    """
+    The arrays of an ensemble as `TreeEnsembleOp` has them, but for the order of nodes.
+
+    `links` [M, 2] are the children of each node, `tests` the relations for which its test holds, `weights` and
+    `targets` [L, K] those of the leaves.
+    """
+
+    features: np.ndarray
+    thresholds: np.ndarray
+    tests: np.ndarray
+    links: np.ndarray
+    roots: np.ndarray
+    weights: np.ndarray
+    targets: np.ndarray
+
+
+def emit_trees(node: Node, x: SSAValue, trees: Trees, size: int, aggregate: str) -> SSAValue:
+    """The sums of the weights of leaves, or their extremes, for `size` targets."""
+    trees = _ordered(node, trees)
+    _check_features(node, trees, node.sizes()[-1])
+    if trees.weights.shape[1] == size and np.array_equal(trees.targets, _all_targets(trees, size)):
+        targets = None
+    else:
+        _check_targets(node, trees, size)
+        targets = node.constant(trees.targets.astype(np.int32), "targets")
+    words = threshold_words(element_type(trees.thresholds.dtype))
+    bits = trees.thresholds[:, None].view(np.int32).reshape(-1, words)
+    nodes = np.concatenate([trees.features[:, None], trees.links, bits], axis=1).astype(np.int32)
+    is_uniform = bool(np.all(trees.tests == trees.tests[0]))
+    return node.emit(
+        TreeEnsembleOp,
+        x,
+        node.constant(nodes, "nodes"),
+        None if is_uniform else node.constant(trees.tests.astype(np.uint8), "tests"),
+        node.constant(trees.roots.astype(np.int32), "roots"),
+        node.constant(trees.weights, "leaves"),
+        targets,
+        size=size,
+        aggregate=aggregate,
+        test=int(trees.tests[0]) if is_uniform else LESS | EQUAL,
+    )
+
+
+def _all_targets(trees: Trees, size: int) -> np.ndarray:
+    return np.broadcast_to(np.arange(size), trees.targets.shape)
+
+
+def _check_features(node: Node, trees: Trees, columns: object) -> None:
+    """Raise `ModelError` for a feature that the input has not."""
+    most = int(trees.features.max())
+    if trees.features.min() < 0 or (isinstance(columns, int) and most >= columns):
+        raise ModelError(f"{node.kind}: feature {most} of {columns} is tested", node=node.name)
+
+
+def _check_targets(node: Node, trees: Trees, size: int) -> None:
+    """Raise `ModelError` for a target that is none."""
+    if trees.targets.size and not -1 <= trees.targets.min() <= trees.targets.max() < size:
+        raise ModelError(f"{node.kind}: a leaf is for target {trees.targets.max()} of {size}", node=node.name)
+
+
+# ---- the order of nodes
+
+
+def _ordered(node: Node, trees: Trees) -> Trees:
+    """
+    The nodes that roots lead to, children behind their parents; of a tree, the larger subtree follows its parent.
+
+    A subtree that two nodes lead to stays one. There is at least one node. Raises `ModelError` where nodes lead in a
+    circle.
+    """
+    if not len(trees.features):
+        leaf = np.full((1, 2), -1)
+        zero = np.zeros(1, np.int64)
+        return replace(trees, features=zero, thresholds=np.zeros(1, trees.thresholds.dtype), tests=zero, links=leaf)
+    levels = _levels(node, trees)
+    order = _depth_first(trees, levels)
+    if order is None:
+        order = np.concatenate(levels)
+    places = np.full(len(trees.features), -1)
+    places[order] = np.arange(len(order))
+    links, roots = trees.links[order], trees.roots
+    return replace(
+        trees,
+        features=trees.features[order],
+        thresholds=trees.thresholds[order],
+        tests=trees.tests[order],
+        links=np.where(links < 0, links, places[np.maximum(links, 0)]),
+        roots=np.where(roots < 0, roots, places[np.maximum(roots, 0)]),
+    )
+
+
+def _levels(node: Node, trees: Trees) -> list[np.ndarray]:
+    """The nodes by the longest way that leads to each from a root."""
+    count = len(trees.features)
+    level = np.full(count, -1)
+    frontier = np.unique(trees.roots[trees.roots >= 0])
+    for depth in range(count + 1):
+        if not len(frontier):
+            break
+        level[frontier] = depth
+        children = trees.links[frontier].reshape(-1)
+        frontier = np.unique(children[children >= 0])
+    else:
+        raise ModelError(f"{node.kind}: nodes lead in a circle", node=node.name)
+    if not level.max(initial=-1) + 1:  # All trees are leaves: a node that nothing leads to.
+        return [np.zeros(1, np.int64)]
+    order = np.argsort(level, kind="stable")
+    bounds = np.searchsorted(level[order], np.arange(level.max() + 2))
+    return [order[begin:end] for begin, end in zip(bounds, bounds[1:], strict=False)]
+
+
+def _depth_first(trees: Trees, levels: Sequence[np.ndarray]) -> np.ndarray | None:
+    """The nodes of one tree after the other, a larger subtree before a smaller one; `None` where subtrees are shared."""
+    reached = np.concatenate(levels)
+    children = trees.links[reached].reshape(-1)
+    children = children[children >= 0]
+    roots = np.unique(trees.roots[trees.roots >= 0])
+    if len(np.unique(children)) < len(children) or np.isin(roots, children).any():
+        return None
+    sizes = np.zeros(len(trees.features) + 1, np.int64)  # The last one is that of leaves.
+    for nodes in reversed(levels):
+        sizes[nodes] = 1 + sizes[np.maximum(trees.links[nodes], -1)].sum(axis=1)
+    places = np.zeros(len(trees.features), np.int64)
+    places[roots] = np.cumsum(sizes[roots]) - sizes[roots]
+    for nodes in levels:
+        links = np.maximum(trees.links[nodes], -1)
+        lengths = sizes[links]
+        is_first = lengths[:, 0] >= lengths[:, 1]
+        for side, goes_first in enumerate((is_first, ~is_first)):
+            there = links[:, side] >= 0
+            skipped = np.where(goes_first, 0, lengths[:, 1 - side])
+            places[links[there, side]] = (places[nodes] + 1 + skipped)[there]
+    return reached[np.argsort(places[reached])]
+
+
+# ---- tests of membership
+
+
+def without_sets(trees: Trees, members: Sequence[np.ndarray | None]) -> Trees:
+    """
+    Tests for membership in sets as tests for their members, one after the other, that lead to one subtree.
+
+    `members` has the set of each node that tests for one.
+    """
+    if all(found is None for found in members):
+        return trees
+    counts = np.array([1 if found is None else max(1, len(found)) for found in members])
+    first = np.cumsum(counts) - counts
+    source = np.repeat(np.arange(len(counts)), counts)
+    links = np.where(trees.links < 0, trees.links, first[np.maximum(trees.links, 0)])[source]
+    thresholds, tests = trees.thresholds[source], trees.tests[source]
+    for number, found in enumerate(members):
+        if found is None:
+            continue
+        begin, count = first[number], counts[number]
+        tests[begin : begin + count] = trees.tests[number] & UNORDERED
+        if len(found):
+            thresholds[begin : begin + count] = found
+            tests[begin : begin + count] |= EQUAL
+        links[begin : begin + count - 1, 1] = np.arange(begin + 1, begin + count)
+    roots = np.where(trees.roots < 0, trees.roots, first[np.maximum(trees.roots, 0)])
+    return replace(
+        trees, features=trees.features[source], thresholds=thresholds, tests=tests, links=links, roots=roots
+    )

@@ -1,0 +1,405 @@
+"""ONNX's ensembles of decision trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import f32, f64, i64
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.activations import SigmoidOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, SliceOp
+from glow_mlir.dialects.glow_high.elementwise_binary import (
+    AddOp,
+    DivOp,
+    GreaterOp,
+    MulOp,
+    SubOp,
+    WhereOp,
+)
+from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, CastOp, ExpOp, LogOp, NegOp, SqrtOp
+from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
+from glow_mlir.dialects.glow_high.reductions import ArgMaxOp, ReduceMaxOp, ReduceSumOp
+from glow_mlir.dialects.glow_high.trees import tests_of
+from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.labels import label_count, labels
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.tree_nodes import Trees, emit_trees, without_sets
+from glow_mlir.ir.registry import onnx_operator
+
+_DOMAIN = "ai.onnx.ml"
+
+_MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
+"""Tests by their numbers in TreeEnsemble."""
+
+_AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+"""What becomes of weights, by its number in TreeEnsemble."""
+
+_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+"""What becomes of the sums, by its number in TreeEnsemble."""
+
+_PROBIT = 0.147
+"""The constant of Winitzki's formula for the inverse of erf."""
+
+_ZERO = 1e-7
+"""The largest magnitude that SOFTMAX_ZERO takes for zero."""
+
+
+@onnx_operator("TreeEnsemble", since=5, domain=_DOMAIN)
+def tree_ensemble(node: Node) -> SSAValue:
+    """Children are nodes or leaves, each with one weight; tests of membership have their sets in one list."""
+    modes = _array(node, "nodes_modes").astype(np.int64)
+    x, thresholds = _comparable(node, _array(node, "nodes_splits"))
+    weights = _array(node, "leaf_weights")
+    is_true_leaf, is_false_leaf = _ints(node, "nodes_trueleafs"), _ints(node, "nodes_falseleafs")
+    yes, no = _ints(node, "nodes_truenodeids"), _ints(node, "nodes_falsenodeids")
+    features, targets = _ints(node, "nodes_featureids"), _ints(node, "leaf_targetids")
+    count = len(modes)
+    _same_length(node, count, features, thresholds, is_true_leaf, is_false_leaf, yes, no)
+    _same_length(node, len(weights), targets)
+    if count and not 0 <= modes.min() <= modes.max() < len(_MODES):
+        raise ModelError("TreeEnsemble: there is no such mode of a node", node=node.name)
+    links = np.stack([_linked(node, *side, count, len(weights)) for side in ((yes, is_true_leaf), (no, is_false_leaf))])
+    trees = Trees(
+        features,
+        thresholds,
+        _tests(node, ["LEQ" if mode == _MODES.index("MEMBER") else _MODES[mode] for mode in modes]),
+        links.T,
+        _linked(node, _ints(node, "tree_roots"), np.zeros(len(node.ints("tree_roots")), np.int64), count, 0),
+        weights.astype(thresholds.dtype)[:, None],
+        targets[:, None],
+    )
+    trees = without_sets(trees, _members(node, modes == _MODES.index("MEMBER"), thresholds.dtype))
+    size = node.int("n_targets", 1)
+    aggregate = _word(node, "aggregate_function", _AGGREGATES, 1)
+    sums = _aggregated(node, x, trees, size, aggregate)
+    found = _transformed(node, sums, _word(node, "post_transform", _TRANSFORMS, 0))
+    return node.cast(found, node.element())
+
+
+def _word(node: Node, name: str, words: Sequence[str], default: int) -> str:
+    """The word that an attribute has the number of."""
+    number = node.int(name, default)
+    if not 0 <= number < len(words):
+        raise ModelError(f"{node.kind}: {name} is {number}", node=node.name, hint=f"there are {', '.join(words)}")
+    return words[number]
+
+
+def _members(node: Node, is_set: np.ndarray, dtype: np.dtype[np.floating]) -> list[np.ndarray | None]:
+    """The set of each node that tests for one, behind each of which in the list is a NaN."""
+    if not is_set.any():
+        return [None] * len(is_set)
+    values = _array(node, "membership_values").astype(dtype)
+    ends = np.flatnonzero(np.isnan(values))
+    if len(ends) != is_set.sum():
+        reason = f"TreeEnsemble: {is_set.sum()} nodes test for membership in {len(ends)} sets"
+        raise ModelError(reason, node=node.name, hint="a NaN ends each set of membership_values")
+    sets = iter(np.split(values, ends + 1))
+    return [next(sets)[:-1] if found else None for found in is_set]
+
+
+def _linked(node: Node, ids: np.ndarray, is_leaf: np.ndarray, nodes: int, leaves: int) -> np.ndarray:
+    """Nodes as they are, and leaves below zero."""
+    if np.any(ids < 0) or np.any(ids >= np.where(is_leaf != 0, leaves, nodes)):
+        raise ModelError(f"{node.kind}: a node leads to one that is not there", node=node.name)
+    return np.where(is_leaf != 0, -1 - ids, ids)
+
+
+# ---- the older operators
+
+
+@onnx_operator("TreeEnsembleRegressor", domain=_DOMAIN)
+def tree_ensemble_regressor(node: Node) -> SSAValue:
+    """A post-transform other than PROBIT changes several targets alone, as in onnxruntime."""
+    x, trees = _older(node, "target")
+    size = node.int("n_targets", 1)
+    sums = _aggregated(node, x, trees, size, node.text("aggregate_function", "SUM"))
+    base = _base_values(node, trees.weights.dtype)
+    if len(base):
+        if len(base) != size:
+            raise ModelError(f"{node.kind}: {len(base)} base values for {size} targets", node=node.name)
+        sums = node.emit(AddOp, sums, node.constant(base, "base_values"))
+    word = node.text("post_transform", "NONE")
+    return node.cast(_transformed(node, sums, word if size > 1 or word == "PROBIT" else "NONE"), f32)
+
+
+@onnx_operator("TreeEnsembleClassifier", domain=_DOMAIN)
+def tree_ensemble_classifier(node: Node) -> Sequence[SSAValue]:
+    """Two classes go by rules of their own, which the standard does not tell: they are those of onnxruntime."""
+    x, trees = _older(node, "class")
+    size, base = label_count(node), _base_values(node, trees.weights.dtype)
+    if len(base) > (2 if size == 2 else size) or (size != 2 and len(base) not in (0, size)):
+        raise ModelError(f"{node.kind}: {len(base)} base values for {size} classes", node=node.name)
+    sums = _aggregated(node, x, trees, size, "SUM")
+    if size == 2:
+        index, scores = _two_classes(node, sums, trees, base)
+    else:
+        index, scores = _classes(node, x, sums, trees, base)
+    return labels(node, index), node.cast(scores, f32)
+
+
+def _classes(
+    node: Node, x: SSAValue, sums: SSAValue, trees: Trees, base: np.ndarray
+) -> tuple[SSAValue, SSAValue]:
+    """The first class with the largest sum, of those that leaves of the row name, and the scores."""
+    size = sizes_of(sums)[1]
+    assert isinstance(size, int)
+    candidates = sums
+    if len(base):
+        candidates = sums = node.emit(AddOp, sums, node.constant(base, "base_values"))
+    elif np.any(trees.weights < 0) and trees.weights.shape[1] < size:
+        ones = Trees(**{**vars(trees), "weights": np.ones_like(trees.weights)})
+        named = emit_trees(node, x, ones, size, "max")
+        zero = node.splat(0.0, sums)
+        candidates = node.emit(WhereOp, node.emit(GreaterOp, named, zero), sums, node.splat(-np.inf, sums))
+    index = node.emit(ArgMaxOp, candidates, axis=1, keepdims=False)
+    return node.cast(index, i64), _transformed(node, sums, node.text("post_transform", "NONE"))
+
+
+def _two_classes(node: Node, sums: SSAValue, trees: Trees, base: np.ndarray) -> tuple[SSAValue, SSAValue]:
+    """
+    The second class where its sum, or else that of the first, is above zero, or above a half where all weights are for
+    one class and not negative; and the scores, of which one sum gives both.
+    """
+    named = set(np.unique(trees.targets).tolist()) - {-1}
+    is_binary, is_positive = len(named) == 1, not np.any(trees.weights < 0)
+    first, second = _column(node, sums, 0), _column(node, sums, 1)
+    word = node.text("post_transform", "NONE")
+    has_first, has_second = 0 in named, 1 in named
+    offsets = [node.splat(value, sums) for value in base]
+    if len(base) == 2 and has_second:
+        second = node.emit(AddOp, first, offsets[1])
+        first = node.emit(NegOp, second)
+    elif base.size:
+        first = node.emit(AddOp, first, offsets[0])
+    deciding = second if has_second else first
+    limit = node.splat(0.5 if is_binary and is_positive else 0.0, sums)
+    index = node.emit(CastOp, node.emit(GreaterOp, deciding, limit), to=i64)
+    index = node.emit(ReduceSumOp, index, axes=[1], keepdims=False)
+    if has_second or len(base) == 2:
+        zero = node.emit(SubOp, first, first)
+        pair = [first if has_first or not has_second else zero, second if has_second else zero]
+        return index, _transformed(node, node.emit(ConcatOp, pair, axis=1), word)
+    return index, node.emit(ConcatOp, _of_one_sum(node, first, word, is_binary and is_positive), axis=1)
+
+
+def _of_one_sum(node: Node, total: SSAValue, word: str, is_positive: bool) -> list[SSAValue]:
+    """The scores of two classes from the one sum that there is, which is that of the second."""
+    if word == "PROBIT":
+        return [_transformed(node, total, word), total]
+    if word == "LOGISTIC":
+        return [node.emit(SigmoidOp, node.emit(NegOp, total)), node.emit(SigmoidOp, total)]
+    opposite = node.emit(SubOp, node.splat(1.0, total), total) if is_positive else node.emit(NegOp, total)
+    return [opposite, total]
+
+
+def _column(node: Node, value: SSAValue, column: int) -> SSAValue:
+    """One column of a matrix, as a matrix."""
+    rows = sizes_of(value)[0]
+    return node.emit(SliceOp, value, starts=(0, column), ends=(rows, column + 1), steps=(1, 1))
+
+
+def _older(node: Node, leaf: str) -> tuple[SSAValue, Trees]:
+    """
+    The features and the trees of the operators in which nodes have numbers within a tree and leaves are nodes.
+
+    `leaf` is what their weights are for.
+    """
+    ids = _ints(node, "nodes_treeids"), _ints(node, "nodes_nodeids")
+    modes, features = node.texts("nodes_modes", ()), _ints(node, "nodes_featureids")
+    yes, no = _ints(node, "nodes_truenodeids"), _ints(node, "nodes_falsenodeids")
+    x, thresholds = _comparable(node, _numbers(node, "nodes_values"))
+    count = len(modes)
+    _same_length(node, count, *ids, features, thresholds, yes, no)
+    if not count:
+        raise ModelError(f"{node.kind} has no trees", node=node.name)
+    number = _numbering(node, *ids)
+    is_leaf = np.array([mode == "LEAF" for mode in modes])
+    inner, leaves = np.flatnonzero(~is_leaf), np.flatnonzero(is_leaf)
+    places = np.empty(count, np.int64)
+    places[inner], places[leaves] = np.arange(len(inner)), -1 - np.arange(len(leaves))
+    children = [number.of(ids[0][inner], side[inner]) for side in (yes, no)]
+    weights, targets = _leaf_weights(node, leaf, number, places, len(leaves), thresholds.dtype)
+    trees = Trees(
+        features[inner],
+        thresholds[inner],
+        _tests(node, [modes[place].removeprefix("BRANCH_") for place in inner.tolist()], inner),
+        places[np.stack(children, axis=1)],
+        places[_roots(ids[0], children)],
+        weights,
+        targets,
+    )
+    return x, trees
+
+
+def _roots(trees: np.ndarray, children: Sequence[np.ndarray]) -> np.ndarray:
+    """The node of each tree that no other leads to; the first one where that does not say which."""
+    is_child = np.zeros(len(trees), bool)
+    for side in children:
+        is_child[side] = True
+    _, first, number = np.unique(trees, return_index=True, return_inverse=True)
+    free = np.flatnonzero(~is_child)
+    is_single = np.bincount(number[free], minlength=len(first)) == 1
+    first[number[free]] = np.where(is_single[number[free]], free, first[number[free]])
+    return np.sort(first)
+
+
+class _Numbering:
+    """Where in the list a node is that has a number within a tree."""
+
+    def __init__(self, node: Node, trees: np.ndarray, numbers: np.ndarray) -> None:
+        self._node = node
+        self._span = int(numbers.max()) + 1
+        keys = trees * self._span + numbers
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
+
+    def of(self, trees: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """The places of nodes; raises `ModelError` where one is not there."""
+        keys = trees * self._span + numbers
+        found = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        if np.any(self._keys[found] != keys) or np.any(numbers < 0) or np.any(numbers >= self._span):
+            raise ModelError(f"{self._node.kind}: a node leads to one that is not there", node=self._node.name)
+        return self._order[found]
+
+    def is_unique(self) -> bool:
+        """Whether no number comes twice."""
+        return bool(np.all(self._keys[1:] != self._keys[:-1]))
+
+
+def _numbering(node: Node, trees: np.ndarray, numbers: np.ndarray) -> _Numbering:
+    """Where nodes are; raises `ModelError` where a tree has two with one number."""
+    found = _Numbering(node, trees, numbers)
+    if np.any(numbers < 0) or np.any(trees < 0) or not found.is_unique():
+        raise ModelError(f"{node.kind}: nodes of a tree need numbers of their own", node=node.name)
+    return found
+
+
+def _leaf_weights(
+    node: Node, leaf: str, number: _Numbering, places: np.ndarray, count: int, dtype: np.dtype[np.floating]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and targets of the leaves, [count, K] with as many as the leaf with most of them has."""
+    weights, targets = _numbers(node, f"{leaf}_weights").astype(dtype), _ints(node, f"{leaf}_ids")
+    ids = _ints(node, f"{leaf}_treeids"), _ints(node, f"{leaf}_nodeids")
+    _same_length(node, len(weights), targets, *ids)
+    if np.any(targets < 0):
+        raise ModelError(f"{node.kind}: a weight is for {leaf} {targets.min()}", node=node.name)
+    leaves = -1 - places[number.of(*ids)]
+    is_leaf = leaves >= 0  # What is said of other nodes counts for nothing.
+    weights, targets, leaves = weights[is_leaf], targets[is_leaf], leaves[is_leaf]
+    order = np.lexsort([targets, leaves])
+    leaves = leaves[order]
+    counts = np.bincount(leaves, minlength=count)
+    columns = np.arange(len(leaves)) - (np.cumsum(counts) - counts)[leaves]
+    shape = count, max(1, int(counts.max(initial=0)))
+    found, named = np.zeros(shape, dtype), np.full(shape, -1)
+    found[leaves, columns], named[leaves, columns] = weights[order], targets[order]
+    return found, named
+
+
+# ---- attributes, and what becomes of sums
+
+
+def _tests(node: Node, modes: Sequence[str], picked: np.ndarray | None = None) -> np.ndarray:
+    """The relations for which the tests of nodes hold."""
+    missing = _ints(node, "nodes_missing_value_tracks_true")
+    if picked is not None and len(missing):
+        missing = missing[picked]
+    if len(missing) not in (0, len(modes)):
+        raise ModelError(f"{node.kind}: nodes_missing_value_tracks_true is not as long as nodes_modes", node=node.name)
+    known = set(modes)
+    if unknown := known - set(_MODES[:-1]):
+        raise node.unsupported(f"there is no test '{sorted(unknown)[0]}'")
+    words = sorted(known)
+    sets = np.array([[tests_of(word, tracks_true) for word in words] for tracks_true in (False, True)])
+    numbers = {word: place for place, word in enumerate(words)}
+    columns = np.array([numbers[mode] for mode in modes], np.int64)
+    return sets[(missing != 0).astype(np.int64) if len(missing) else 0, columns]
+
+
+def _comparable(node: Node, thresholds: np.ndarray) -> tuple[SSAValue, np.ndarray]:
+    """The features and the thresholds in the type in which they are compared: f64 where one of them is, else f32."""
+    is_wide = thresholds.dtype == np.float64 or node.element() == f64
+    x = node.cast(node.input(), f64 if is_wide else f32)
+    return x, thresholds.astype(np.float64 if is_wide else np.float32)
+
+
+def _ints(node: Node, name: str) -> np.ndarray:
+    return np.array(node.ints(name, ()), np.int64)
+
+
+def _array(node: Node, name: str) -> np.ndarray:
+    """A tensor attribute as a list."""
+    return node.tensor(name).reshape(-1)
+
+
+def _numbers(node: Node, name: str) -> np.ndarray:
+    """A list of floats, or the tensor that stands for it."""
+    if node.has(f"{name}_as_tensor"):
+        return _array(node, f"{name}_as_tensor")
+    return np.array(node.floats(name, ()), np.float32)
+
+
+def _base_values(node: Node, dtype: np.dtype[np.floating]) -> np.ndarray:
+    return _numbers(node, "base_values").astype(dtype)
+
+
+def _same_length(node: Node, count: int, *arrays: np.ndarray) -> None:
+    """Raise `ModelError` where lists that belong together are not of one length."""
+    if any(len(array) != count for array in arrays):
+        raise ModelError(f"{node.kind}: attributes of nodes and leaves differ in length", node=node.name)
+
+
+def _aggregated(node: Node, x: SSAValue, trees: Trees, size: int, word: str) -> SSAValue:
+    """What the trees say, by target."""
+    if word not in _AGGREGATES or size < 1 or not len(trees.roots):
+        raise ModelError(f"{node.kind}: {len(trees.roots)} trees, aggregate_function {word}, {size} targets", node=node.name)
+    found = emit_trees(node, x, trees, size, "sum" if word == "AVERAGE" else word.lower())
+    return node.emit(DivOp, found, node.splat(len(trees.roots), found)) if word == "AVERAGE" else found
+
+
+def _transformed(node: Node, value: SSAValue, word: str) -> SSAValue:
+    """Scores [N, size] after a post-transform."""
+    if word == "NONE":
+        return value
+    if word == "LOGISTIC":
+        return node.emit(SigmoidOp, value)
+    if word == "SOFTMAX":
+        return node.emit(SoftmaxOp, value, axis=1)
+    if word == "SOFTMAX_ZERO":
+        return _softmax_zero(node, value)
+    if word == "PROBIT":
+        return _probit(node, value)
+    raise ModelError(f"{node.kind}: there is no post_transform '{word}'", node=node.name)
+
+
+def _softmax_zero(node: Node, value: SSAValue) -> SSAValue:
+    """Softmax over what is not zero; a row of zeros gives NaN, as in onnxruntime."""
+    largest = node.emit(ReduceMaxOp, value, axes=[1], keepdims=True)
+    counts = node.emit(GreaterOp, node.emit(AbsOp, value), node.splat(_ZERO, value))
+    power = node.emit(ExpOp, node.emit(SubOp, value, largest))
+    total = node.emit(ReduceSumOp, node.emit(WhereOp, counts, power, node.splat(0.0, value)), axes=[1], keepdims=True)
+    small = node.emit(MulOp, value, node.emit(ExpOp, node.emit(NegOp, largest)))
+    return node.emit(DivOp, node.emit(WhereOp, counts, power, small), total)
+
+
+def _probit(node: Node, value: SSAValue) -> SSAValue:
+    """The square root of 2 times erf⁻¹(2p − 1), by Winitzki's formula, as in onnxruntime."""
+
+    def number(of: float) -> SSAValue:
+        return node.splat(of, value)
+
+    x = node.emit(SubOp, node.emit(MulOp, value, number(2.0)), number(1.0))
+    product = node.emit(MulOp, node.emit(SubOp, number(1.0), x), node.emit(AddOp, number(1.0), x))
+    log = node.emit(LogOp, product)
+    middle = node.emit(AddOp, node.emit(MulOp, log, number(0.5)), number(2.0 / (3.14159 * _PROBIT)))
+    root = node.emit(
+        SqrtOp, node.emit(SubOp, node.emit(MulOp, middle, middle), node.emit(MulOp, log, number(1.0 / _PROBIT)))
+    )
+    size = node.emit(MulOp, node.emit(SqrtOp, node.emit(SubOp, root, middle)), number(2.0**0.5))
+    is_negative = node.emit(GreaterOp, number(0.0), x)
+    return node.emit(WhereOp, is_negative, node.emit(NegOp, size), size)
+
+

@@ -1,0 +1,118 @@
+"""Meaning of ensembles of decision trees: all rows go down all trees at once, a level a step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.trees import (
+    EQUAL,
+    GREATER,
+    LESS,
+    LINKS,
+    UNORDERED,
+    CompleteTreeEnsembleOp,
+    Ensemble,
+    TreeEnsembleOp,
+)
+from glow_mlir.dialects.properties import integer, ints, text
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.errors import ExecutionError
+from glow_mlir.ir.locations import location_name
+from glow_mlir.ir.registry import semantics
+
+_FOLDS = {"sum": (np.add, 0.0), "min": (np.minimum, np.inf), "max": (np.maximum, -np.inf)}
+"""Aggregate → the function, and what it begins with."""
+
+
+@semantics(TreeEnsembleOp)
+def tree_ensemble(
+    op: TreeEnsembleOp,
+    x: np.ndarray,
+    nodes: np.ndarray,
+    tests: np.ndarray | None,
+    roots: np.ndarray,
+    weights: np.ndarray,
+    targets: np.ndarray | None,
+) -> np.ndarray:
+    """Nodes are looked up until all rows are in leaves."""
+    count = len(nodes)
+    features, links = nodes[:, 0], nodes[:, 1:LINKS]
+    thresholds = np.ascontiguousarray(nodes[:, LINKS:]).view(x.dtype)[:, 0]
+    sets = np.full(count, integer(op.test)) if tests is None else tests
+    _check(op, features, 0, x.shape[1])
+    _check(op, links, np.where(links < 0, -len(weights), np.arange(1, count + 1)[:, None]), count)
+    _check(op, roots, -len(weights), count)
+    current = np.broadcast_to(roots, (len(x), len(roots))).copy()
+    rows, trees = np.nonzero(current >= 0)
+    while len(rows):
+        here = current[rows, trees]
+        holds = _holds(x[rows, features[here]], thresholds[here], sets[here])
+        following = current[rows, trees] = np.where(holds, links[here, 0], links[here, 1])
+        inner = following >= 0
+        rows, trees = rows[inner], trees[inner]
+    leaves = -1 - current
+    if targets is not None:
+        _check(op, targets, -1, integer(op.size))
+    named = None if targets is None else targets[leaves]
+    return _aggregated(op, weights[leaves], named)
+
+
+@semantics(CompleteTreeEnsembleOp)
+def complete_tree_ensemble(
+    op: CompleteTreeEnsembleOp,
+    x: np.ndarray,
+    runs: np.ndarray,
+    thresholds: np.ndarray,
+    tests: np.ndarray,
+    weights: np.ndarray,
+    targets: np.ndarray | None,
+) -> np.ndarray:
+    """The outcome of each test, once, and then the way through each tree."""
+    count = len(thresholds)
+    lengths = np.diff(runs[:, 1], prepend=0)
+    _check(op, runs[:, 0], 0, x.shape[1])
+    _check(op, lengths, 0, count + 1)
+    _check(op, runs[-1:, 1], count, count + 1)
+    _check(op, tests, 0, count)
+    sets = np.repeat(np.repeat(np.array(ints(op.relations), np.int64), ints(op.counts)), lengths)
+    outcomes = _holds(x[:, np.repeat(runs[:, 0], lengths)], thresholds, sets)
+    rows, trees = np.arange(len(x))[:, None], np.arange(len(tests))
+    current = np.zeros((len(x), len(tests)), np.int64)
+    for _ in range(op.levels()):
+        current = 2 * current + 1 + outcomes[rows, tests[trees, current]]
+    given = weights[trees[:, None], np.arange(weights.shape[1]), (current - tests.shape[1])[..., None]]
+    if targets is not None:
+        _check(op, targets, 0, integer(op.size))
+    named = None if targets is None else np.broadcast_to(targets[:, None], given.shape)
+    return _aggregated(op, given, named)
+
+
+def _check(op: Ensemble, numbers: np.ndarray, least: np.ndarray | int, count: int) -> None:
+    """Raise `ExecutionError` for a number that is not from `least` up to but not `count`."""
+    if not np.all((numbers >= least) & (numbers < count)):
+        raise ExecutionError(op.FAILURE, node=location_name(op.location))
+
+
+def _holds(values: np.ndarray, thresholds: np.ndarray, sets: np.ndarray) -> np.ndarray:
+    """Whether values relate to thresholds in one of the ways of each set."""
+    greater = np.where(values > thresholds, GREATER, UNORDERED)
+    relation = np.where(values < thresholds, LESS, np.where(values == thresholds, EQUAL, greater))
+    return (sets & relation) != 0
+
+
+def _aggregated(op: Ensemble, given: np.ndarray, named: np.ndarray | None) -> np.ndarray:
+    """
+    What the weights `given` [rows, trees, K] are by target, each for the target that is `named`, or for one in order.
+    """
+    size, (fold, start) = integer(op.size), _FOLDS[text(op.aggregate)]
+    wide = given.astype(np.float64)
+    if named is None:
+        found, seen = fold.reduce(wide, axis=1, initial=start), np.full(size, given.shape[1] > 0)
+    else:
+        found, seen = np.full((len(given), size), start), np.zeros((len(given), size), bool)
+        rows = np.broadcast_to(np.arange(len(given))[:, None, None], named.shape)
+        counts = named >= 0
+        fold.at(found, (rows[counts], named[counts]), wide[counts])
+        seen[rows[counts], named[counts]] = True
+    return np.where(seen, found, 0.0).astype(numpy_dtype(element_of(op.outputs()[0])))
