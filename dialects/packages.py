@@ -94,7 +94,8 @@ BUILTIN = OperatorPackage(
         "plain_operators elementwise convolution linear attention pooling normalization data_movement constants "
         "control_flow loops indexing selection resize sampling fourier ngrams embedding reductions recurrent "
         "quantization integer_operators blockwise quantized_attention quantized_lstm quantized_embedding "
-        "random_numbers training",
+        "random_numbers training flex_attention "
+        "microsoft.activations microsoft.normalization microsoft.products microsoft.convolution",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",
