@@ -95,7 +95,8 @@ BUILTIN = OperatorPackage(
         "control_flow loops indexing selection resize sampling fourier ngrams embedding reductions recurrent "
         "quantization integer_operators blockwise quantized_attention quantized_lstm quantized_embedding "
         "random_numbers training flex_attention "
-        "microsoft.activations microsoft.normalization microsoft.products microsoft.convolution",
+        "microsoft.activations microsoft.normalization microsoft.products microsoft.convolution "
+        "microsoft.blocked_images",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",
