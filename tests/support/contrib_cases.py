@@ -91,7 +91,7 @@ def assert_near(found: Sequence[np.ndarray], wanted: Sequence[np.ndarray], toler
             np.testing.assert_array_equal(ours, theirs)
             continue
         scale = max(1.0, float(np.abs(theirs[np.isfinite(theirs)]).max(initial=0)))
-        limit = scale * (max(tolerance, 2e-3) if theirs.dtype == np.float16 else tolerance)
+        limit = scale * (max(tolerance, 4e-3) if theirs.dtype == np.float16 else tolerance)
         np.testing.assert_allclose(ours.astype(np.float64), theirs.astype(np.float64), rtol=0, atol=limit)
 
 

@@ -37,7 +37,7 @@ def whole_order(node: Node) -> int:
 def pool(
     node: Node, operator: type[HighOp], value: SSAValue, *, is_last: bool = False, **properties: AttributeValue
 ) -> SSAValue:
-    """What an operator makes of each window of a value that has the sizes of the first operand; channels may be last."""
+    """What an operator makes of each window of a value that has the sizes of the first operand."""
     return _pools(node, operator, value, is_last, **properties)[0]
 
 

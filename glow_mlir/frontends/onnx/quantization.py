@@ -17,7 +17,6 @@ from glow_mlir.dialects.element_types import (
     is_unsigned,
     ui8,
 )
-from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, SliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
@@ -37,13 +36,11 @@ from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, 
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMinOp, ReduceSumOp
 from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds, uniform
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, sizes_of
-from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
 from glow_mlir.frontends.builder.products import numpy_product
 from glow_mlir.frontends.onnx.blockwise import numbers_of_blocks
 from glow_mlir.frontends.onnx.convolution import convolved
 from glow_mlir.frontends.onnx.elementwise import converted
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.spatial import kernel_shape, padding
 from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Sizes

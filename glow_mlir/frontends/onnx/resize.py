@@ -97,9 +97,7 @@ def resized(
     shape = [_scaled(node, size, scale) for size, scale in zip(sizes_of(value), scales, strict=True)]
     node.check_size(*map(largest, shape))
     scales = [float(scale) for scale in scales]
-    return node.emit(
-        ResizeOp, value, shape=shape, scales=scales, mode=mode, coordinates=coordinates, rounding=rounding
-    )
+    return node.emit(ResizeOp, value, shape=shape, scales=scales, mode=mode, coordinates=coordinates, rounding=rounding)
 
 
 REPEATS = {

@@ -1,7 +1,7 @@
 """
 The blocked layout of images in onnxruntime (domain com.microsoft.nchwc): channels in blocks, [N, C / B, H, W, B].
 
-A tensor in it has the shape [N, C, H, W], with C filled up to whole blocks. Only onnxruntime's operators see the order of
+A tensor in it has the shape [N, C, H, W], with C filled up to whole blocks. Only its operators see the order of
 its elements, so that here it is [N, C, H, W] without blocks, and without the channels that fill them up.
 """
 
@@ -95,7 +95,9 @@ def _blocked(nodes: Sequence[onnx.NodeProto]) -> frozenset[str]:
 
 
 def _weights(nodes: Sequence[onnx.NodeProto]) -> Iterator[str]:
-    return (node.input[1] for node in nodes if node.domain == BLOCKED and node.op_type == "Conv" and len(node.input) > 1)
+    return (
+        node.input[1] for node in nodes if node.domain == BLOCKED and node.op_type == "Conv" and len(node.input) > 1
+    )
 
 
 def _block(nodes: Sequence[onnx.NodeProto], blocked: frozenset[str], weights: Mapping[str, np.ndarray]) -> int:
@@ -160,9 +162,7 @@ class _Needs:
         return self.counts.get(self.root(name), 0) or ALL
 
 
-def _add_needs(
-    node: onnx.NodeProto, layout: BlockedLayout, weights: Mapping[str, np.ndarray], needs: _Needs
-) -> None:
+def _add_needs(node: onnx.NodeProto, layout: BlockedLayout, weights: Mapping[str, np.ndarray], needs: _Needs) -> None:
     """Tell what a node needs of its operands in the layout."""
     here = [name for name in (*node.input, *node.output) if name in layout.blocked]
     if node.domain != BLOCKED and node.op_type not in _ELEMENTWISE:
