@@ -96,7 +96,7 @@ BUILTIN = OperatorPackage(
         "quantization integer_operators blockwise quantized_attention quantized_lstm quantized_embedding "
         "random_numbers training flex_attention "
         "microsoft.activations microsoft.normalization microsoft.products microsoft.convolution "
-        "microsoft.blocked_images",
+        "microsoft.blocked_images microsoft.rotary microsoft.attention",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",

@@ -8,14 +8,14 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import is_bool, numpy_dtype
 from glow_mlir.dialects.glow_high.attention import causal_mask
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, LessOrEqualOp, WhereOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
-from glow_mlir.dialects.shapes import Shape, element_of, rank_of, sizes_of
+from glow_mlir.dialects.shapes import Shape, element_of, rank_of, size_along, sizes_of
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.frontends.builder.slices import iota, scalar
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, product_of
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,20 @@ class Groups:
             return value
         batch, _, _, rows, columns = sizes_of(value)
         return node.emit(ReshapeOp, value, shape=(batch, self.queries, rows, columns))
+
+
+def split_heads(node: NodeBuilder, value: SSAValue, heads: int) -> SSAValue:
+    """[batch, length, heads · elements] as [batch, heads, length, elements]."""
+    batch, length, _ = sizes_of(value)
+    split = node.emit(ReshapeOp, value, shape=(batch, length, heads, size_along(value, -1) // heads))
+    return node.emit(TransposeOp, split, permutation=(0, 2, 1, 3))
+
+
+def merged_heads(node: NodeBuilder, value: SSAValue) -> SSAValue:
+    """[batch, heads, length, elements] as [batch, length, heads · elements]."""
+    batch, heads, length, elements = sizes_of(value)
+    rows = node.emit(TransposeOp, value, permutation=(0, 2, 1, 3))
+    return node.emit(ReshapeOp, rows, shape=(batch, length, product_of((heads, elements))))
 
 
 def added_to_scores(node: NodeBuilder, mask: SSAValue, query: SSAValue) -> SSAValue:

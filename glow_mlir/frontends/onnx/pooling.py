@@ -65,7 +65,7 @@ def max_pool(node: Node) -> Sequence[SSAValue]:
     """The maximum of each window, and where it is if that is asked for."""
     if not node.wants(1):
         return _pools(node, MaxPoolOp, node.input())
-    return _pools(node, MaxPoolWithIndicesOp, node.input(), **ATTRIBUTE_MAPS["MaxPool"].import_from(node))
+    return _pools(node, MaxPoolWithIndicesOp, node.input(), False, **ATTRIBUTE_MAPS["MaxPool"].import_from(node))
 
 
 @onnx_operator("MaxUnpool", since=9)

@@ -91,7 +91,9 @@ def test_maxima_of_windows_with_channels_last(attributes: F) -> None:
 
 
 @pytest.mark.parametrize("attributes", [{}, {"strides": [2, 1], "group": 2}, {"auto_pad": "SAME_UPPER"}])
-@pytest.mark.parametrize("activation", [{}, {"activation": "Relu"}, {"activation": "LeakyRelu", "activation_params": [0.3]}])
+@pytest.mark.parametrize(
+    "activation", [{}, {"activation": "Relu"}, {"activation": "LeakyRelu", "activation_params": [0.3]}]
+)
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_convolutions_of_floats_with_channels_last(attributes: F, activation: F, dtype: str) -> None:
     """Those of the same image with channels first: onnxruntime has a kernel for processors with floats of 16 bits."""
