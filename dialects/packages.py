@@ -96,7 +96,8 @@ BUILTIN = OperatorPackage(
         "quantization integer_operators blockwise quantized_attention quantized_lstm quantized_embedding "
         "random_numbers training flex_attention "
         "microsoft.activations microsoft.normalization microsoft.products microsoft.convolution "
-        "microsoft.blocked_images microsoft.rotary microsoft.attention",
+        "microsoft.blocked_images microsoft.rotary microsoft.attention "
+        "microsoft.group_query_attention",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",
