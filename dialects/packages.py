@@ -97,7 +97,7 @@ BUILTIN = OperatorPackage(
         "random_numbers training flex_attention "
         "microsoft.activations microsoft.normalization microsoft.products microsoft.convolution "
         "microsoft.blocked_images microsoft.rotary microsoft.attention "
-        "microsoft.group_query_attention",
+        "microsoft.group_query_attention microsoft.experts microsoft.quantized_experts",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",
