@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import is_bool, numpy_dtype
-from glow_mlir.dialects.glow_high.attention import causal_mask
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, LessOrEqualOp, WhereOp
+from glow_mlir.dialects.glow_high.activations import TanhOp
+from glow_mlir.dialects.glow_high.attention import AttentionOp, causal_mask
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, LessOrEqualOp, MulOp, WhereOp
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
-from glow_mlir.dialects.shapes import Shape, element_of, rank_of, sizes_of
+from glow_mlir.dialects.shapes import Shape, element_of, rank_of, size_along, sizes_of
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
-from glow_mlir.frontends.builder.slices import iota, scalar
+from glow_mlir.frontends.builder.slices import cut, iota, scalar
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, product_of
 
 
 @dataclass(frozen=True)
@@ -53,12 +57,58 @@ class Groups:
         return node.emit(ReshapeOp, value, shape=(batch, self.queries, rows, columns))
 
 
+def split_heads(node: NodeBuilder, value: SSAValue, heads: int) -> SSAValue:
+    """[batch, length, heads · elements] as [batch, heads, length, elements]."""
+    batch, length, _ = sizes_of(value)
+    split = node.emit(ReshapeOp, value, shape=(batch, length, heads, size_along(value, -1) // heads))
+    return node.emit(TransposeOp, split, permutation=(0, 2, 1, 3))
+
+
+def merged_heads(node: NodeBuilder, value: SSAValue) -> SSAValue:
+    """[batch, heads, length, elements] as [batch, length, heads · elements]."""
+    batch, heads, length, elements = sizes_of(value)
+    rows = node.emit(TransposeOp, value, permutation=(0, 2, 1, 3))
+    return node.emit(ReshapeOp, rows, shape=(batch, length, product_of((heads, elements))))
+
+
 def added_to_scores(node: NodeBuilder, mask: SSAValue, query: SSAValue) -> SSAValue:
     """A mask as what is added to the scores; where a truth value is false, that is minus infinity."""
     if not is_bool(element_of(mask)):
         return mask
     seen, hidden = (node.constant(number, like=query) for number in (0.0, -math.inf))
     return node.emit(WhereOp, mask, seen, hidden)
+
+
+def capped_attention(
+    node: NodeBuilder,
+    operands: Sequence[SSAValue],
+    mask: SSAValue | None,
+    scale: float,
+    softcap: float = 0.0,
+    sink: SSAValue | None = None,
+) -> SSAValue:
+    """
+    Attention of queries, keys and values, whose scores are kept within ±`softcap` before the mask is added.
+
+    A sink, which broadcasts to [batch…, queries, 1], is the score of a further key, whose value is 0.
+    """
+    query, key, value = operands
+    if not softcap and sink is None:
+        return node.emit(AttentionOp, query, key, value, mask, scale=scale)
+    product = node.emit(MatMulOp, query, key, transpose_right=True)
+    scores = node.emit(MulOp, product, node.splat(scale / softcap if softcap else scale, product))
+    if softcap:
+        scores = node.emit(MulOp, node.emit(TanhOp, scores), node.splat(softcap, scores))
+    if mask is not None:
+        scores = node.emit(AddOp, scores, mask)
+    axis, keys = rank_of(scores) - 1, sizes_of(scores)[-1]
+    if sink is None:
+        weights = node.emit(SoftmaxOp, scores, axis=axis)
+    else:
+        column = node.emit(ExpandOp, sink, shape=(*sizes_of(scores)[:-1], 1))
+        weights = node.emit(SoftmaxOp, node.emit(ConcatOp, [scores, column], axis=axis), axis=axis)
+        weights = cut(node, weights, {axis: (0, keys)})
+    return node.emit(MatMulOp, weights, value)
 
 
 def sees_nothing(node: NodeBuilder, result: SSAValue, mask: SSAValue, keys: Size, past: Size | None) -> SSAValue:

@@ -9,15 +9,15 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.attention import AttentionOp
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp
 from glow_mlir.dialects.glow_high.linear_attention import LinearAttentionOp
 from glow_mlir.dialects.properties import size_of_property
 from glow_mlir.dialects.shapes import size_along, sizes_of
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.builder.attention import Groups, added_to_scores, unseen_is_zero
+from glow_mlir.frontends.builder.attention import Groups, added_to_scores, merged_heads, split_heads, unseen_is_zero
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
-from glow_mlir.support.symbols import Size, product_of
+from glow_mlir.support.symbols import Size
 
 
 @onnx_operator("Attention", since=23)
@@ -47,9 +47,7 @@ def attention(node: Node) -> Sequence[SSAValue | None] | None:
         result = unseen_is_zero(node, result, mask, keys, past if causal else None)
     result = groups.joined(node, result)
     if node.rank() == 3:
-        batch, _, queries, _ = sizes_of(result)
-        result = node.emit(TransposeOp, result, permutation=(0, 2, 1, 3))
-        result = node.emit(ReshapeOp, result, shape=(batch, queries, product_of(sizes_of(result)[2:])))
+        result = merged_heads(node, result)
     return result, key, value
 
 
@@ -73,10 +71,7 @@ def _heads(node: Node, position: int) -> SSAValue:
     value = node.input(position)
     if node.rank(position) == 4:
         return value
-    batch, length, _ = node.sizes(position)
-    heads = _head_count(node, position)
-    split = node.emit(ReshapeOp, value, shape=(batch, length, heads, size_along(value, -1) // heads))
-    return node.emit(TransposeOp, split, permutation=(0, 2, 1, 3))
+    return split_heads(node, value, _head_count(node, position))
 
 
 _HEADS = "[batch, heads, length, elements]"

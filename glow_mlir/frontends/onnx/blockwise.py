@@ -27,7 +27,7 @@ ROUNDED = 4
 def matmul_nbits(node: Node) -> SSAValue:
     """A product with weights [N, K] in blocks of codes; each row of codes is filled up to whole blocks."""
     bits, block, columns, depth = (node.int(name, default) for name, default in _SIZES)
-    if (reason := _fault(bits, block)) is not None:
+    if (reason := fault_of_blocks(bits, block)) is not None:
         raise node.unsupported(reason)
     if node.int("weight_prepacked", 0):
         raise node.unsupported("weights that are packed for a kernel of onnxruntime are not supported")
@@ -59,7 +59,7 @@ _SIZES = (("bits", 4), ("block_size", None), ("N", None), ("K", None))
 """Attributes that are sizes, and their defaults."""
 
 
-def _fault(bits: int, block: int) -> str | None:
+def fault_of_blocks(bits: int, block: int) -> str | None:
     """Why there is no operator on blocks of so many codes of so many bits; `None` where there is."""
     if bits not in WIDTHS:
         return f"codes of {bits} bits are not supported, but of {', '.join(map(str, WIDTHS))}"
@@ -107,7 +107,7 @@ def gather_block_quantized(node: Node) -> SSAValue:
     points = None if node.optional(3) is None else node.content(3, "the zero points")
     is_packed = codes.dtype.name not in NARROW_INTEGERS
     bits = node.int("bits", 4) if is_packed else NARROW_INTEGERS[codes.dtype.name]
-    if (reason := _fault(bits, block)) is not None:
+    if (reason := fault_of_blocks(bits, block)) is not None:
         raise node.unsupported(reason)
     axis = normalize_axis(node.int("quantize_axis", 1), codes.ndim)
     if axis != codes.ndim - 1 or codes.dtype.itemsize > 1:
@@ -191,7 +191,7 @@ class Blocks:
     @property
     def fault(self) -> str | None:
         """Why there is no operator on these codes; `None` where there is."""
-        if (reason := _fault(self.bits, self.block)) is not None:
+        if (reason := fault_of_blocks(self.bits, self.block)) is not None:
             return reason
         if self.codes.shape[-1] * self.bits % 8:
             return f"{self.codes.shape[-1]} codes of {self.bits} bits fill no whole bytes"

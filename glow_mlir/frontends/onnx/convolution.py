@@ -17,20 +17,39 @@ from glow_mlir.support.symbols import Sizes
 @onnx_operator("Conv")
 def conv(node: Node) -> SSAValue:
     """A channels-last convolution between transposes."""
-    kernel = kernel_shape(node)
+    return convolved(node, node.input(0), node.input(1), node.optional(2))
+
+
+def convolved(
+    node: Node,
+    image: SSAValue,
+    filters: SSAValue,
+    bias: SSAValue | None,
+    *,
+    weights: int = 1,
+    group: int | None = None,
+    is_last: bool = False,
+) -> SSAValue:
+    """
+    A channels-last convolution of the first operand, or of what it stands for, by the attributes of the node.
+
+    The operand at `weights` has the spatial sizes of the filters. Channels of the image are last if `is_last` says so,
+    and else it is one between transposes.
+    """
+    kernel = kernel_shape(node, weights)
     ones = (1,) * len(kernel)
     strides, dilations = node.ints("strides", ones), node.ints("dilations", ones)
     result = node.emit(
         ConvOp,
-        to_channels_last(node, node.input(0)),
-        to_channels_last(node, node.input(1)),
-        node.optional(2),
+        image if is_last else to_channels_last(node, image),
+        to_channels_last(node, filters),
+        bias,
         strides=strides,
-        pads=padding(node, kernel, strides, dilations),
+        pads=padding(node, kernel, strides, dilations, is_last=is_last),
         dilations=dilations,
-        group=node.int("group", 1),
+        group=node.int("group", 1) if group is None else group,
     )
-    return to_channels_first(node, result)
+    return result if is_last else to_channels_first(node, result)
 
 
 def _transposed_padding(

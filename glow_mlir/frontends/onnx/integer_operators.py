@@ -26,6 +26,7 @@ from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.frontends.onnx.pooling import pool
 from glow_mlir.frontends.onnx.quantization import (
+    convolved_codes,
     dequantized,
     dynamic_codes,
     integer_product,
@@ -122,10 +123,8 @@ def qlinear_where(node: Node) -> SSAValue:
 @onnx_operator("QLinearAveragePool", domain=ONNXRUNTIME)
 def qlinear_average_pool(node: Node) -> SSAValue:
     """The codes of the mean of each window."""
-    if node.flag("channels_last"):
-        raise node.unsupported("images have their channels first")
-    includes_pads = node.flag("count_include_pad")
-    result = pool(node, AvgPoolOp, dequantized(node, 0, 1, 2), count_include_pad=includes_pads)
+    includes_pads, is_last = node.flag("count_include_pad"), node.flag("channels_last")
+    result = pool(node, AvgPoolOp, dequantized(node, 0, 1, 2), is_last=is_last, count_include_pad=includes_pads)
     return _rounded_with_zero_point(node, result, 3)
 
 
@@ -136,6 +135,21 @@ def qlinear_global_average_pool(node: Node) -> SSAValue:
     rank, is_last = rank_of(value), node.flag("channels_last")
     axes = range(1, rank - 1) if is_last else range(2, rank)
     return _requantized(node, node.emit(ReduceMeanOp, value, axes=list(axes), keepdims=True), 3)
+
+
+@onnx_operator("QLinearReduceMean", domain=ONNXRUNTIME)
+def qlinear_reduce_mean(node: Node) -> SSAValue:
+    """The codes of the mean along some axes, or along all."""
+    value = dequantized(node, 0, 1, 2)
+    rank = rank_of(value)
+    axes = [normalize_axis(axis, rank) for axis in node.ints("axes", range(rank))]
+    return _requantized(node, node.emit(ReduceMeanOp, value, axes=axes, keepdims=node.flag("keepdims", True)), 3)
+
+
+@onnx_operator("QLinearConv", domain=ONNXRUNTIME)
+def qlinear_conv(node: Node) -> SSAValue:
+    """ONNX's operator of images whose channels may be last."""
+    return convolved_codes(node, is_last=node.flag("channels_last"))
 
 
 # ---- products -----------------------------------------------------------------------------------------------------

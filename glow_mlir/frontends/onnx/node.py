@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import onnx
@@ -29,6 +29,11 @@ _LISTS = (_INTS, _FLOATS, _STRINGS)
 ONNXRUNTIME = "com.microsoft"
 """The domain of onnxruntime's own operators."""
 
+Constants = Callable[[str], np.ndarray | None]
+"""Name → the array that an initializer of the graph is, `None` for any other name."""
+
+Finding = TypeVar("Finding")
+
 
 class Surroundings(Protocol):
     """The graph around a node, for nodes that have graphs inside, or that the standard defines by others."""
@@ -39,6 +44,10 @@ class Surroundings(Protocol):
 
     def lookup(self, name: str) -> Value | None:
         """The value behind a name, see `Scope.lookup`."""
+        ...
+
+    def finding(self, find: Callable[[Sequence[onnx.NodeProto], Constants], Finding]) -> Finding:
+        """What a function finds out of the nodes of the graph, see `Scope.finding`."""
         ...
 
     def expand(self, node: Node) -> list[Value | None] | None:
@@ -217,6 +226,12 @@ class Node(NodeBuilder):
             actual, wanted = (onnx.AttributeProto.AttributeType.Name(kind) for kind in (attribute.type, kinds[0]))
             raise ModelError(f"attribute '{name}' of {self.kind} is {actual}, not {wanted}", node=self.name)
         return value
+
+    # The graph that it is in
+
+    def finding(self, find: Callable[[Sequence[onnx.NodeProto], Constants], Finding]) -> Finding:
+        """What a function finds out of the nodes of the graph and its initializers; it is asked once for each graph."""
+        return self._surroundings.finding(find)
 
     # Results
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute, SSAValue
 
+from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high import normalization as ops
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import ReciprocalOp, SqrtOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
+from glow_mlir.dialects.shapes import element_of, rank_of
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import product_of
 
 
@@ -151,16 +155,40 @@ def layer_normalization(node: Node) -> Sequence[SSAValue]:
     if not node.wants(1) and not node.wants(2):
         properties = ATTRIBUTE_MAPS["LayerNormalization"].import_from(node)
         return node.emit_all(ops.LayerNormalizationOp, *node.present(), **properties)
-    x, axis, epsilon = node.input(), node.int("axis", -1), node.float("epsilon", 1e-5)
-    axes = range(axis % max(node.rank(), 1), node.rank())
-    mean = node.emit(ReduceMeanOp, x, axes=axes)
-    difference = node.emit(SubOp, x, mean)
-    variance = node.emit(ReduceMeanOp, node.emit(MulOp, difference, difference), axes=axes)
-    deviation = node.emit(SqrtOp, node.emit(AddOp, variance, node.constant(epsilon, like=variance)))
-    inverse = node.emit(ReciprocalOp, deviation)
-    result = node.emit(MulOp, node.emit(MulOp, difference, inverse), node.input(1))
-    bias = node.optional(2)
-    return (result if bias is None else node.emit(AddOp, result, bias), mean, inverse)
+    axis, epsilon = node.int("axis", -1), node.float("epsilon", 1e-5)
+    found = Statistics.of(node, node.input(), axis, epsilon)
+    return found.normalized(node, node.input(1), node.optional(2)), found.mean, found.inverse
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Mean and inverse deviation of a value over all axes from one on, in f32 at least, and the value normalized."""
+
+    value: SSAValue
+    mean: SSAValue
+    inverse: SSAValue
+    element: Attribute
+    """The element type of what they are taken of."""
+
+    @staticmethod
+    def of(node: Node, value: SSAValue, axis: int, epsilon: float, is_centred: bool = True) -> Statistics:
+        """Those of a value; unless it is to be centred, deviations are from 0."""
+        element = element_of(value)
+        wide = node.cast(value, f32) if byte_width(element) < 4 else value
+        axes = range(axis % max(rank_of(value), 1), rank_of(value))
+        mean = node.emit(ReduceMeanOp, wide, axes=axes)
+        difference = node.emit(SubOp, wide, mean) if is_centred else wide
+        variance = node.emit(ReduceMeanOp, node.emit(MulOp, difference, difference), axes=axes)
+        deviation = node.emit(SqrtOp, node.emit(AddOp, variance, node.constant(epsilon, like=variance)))
+        return Statistics(difference, mean, node.emit(ReciprocalOp, deviation), element)
+
+    def normalized(self, node: Node, scale: SSAValue, bias: SSAValue | None = None) -> SSAValue:
+        """The normalized value times a scale, and a bias; of the element type of the value."""
+        wide = element_of(self.value)
+        result = node.emit(MulOp, node.emit(MulOp, self.value, self.inverse), node.cast(scale, wide))
+        if bias is not None:
+            result = node.emit(AddOp, result, node.cast(bias, wide))
+        return node.cast(result, self.element)
 
 
 @onnx_operator("RMSNormalization")

@@ -34,26 +34,30 @@ def whole_order(node: Node) -> int:
     return int(p)
 
 
-def pool(node: Node, operator: type[HighOp], value: SSAValue, **properties: AttributeValue) -> SSAValue:
-    """What an operator makes of each window of a value that has the shape of the first operand."""
-    return _pools(node, operator, value, **properties)[0]
+def pool(
+    node: Node, operator: type[HighOp], value: SSAValue, *, is_last: bool = False, **properties: AttributeValue
+) -> SSAValue:
+    """What an operator makes of each window of a value that has the sizes of the first operand."""
+    return _pools(node, operator, value, is_last, **properties)[0]
 
 
-def _pools(node: Node, operator: type[HighOp], value: SSAValue, **properties: AttributeValue) -> Sequence[SSAValue]:
+def _pools(
+    node: Node, operator: type[HighOp], value: SSAValue, is_last: bool = False, **properties: AttributeValue
+) -> Sequence[SSAValue]:
     kernel = node.ints("kernel_shape")
     ones = (1,) * len(kernel)
     strides, dilations = node.ints("strides", ones), node.ints("dilations", ones)
     results = node.emit_all(
         operator,
-        to_channels_last(node, value),
+        value if is_last else to_channels_last(node, value),
         kernel_shape=kernel,
         strides=strides,
-        pads=padding(node, kernel, strides, dilations),
+        pads=padding(node, kernel, strides, dilations, is_last),
         dilations=dilations,
         ceil_mode=node.flag("ceil_mode"),
         **properties,
     )
-    return [to_channels_first(node, result) for result in results]
+    return results if is_last else [to_channels_first(node, result) for result in results]
 
 
 @onnx_operator("MaxPool")
@@ -61,7 +65,7 @@ def max_pool(node: Node) -> Sequence[SSAValue]:
     """The maximum of each window, and where it is if that is asked for."""
     if not node.wants(1):
         return _pools(node, MaxPoolOp, node.input())
-    return _pools(node, MaxPoolWithIndicesOp, node.input(), **ATTRIBUTE_MAPS["MaxPool"].import_from(node))
+    return _pools(node, MaxPoolWithIndicesOp, node.input(), False, **ATTRIBUTE_MAPS["MaxPool"].import_from(node))
 
 
 @onnx_operator("MaxUnpool", since=9)

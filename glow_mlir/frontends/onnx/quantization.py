@@ -17,7 +17,6 @@ from glow_mlir.dialects.element_types import (
     is_unsigned,
     ui8,
 )
-from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, SliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
@@ -37,12 +36,11 @@ from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, 
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMinOp, ReduceSumOp
 from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds, uniform
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, sizes_of
-from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
 from glow_mlir.frontends.builder.products import numpy_product
 from glow_mlir.frontends.onnx.blockwise import numbers_of_blocks
+from glow_mlir.frontends.onnx.convolution import convolved
 from glow_mlir.frontends.onnx.elementwise import converted
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.spatial import kernel_shape, padding
 from glow_mlir.frontends.onnx.types import element_of_onnx
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Sizes
@@ -245,7 +243,7 @@ def conv_integer(node: Node) -> SSAValue:
     if image is None or filter_ is None:
         lines = (), (-1, *[1] * (node.rank(1) - 1))
         image, filter_ = (_less(node, position, line) for position, line in enumerate(lines))
-    return _convolved(node, image, filter_, None, 1)
+    return convolved(node, image, filter_, None)
 
 
 def _less(node: Node, position: int, line: tuple[int, ...]) -> SSAValue:
@@ -267,13 +265,19 @@ def qlinear_matmul(node: Node) -> SSAValue:
 
 @onnx_operator("QLinearConv", since=10)
 def qlinear_conv(node: Node) -> SSAValue:
+    """Those of images whose channels are first."""
+    return convolved_codes(node)
+
+
+def convolved_codes(node: Node, is_last: bool = False) -> SSAValue:
     """The codes of a convolution of what codes stand for; the bias is codes in the scale of the products."""
     bias = node.optional(8)
     if bias is not None:
         scale = node.emit(MulOp, node.input(1), node.input(4))
         bias = node.emit(DequantizeOp, bias, scale)
     filter_ = node.emit(DequantizeOp, node.input(3), *_per_filter(node))
-    return quantized(node, _convolved(node, dequantized(node, 0, 1, 2), filter_, bias, 3), 6, 7, node.element(7))
+    result = convolved(node, dequantized(node, 0, 1, 2), filter_, bias, weights=3, is_last=is_last)
+    return quantized(node, result, 6, 7, node.element(7))
 
 
 def _per_filter(node: Node) -> list[SSAValue | None]:
@@ -284,24 +288,6 @@ def _per_filter(node: Node) -> list[SSAValue | None]:
         line = (shape_of(value)[0], *[1] * (node.rank(3) - 1)) if shape_of(value) != () else ()
         found.append(node.emit(ReshapeOp, value, shape=line) if line else value)
     return found
-
-
-def _convolved(node: Node, image: SSAValue, filter_: SSAValue, bias: SSAValue | None, weights: int) -> SSAValue:
-    """A channels-last convolution between transposes; `weights` is the position of the operand with the filters."""
-    kernel = kernel_shape(node, weights)
-    ones = (1,) * len(kernel)
-    strides, dilations = node.ints("strides", ones), node.ints("dilations", ones)
-    result = node.emit(
-        ConvOp,
-        to_channels_last(node, image),
-        to_channels_last(node, filter_),
-        bias,
-        strides=strides,
-        pads=padding(node, kernel, strides, dilations),
-        dilations=dilations,
-        group=node.int("group", 1),
-    )
-    return to_channels_first(node, result)
 
 
 def _centred(node: Node, value: SSAValue, zero_point: SSAValue | None) -> SSAValue | None:

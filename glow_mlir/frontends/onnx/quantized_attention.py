@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.attention import AttentionOp
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, TransposeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AndOp, GreaterOp, GreaterOrEqualOp, LessOp, WhereOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp
-from glow_mlir.dialects.shapes import Shape, rank_of, shape_of, size_of
+from glow_mlir.dialects.shapes import shape_of, size_of
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.attention import merged_heads
 from glow_mlir.frontends.builder.slices import part_of
+from glow_mlir.frontends.onnx.microsoft.key_masks import key_mask
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.frontends.onnx.quantization import dequantized
 from glow_mlir.ir.registry import onnx_operator
@@ -41,7 +41,7 @@ def qattention(node: Node) -> list[SSAValue | None]:
         raise node.unsupported("rotary positions, and a past that is overwritten, are not supported")
     for position, (rank, axes) in AXES.items():
         node.check_rank(position, (rank,), f"it is {axes}")
-    heads, query, key, value = node.int("num_heads"), *_parts(node)
+    query, key, value = _parts(node)
     past = 0
     if (before := node.optional(PAST)) is not None:
         past = shape_of(before)[3]
@@ -51,11 +51,9 @@ def qattention(node: Node) -> list[SSAValue | None]:
     depth = shape_of(query)[-1]
     scale = node.float("scale", 0.0) or 1 / math.sqrt(depth)
     causal = {"causal": True, "past": past} if node.flag("unidirectional") else {}
-    mask = _mask(node, query, shape_of(key)[2])
+    mask = key_mask(node, MASK, query, shape_of(key)[2])
     seen = node.emit(AttentionOp, query, key, value, mask, scale=scale, **causal)
-    batch, _, length, _ = shape_of(query)
-    rows = node.emit(TransposeOp, seen, permutation=(0, 2, 1, 3))
-    result = node.emit(ReshapeOp, rows, shape=(batch, length, heads * depth))
+    result = merged_heads(node, seen)
     if not node.wants(1):
         return [result]
     kept = [node.emit(ReshapeOp, item, shape=(1, *shape_of(item))) for item in (key, value)]
@@ -79,30 +77,3 @@ def _weights(node: Node) -> SSAValue:
     if size_of(node.input(WEIGHTS_SCALE)) == 1:
         return dequantized(node, WEIGHTS, WEIGHTS_SCALE, WEIGHTS_ZERO)
     return node.emit(DequantizeOp, node.input(WEIGHTS), node.input(WEIGHTS_SCALE), node.optional(WEIGHTS_ZERO))
-
-
-def _mask(node: Node, query: SSAValue, keys: int) -> SSAValue | None:
-    """What is added to the scores: `mask_filter_value` for keys that are hidden."""
-    mask = node.optional(MASK)
-    if mask is None:
-        return None
-    batch, _, queries, _ = shape_of(query)
-    lines: dict[Shape, Shape] = {(batch, keys): (batch, 1, 1, keys), (batch, queries, keys): (batch, 1, queries, keys)}
-    if (line := lines.get(shape_of(mask))) is not None:
-        seen = node.emit(GreaterOp, node.emit(ReshapeOp, mask, shape=line), node.constant(0, like=mask))
-    else:
-        seen = _between(node, mask, batch, keys)
-    shown, hidden = (node.constant(x, like=query) for x in (0.0, node.float("mask_filter_value", -10000.0)))
-    return node.emit(WhereOp, seen, shown, hidden)
-
-
-def _between(node: Node, bounds: SSAValue, batch: int, keys: int) -> SSAValue:
-    """Which keys each sequence has: those in front of its end, and, where that is given as well, from its begin on."""
-    if rank_of(bounds) != 1 or size_of(bounds) not in (batch, 2 * batch):
-        raise node.unsupported(f"a mask of the shape {shape_of(bounds)} is not supported")
-    places = node.constant(np.arange(keys).reshape(1, 1, 1, keys), like=bounds)
-    lines = node.emit(ReshapeOp, bounds, shape=(size_of(bounds) // batch, batch, 1, 1, 1))
-    seen = node.emit(LessOp, places, part_of(node, lines, 0))
-    if size_of(bounds) == batch:
-        return seen
-    return node.emit(AndOp, seen, node.emit(GreaterOrEqualOp, places, part_of(node, lines, 1)))

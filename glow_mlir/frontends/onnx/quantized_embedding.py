@@ -36,7 +36,7 @@ def qembed_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
         total = node.emit(AddOp, total, node.emit(GatherOp, _numbers(node, SEGMENTS), node.input(1), axis=0))
     operands = total, _numbers(node, SCALE), _numbers(node, BIAS)
     result = node.emit(LayerNormalizationOp, *operands, epsilon=node.float("epsilon", 1e-12))
-    return [result, _counts(node) if node.wants(1) else None]
+    return [result, shown_words(node, MASK) if node.wants(1) else None]
 
 
 def _numbers(node: Node, position: int) -> SSAValue:
@@ -45,9 +45,9 @@ def _numbers(node: Node, position: int) -> SSAValue:
     return dequantized(node, position, SCALES + place, ZERO_POINTS + place)
 
 
-def _counts(node: Node) -> SSAValue:
-    """How many words of each sequence have the mask 1; 0 where there is none."""
-    mask = node.optional(MASK)
+def shown_words(node: Node, position: int) -> SSAValue:
+    """How many words of each sequence have the mask 1, which is the operand there; 0 where there is none."""
+    mask = node.optional(position)
     if mask is None:
         return node.constant(np.zeros(node.shape(0)[:1], np.int32))
     shown = node.emit(EqualOp, mask, node.constant(1, like=mask))

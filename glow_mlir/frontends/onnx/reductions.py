@@ -80,13 +80,13 @@ def top_k(node: Node) -> Sequence[SSAValue]:
     )
 
 
-def _global(operator: type[ops.Reduction]) -> Callable[[Node], SSAValue]:
+def global_pool(operator: type[ops.Reduction]) -> Callable[[Node], SSAValue]:
     """A reduction over the spatial axes."""
     return lambda node: node.emit(operator, node.input(), axes=range(2, node.rank()))
 
 
 for _name, _pool in {"GlobalAveragePool": ops.ReduceMeanOp, "GlobalMaxPool": ops.ReduceMaxOp}.items():
-    onnx_operator(_name)(_global(_pool))
+    onnx_operator(_name)(global_pool(_pool))
 
 NORMS: dict[float, type[ops.Reduction]] = {1: ops.ReduceL1Op, 2: ops.ReduceL2Op}
 """p → the reduction that gives the p-norm."""
@@ -107,7 +107,7 @@ def global_lp_pool(node: Node) -> SSAValue:
 def _global_norm(node: Node, p: float) -> SSAValue:
     """The norm of any order over the spatial axes."""
     if p in NORMS:
-        return _global(NORMS[p])(node)
+        return global_pool(NORMS[p])(node)
     x = node.input()
     powers = node.emit(PowOp, node.emit(AbsOp, x), node.constant(float(p), like=x))
     total = node.emit(ops.ReduceSumOp, powers, axes=range(2, node.rank()))

@@ -80,23 +80,24 @@ def _simple(node: Node, scales: Sequence[float]) -> SSAValue:
     if len(scales) != node.rank():
         raise ModelError(f"{node.kind}: {len(scales)} scales do not fit {node.rank()} axes", node=node.name)
     if node.text("mode", "nearest") in ("linear", "bilinear"):
-        return _resized(node, node.input(), scales, "linear", "floor")
+        return resized(node, node.input(), scales, "linear", "floor")
     # The nearest element lies before a place, but behind it along axes that shrink.
-    grown = _resized(node, node.input(), [max(scale, 1.0) for scale in scales], "nearest", "floor")
-    return _resized(node, grown, [min(scale, 1.0) for scale in scales], "nearest", "ceil")
+    grown = resized(node, node.input(), [max(scale, 1.0) for scale in scales], "nearest", "floor")
+    return resized(node, grown, [min(scale, 1.0) for scale in scales], "nearest", "ceil")
 
 
-def _resized(node: Node, value: SSAValue, scales: Sequence[float], mode: str, rounding: str) -> SSAValue:
+def resized(
+    node: Node, value: SSAValue, scales: Sequence[float], mode: str, rounding: str, coordinates: str = "asymmetric"
+) -> SSAValue:
+    """A value whose axes are scaled, each by its number."""
     if all(scale == 1.0 for scale in scales):
         return value
-    if not has_static_shape(value) and _repeats(scales, (mode, "asymmetric", rounding)):
+    if not has_static_shape(value) and _repeats(scales, (mode, coordinates, rounding)):
         return _repeated(node, value, scales)
     shape = [_scaled(node, size, scale) for size, scale in zip(sizes_of(value), scales, strict=True)]
     node.check_size(*map(largest, shape))
     scales = [float(scale) for scale in scales]
-    return node.emit(
-        ResizeOp, value, shape=shape, scales=scales, mode=mode, coordinates="asymmetric", rounding=rounding
-    )
+    return node.emit(ResizeOp, value, shape=shape, scales=scales, mode=mode, coordinates=coordinates, rounding=rounding)
 
 
 REPEATS = {

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
+import numpy as np
 import onnx
-from xdsl.ir import Block
+from xdsl.ir import Block, SSAValue
 
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.builder.module_builder import named_location
@@ -20,7 +21,7 @@ from glow_mlir.frontends.onnx.functions import (
     unknown_operator,
 )
 from glow_mlir.frontends.onnx.model_import import ModelImport
-from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.node import Constants, Finding, Node
 from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
 from glow_mlir.frontends.onnx.sparse import Initializer, initializers_of
 from glow_mlir.frontends.onnx.string_operands import on_strings
@@ -46,6 +47,9 @@ class Scope:
     initializers: dict[str, Initializer] = field(default_factory=dict[str, Initializer])
     lacking: dict[str, UnsupportedError | None] = field(default_factory=dict[str, UnsupportedError | None])
     """Names without a value, and the error for who needs one; `None` where it has been reported."""
+    nodes: Sequence[onnx.NodeProto] = ()
+    findings: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    """What functions have found out of all nodes."""
     block: Block = field(init=False)
     """Where the nodes become operators."""
 
@@ -85,7 +89,7 @@ class Scope:
 
     def run(self, nodes: Sequence[onnx.NodeProto]) -> None:
         """Import the nodes; what is not supported is collected, but of one caller only once."""
-        failed = False
+        self.nodes, failed = nodes, False
         for node in sorted_nodes(nodes, self.knows):
             if failed and self.caller:
                 imported = False
@@ -161,6 +165,19 @@ class Scope:
         if scope.lacks(wanted):
             return None
         return [scope.lookup(name) if name in wanted else None for name in function.output]
+
+    def finding(self, find: Callable[[Sequence[onnx.NodeProto], Constants], Finding]) -> Finding:
+        """What a function finds out of all nodes and the initializers that they have here; it is asked once."""
+        if find not in self.findings:
+            self.findings[find] = find(self.nodes, self._initializer)
+        return self.findings[find]
+
+    def _initializer(self, name: str) -> np.ndarray | None:
+        """The array that an initializer is; `None` for any other name."""
+        if name not in self.initializers:
+            return None
+        value = self.lookup(name)
+        return self.model.builder.folding.of(value) if isinstance(value, SSAValue) else None
 
     def inline(self, graph: onnx.GraphProto, caller: str, arguments: Sequence[Value] = ()) -> list[Value | None] | None:
         """

@@ -25,8 +25,12 @@ def kernel_shape(node: Node, weights: int = 1) -> Shape:
     return shape[2:]
 
 
-def padding(node: Node, kernel: Shape, strides: Shape, dilations: Shape) -> Shape:
-    """All leading paddings, then all trailing ones, from `pads` or `auto_pad`."""
+def padding(node: Node, kernel: Shape, strides: Shape, dilations: Shape, is_last: bool = False) -> Shape:
+    """
+    All leading paddings, then all trailing ones, from `pads` or `auto_pad`.
+
+    The spatial axes of the first operand are behind those of batch and channels, or between them where these are last.
+    """
     rank = len(kernel)
     mode = node.text("auto_pad", "NOTSET")
     if mode in ("NOTSET", "VALID"):
@@ -35,7 +39,7 @@ def padding(node: Node, kernel: Shape, strides: Shape, dilations: Shape) -> Shap
         raise ModelError(f"{node.kind}: auto_pad '{mode}' does not exist", node=node.name)
     before: list[int] = []
     after: list[int] = []
-    for axis, size in enumerate(node.sizes()[2:]):
+    for axis, size in enumerate(node.sizes()[1:-1] if is_last else node.sizes()[2:]):
         extent, stride = (kernel[axis] - 1) * dilations[axis] + 1, strides[axis]
         needed = ((size + (stride - 1)) // stride - 1) * stride + extent - size
         if smallest(needed) != largest(needed):

@@ -1,0 +1,104 @@
+"""Keys and values that onnxruntime keeps for later calls, where data says how many of them each sequence has."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, MaxOp, SubOp, WhereOp
+from glow_mlir.dialects.glow_high.indexing import ScatterNDOp
+from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.dialects.sizes import largest
+from glow_mlir.frontends.builder.slices import bound_number, iota, leading, scalar
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Size
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """How many keys each sequence has after a call, and where its new ones come."""
+
+    ends: SSAValue
+    """[batch, 1]: the keys of each sequence."""
+    places: SSAValue
+    """[batch, length]: the places of the new ones, filled up behind those that are none."""
+    total: Size
+    """The keys of the longest sequence at most."""
+    is_first: bool | None
+    """Whether there are no earlier keys; `None` where only the call tells."""
+
+    @staticmethod
+    def of(node: Node, last: SSAValue, total: Size, length: Size, valid: SSAValue | None) -> Lengths:
+        """
+        Those of a call with so many new keys, the last of which are at places `last`.
+
+        `valid` says how many of the new ones there are in each sequence. Without it, all are in the longest of a first
+        call, and in all sequences of a later one.
+        """
+        (batch,) = sizes_of(last)
+        ends = node.emit(AddOp, node.cast(last, i64), node.constant(np.array(1, np.int64)))
+        ends = node.emit(ReshapeOp, ends, shape=(batch, 1))
+        steps = node.emit(ReshapeOp, iota(node, length), shape=(1, length))
+        is_first = _are_equal(total, length) if valid is None else False
+        if valid is not None:
+            new = node.emit(ReshapeOp, node.cast(valid, i64), shape=(batch, 1))
+        else:
+            new = scalar(node, length)
+        starts = node.emit(SubOp, ends, new)
+        if is_first is not False:
+            zeros = node.emit(SubOp, ends, ends)
+            is_none = node.emit(EqualOp, scalar(node, total), scalar(node, length))
+            starts = zeros if is_first else node.emit(WhereOp, is_none, zeros, starts)
+        return Lengths(ends, node.emit(AddOp, starts, steps), total, is_first)
+
+
+def _are_equal(one: Size, other: Size) -> bool | None:
+    """Whether two sizes are the same number; `None` where they may be."""
+    if one == other:
+        return True
+    return False if isinstance(one, int) and isinstance(other, int) else None
+
+
+def kept(node: Node, past: SSAValue | None, new: SSAValue, lengths: Lengths, result: int) -> SSAValue:
+    """
+    Earlier keys or values [batch, heads, length, elements] with new ones at their places.
+
+    There is room for as many as before, or else for the new ones behind them. Behind the keys of a sequence lies what
+    nobody reads. The size goes by the name of the `result`.
+    """
+    if past is None:
+        return new
+    batch, heads, length, _ = sizes_of(new)
+    before = sizes_of(past)[2]
+    room = _room(node, before, length, lengths.total, result)
+    table = past
+    if room != before:
+        table = leading(node, node.emit(ConcatOp, [past, new], axis=2), 2, room)
+    shape = (batch, heads, length, 1)
+    axes = [
+        node.emit(ReshapeOp, iota(node, batch), shape=(batch, 1, 1, 1)),
+        node.emit(ReshapeOp, iota(node, heads), shape=(1, heads, 1, 1)),
+        node.emit(ReshapeOp, lengths.places, shape=(sizes_of(lengths.places)[0], 1, length, 1)),
+    ]
+    places = node.emit(ConcatOp, [node.emit(ExpandOp, axis, shape=shape) for axis in axes], axis=3)
+    return node.emit(ScatterNDOp, table, places, new)
+
+
+def _room(node: Node, before: Size, length: Size, total: Size, result: int) -> Size:
+    """For how many keys there is room: as before, where that is enough."""
+    if isinstance(before, int) and isinstance(total, int):
+        return max(before, total)
+    if total == before + length:
+        return total
+    if largest(total) <= before if isinstance(before, int) else total == before:
+        return before
+    most = node.emit(MaxOp, scalar(node, before), scalar(node, total))
+    return bound_number(node, most, largest(before + length), result)
+
+
+def read(node: Node, table: SSAValue, total: Size) -> SSAValue:
+    """The keys or values of a table that a sequence may have."""
+    return table if sizes_of(table)[2] == total else leading(node, table, 2, total)

@@ -1,0 +1,39 @@
+"""onnxruntime's convolutions with sums and activations built in, and what it has for images with channels last."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
+from glow_mlir.dialects.glow_high.pooling import MaxPoolOp
+from glow_mlir.frontends.onnx.convolution import conv, convolved
+from glow_mlir.frontends.onnx.microsoft.activations import activated
+from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
+from glow_mlir.frontends.onnx.pooling import pool
+from glow_mlir.ir.registry import onnx_operator
+
+ADDEND = 3
+"""The position of what is added to the result of a convolution."""
+
+
+@onnx_operator("FusedConv", domain=ONNXRUNTIME)
+def fused_conv(node: Node) -> SSAValue:
+    """A convolution, the sum with a value, and an activation."""
+    result, addend = conv(node), node.optional(ADDEND)
+    return activated(node, result if addend is None else node.emit(AddOp, result, addend))
+
+
+@onnx_operator("NhwcFusedConv", domain=ONNXRUNTIME)
+def nhwc_fused_conv(node: Node) -> SSAValue:
+    """The same of images whose channels are last, by filters whose are not."""
+    result, addend = (
+        convolved(node, node.input(0), node.input(1), node.optional(2), is_last=True),
+        node.optional(ADDEND),
+    )
+    return activated(node, result if addend is None else node.emit(AddOp, result, addend))
+
+
+@onnx_operator("NhwcMaxPool", domain=ONNXRUNTIME)
+def nhwc_max_pool(node: Node) -> SSAValue:
+    """The maximum of each window of images whose channels are last."""
+    return pool(node, MaxPoolOp, node.input(), is_last=True)

@@ -1,0 +1,191 @@
+"""onnxruntime's GroupQueryAttention, whose sequences have lengths of their own, which data says."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import (
+    AddOp,
+    AndOp,
+    EqualOp,
+    GreaterOp,
+    LessOp,
+    LessOrEqualOp,
+    SubOp,
+    WhereOp,
+)
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.normalization import RmsNormalizationOp
+from glow_mlir.dialects.shapes import size_along, sizes_of
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.attention import Groups, capped_attention, merged_heads
+from glow_mlir.frontends.builder.rotary import rotated
+from glow_mlir.frontends.builder.slices import cut, iota, part_of, scalar
+from glow_mlir.frontends.onnx.microsoft.cache import Lengths, kept, read
+from glow_mlir.frontends.onnx.microsoft.key_masks import added
+from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
+from glow_mlir.ir.registry import onnx_operator
+
+QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LAST, TOTAL, COSINES, SINES, PLACES, ADDEND, SINK = range(12)
+KEY_SCALE, VALUE_SCALE, QUERY_NORM, KEY_NORM, VALID = range(12, 17)
+"""Positions of the operands."""
+
+_AXES = {
+    QUERY: ((3,), "queries are [batch, length, elements]"),
+    KEY: ((3,), "keys are [batch, length, elements]"),
+    VALUE: ((3,), "values are [batch, length, elements]"),
+    PAST_KEY: ((4,), "earlier keys are [batch, heads, length, elements]"),
+    PAST_VALUE: ((4,), "earlier values are [batch, heads, length, elements]"),
+    LAST: ((1,), "there is a number for each sequence"),
+    COSINES: ((2,), "tables have a row for each position"),
+    SINES: ((2,), "tables have a row for each position"),
+    PLACES: ((2,), "positions are [batch, length]"),
+    ADDEND: ((4,), "what is added to scores is [batch, heads, queries, keys]"),
+    SINK: ((1,), "there is a number for each head"),
+    VALID: ((1,), "there is a number for each sequence"),
+}
+"""Position → how many axes the operand may have, and what these are."""
+
+Heads = tuple[SSAValue, SSAValue, SSAValue]
+"""Queries, keys and values, each [batch, length, heads, elements] or [batch, heads, length, elements]."""
+
+
+@onnx_operator("GroupQueryAttention", domain=ONNXRUNTIME)
+def group_query_attention(node: Node) -> Sequence[SSAValue | None]:
+    """Attention to earlier and new keys, of which each sequence has its number; keys and values are results too."""
+    _check(node)
+    groups = _groups(node)
+    (total,) = node.told_sizes(TOTAL, "the number of keys")
+    lengths = Lengths.of(node, node.input(LAST), total, node.sizes()[1], node.optional(VALID))
+    query, key, value = (
+        node.emit(TransposeOp, heads, permutation=(0, 2, 1, 3))
+        for heads in _turned(node, _parts(node, groups), lengths)
+    )
+    present = [
+        kept(node, node.optional(position), new, lengths, result)
+        for position, new, result in ((PAST_KEY, key, 1), (PAST_VALUE, value, 2))
+    ]
+    keys, values = (groups.apart(node, read(node, table, total)) for table in present)
+    mask = added(node, _mask(node, lengths, query), node.optional(ADDEND))
+    assert mask is not None
+    result = capped_attention(
+        node,
+        (groups.split(node, query), keys, values),
+        groups.split(node, mask),
+        node.float("scale", 0.0) or 1 / math.sqrt(max(size_along(query, -1), 1)),
+        node.float("softcap", 0.0),
+        _sink(node, groups),
+    )
+    return merged_heads(node, groups.joined(node, result)), *present
+
+
+def _check(node: Node) -> None:
+    """Raise where operands have other axes, or where the node is of a kind that is not supported."""
+    for position, (ranks, hint) in _AXES.items():
+        node.check_rank(position, ranks, hint)
+    node.input(LAST)
+    quantized = [name for name in ("k_quant_type", "v_quant_type") if node.text(name, "NONE") != "NONE"]
+    if quantized or node.optional(KEY_SCALE) is not None or node.optional(VALUE_SCALE) is not None:
+        raise node.unsupported("earlier keys and values that are codes are not supported")
+    if node.flag("sliding_window_cache"):
+        raise node.unsupported("a past of the last keys only (sliding_window_cache) is not supported")
+    if node.int("qk_output", 0) or node.wants(3):
+        raise node.unsupported("weights of keys as a result (qk_output) are not supported")
+    for one, other in ((KEY, VALUE), (PAST_KEY, PAST_VALUE), (COSINES, SINES), (QUERY_NORM, KEY_NORM)):
+        if (node.optional(one) is None) != (node.optional(other) is None):
+            hint = "keys and values, cosines and sines are given both, or neither"
+            raise ModelError(f"{node.kind} has operand {one} or {other}, and not both", node=node.name, hint=hint)
+
+
+def _groups(node: Node) -> Groups:
+    """The heads; raises `ModelError` where those of queries cannot share those of keys."""
+    queries, keys = node.int("num_heads"), node.int("kv_num_heads")
+    if keys < 1 or queries < 1 or queries % keys:
+        hint = "kv_num_heads divides num_heads"
+        raise ModelError(f"{node.kind}: {queries} heads cannot share {keys} of keys", node=node.name, hint=hint)
+    return Groups(queries, keys)
+
+
+def _parts(node: Node, groups: Groups) -> Heads:
+    """Queries, keys and values [batch, length, heads, elements], which may be columns of one operand."""
+    counts = (groups.queries, groups.keys, groups.keys)
+    if node.optional(KEY) is None:
+        depth = size_along(node.input(), 2) // sum(counts)
+        ends = np.cumsum([0, *(depth * count for count in counts)]).tolist()
+        parts = [cut(node, node.input(), {2: bounds}) for bounds in itertools.pairwise(ends)]
+        fits = ends[-1] == size_along(node.input(), 2)
+    else:
+        parts = [node.input(position) for position in (QUERY, KEY, VALUE)]
+        fits = all(size_along(part, 2) % count == 0 for part, count in zip(parts, counts, strict=True))
+    if not fits:
+        reason = f"{node.kind}: {size_along(node.input(), 2)} elements are not those of heads {list(counts)}"
+        raise ModelError(reason, node=node.name, hint="num_heads and kv_num_heads divide the elements")
+    query, key, value = (
+        node.emit(ReshapeOp, part, shape=(*sizes_of(part)[:2], count, size_along(part, 2) // count))
+        for part, count in zip(parts, counts, strict=True)
+    )
+    return query, key, value
+
+
+def _turned(node: Node, heads: Heads, lengths: Lengths) -> Heads:
+    """Heads whose queries and keys are normalized and turned, as far as the node does so."""
+    query, key, value = heads
+    if (scale := node.optional(QUERY_NORM)) is not None:
+        epsilon = node.float("qk_norm_epsilon", 1e-6)
+        query = node.emit(RmsNormalizationOp, query, scale, epsilon=node.float("q_norm_epsilon", epsilon))
+        key = node.emit(RmsNormalizationOp, key, node.input(KEY_NORM), epsilon=node.float("k_norm_epsilon", epsilon))
+    if not node.flag("do_rotary"):
+        return query, key, value
+    places = _places(node, lengths)
+    tables: list[SSAValue] = []
+    for position in (COSINES, SINES):
+        rows = node.emit(GatherOp, node.input(position), places, axis=0)
+        batch, length, pairs = sizes_of(rows)
+        tables.append(node.emit(ReshapeOp, rows, shape=(batch, length, 1, pairs)))
+    is_interleaved = node.flag("rotary_interleaved")
+    query, key = (rotated(node, part, *tables, is_interleaved=is_interleaved) for part in (query, key))
+    return query, key, value
+
+
+def _places(node: Node, lengths: Lengths) -> SSAValue:
+    """The rows of the tables: those given, of a first call from the first on, or else the places of the new keys."""
+    given = node.optional(PLACES)
+    if given is None:
+        return lengths.places
+    if lengths.is_first is False:
+        return given
+    length = node.sizes()[1]
+    first = node.emit(ReshapeOp, part_of(node, part_of(node, given, 0), 0), shape=(1, 1))
+    steps = node.emit(AddOp, first, node.emit(ReshapeOp, iota(node, length), shape=(1, length)))
+    if lengths.is_first:
+        return steps
+    return node.emit(WhereOp, node.emit(EqualOp, scalar(node, lengths.total), scalar(node, length)), steps, given)
+
+
+def _mask(node: Node, lengths: Lengths, query: SSAValue) -> SSAValue:
+    """What is added to scores: minus infinity for keys that a query does not see."""
+    batch, length = sizes_of(lengths.places)
+    keys, own = iota(node, lengths.total), node.emit(ReshapeOp, lengths.places, shape=(batch, 1, length, 1))
+    window = node.int("local_window_size", -1)
+    if not node.flag("causal", True):
+        seen = node.emit(LessOp, keys, node.emit(ReshapeOp, lengths.ends, shape=(batch, 1, 1, 1)))
+    else:
+        seen = node.emit(LessOrEqualOp, keys, own)
+    if window >= 0:
+        before = node.emit(SubOp, own, node.constant(np.array(window, np.int64)))
+        seen = node.emit(AndOp, seen, node.emit(GreaterOp, keys, before))
+    return node.emit(WhereOp, seen, node.splat(0.0, query), node.splat(-math.inf, query))
+
+
+def _sink(node: Node, groups: Groups) -> SSAValue | None:
+    """The score of a further key for each head, as groups have it."""
+    given = node.optional(SINK)
+    if given is None:
+        return node.splat(0.0, node.element(), (1, 1, 1)) if node.int("smooth_softmax", -1) > 0 else None
+    return groups.split(node, node.emit(ReshapeOp, node.cast(given, node.element()), shape=(1, groups.queries, 1, 1)))

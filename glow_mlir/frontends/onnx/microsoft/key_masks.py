@@ -1,0 +1,68 @@
+"""Which keys a sequence of onnxruntime's attention has, as what is added to its scores."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, AndOp, GreaterOp, GreaterOrEqualOp, LessOp, WhereOp
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
+from glow_mlir.frontends.builder.slices import cut, iota
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.support.symbols import Size, Sizes
+
+
+def key_mask(node: Node, position: int, query: SSAValue, keys: Size) -> SSAValue | None:
+    """
+    What is added to scores of queries [batch, heads, length, elements]: `mask_filter_value` for keys that are hidden.
+
+    The operand at that position is [batch, keys] or [batch, length, keys], above 0 for keys that are seen, or [batch],
+    the end of each sequence; behind the ends, their begins or what else there may be of it. `None` where it is absent.
+    """
+    mask = node.optional(position)
+    if mask is None:
+        return None
+    batch, _, queries, _ = sizes_of(query)
+    lines: dict[Sizes, Sizes] = {(batch, keys): (batch, 1, 1, keys), (batch, queries, keys): (batch, 1, queries, keys)}
+    if (line := lines.get(sizes_of(mask))) is not None:
+        seen = node.emit(GreaterOp, node.emit(ReshapeOp, mask, shape=line), node.constant(0, like=mask))
+    elif rank_of(mask) == 1:
+        seen = _between(node, mask, batch, keys)
+    else:
+        reason = f"a mask of the shape {sizes_of(mask)} is not supported for {queries} queries and {keys} keys"
+        raise node.unsupported(reason)
+    shown, hidden = (node.splat(number, query) for number in (0.0, filter_value(node, query)))
+    return node.emit(WhereOp, seen, shown, hidden)
+
+
+def filter_value(node: Node, query: SSAValue) -> float:
+    """What is added to scores of keys that are hidden, within the numbers of the queries' element type."""
+    least = float(np.finfo(numpy_dtype(element_of(query))).min) if element_of(query).name != "bf16" else -3e38
+    return max(node.float("mask_filter_value", -10000.0), least)
+
+
+def _between(node: Node, bounds: SSAValue, batch: Size, keys: Size) -> SSAValue:
+    """Which keys each sequence has: those in front of its end, and, where that is given as well, from its begin on."""
+    (count,) = sizes_of(bounds)
+    if count not in (batch, 2 * batch, 3 * batch + 2):
+        raise node.unsupported(f"a mask of the shape {sizes_of(bounds)} is not supported for {batch} sequences")
+    places = iota(node, keys, dtype=numpy_dtype(element_of(bounds)))
+    ends = node.emit(ReshapeOp, cut(node, bounds, {0: (0, batch)}), shape=(batch, 1, 1, 1))
+    seen = node.emit(LessOp, places, ends)
+    if count != 2 * batch:
+        return seen
+    begins = node.emit(ReshapeOp, cut(node, bounds, {0: (batch, 2 * batch)}), shape=(batch, 1, 1, 1))
+    return node.emit(AndOp, seen, node.emit(GreaterOrEqualOp, places, begins))
+
+
+def added(node: Node, *masks: SSAValue | None) -> SSAValue | None:
+    """The sum of masks that are there."""
+    present = [mask for mask in masks if mask is not None]
+    if not present:
+        return None
+    total, *others = present
+    for other in others:
+        total = node.emit(AddOp, total, other)
+    return total

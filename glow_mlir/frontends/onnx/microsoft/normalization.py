@@ -1,0 +1,98 @@
+"""onnxruntime's normalizations, which have sums in front of them, or embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high import normalization as ops
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.frontends.builder.slices import cut
+from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
+from glow_mlir.frontends.onnx.normalization import Statistics
+from glow_mlir.frontends.onnx.quantized_embedding import shown_words
+from glow_mlir.ir.registry import onnx_operator
+
+MEAN, INVERSE, SUM = 1, 2, 3
+"""Positions of the results behind the first."""
+
+
+@onnx_operator("SkipLayerNormalization", domain=ONNXRUNTIME)
+def skip_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
+    """Of the sum of two values and a bias, which is a result itself: x, skip, scale, offset, bias."""
+    total = _sum(node, 4)
+    scale, offset, epsilon = node.input(2), node.optional(3), node.float("epsilon", 1e-12)
+    if not node.wants(MEAN) and not node.wants(INVERSE):
+        return node.emit(ops.LayerNormalizationOp, total, scale, offset, epsilon=epsilon), None, None, total
+    found = Statistics.of(node, total, -1, epsilon)
+    return found.normalized(node, scale, offset), found.mean, found.inverse, total
+
+
+@onnx_operator("SkipSimplifiedLayerNormalization", domain=ONNXRUNTIME)
+def skip_simplified_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
+    """Without a mean, of the sum of two values and a bias, which is a result itself: x, skip, scale, bias."""
+    total = _sum(node, 3)
+    scale, epsilon = node.input(2), node.float("epsilon", 1e-12)
+    if not node.wants(MEAN) and not node.wants(INVERSE):
+        return node.emit(ops.RmsNormalizationOp, total, scale, epsilon=epsilon), None, None, total
+    found = Statistics.of(node, total, -1, epsilon, is_centred=False)
+    return found.normalized(node, scale), found.mean, found.inverse, total
+
+
+def _sum(node: Node, bias: int) -> SSAValue:
+    """The sum of the first two operands, and of that at `bias` if it is there."""
+    for position, ranks in ((0, (2, 3)), (1, (2, 3)), (2, (1,))):
+        node.check_rank(
+            position, ranks, "values are [batch, length, elements] or [tokens, elements], scales [elements]"
+        )
+    total = node.emit(AddOp, node.input(0), node.input(1))
+    added = node.optional(bias)
+    return total if added is None else node.emit(AddOp, total, added)
+
+
+def _simplified_layer_normalization(node: Node) -> Sequence[SSAValue]:
+    """RMSNormalization under the name that it had in onnxruntime; the inverse deviation is a result too."""
+    axis, epsilon = node.int("axis", -1), node.float("epsilon", 1e-5)
+    scale = node.input(1)
+    value = node.cast(node.input(0), element_of(scale))
+    if not node.wants(1):
+        return (node.emit(ops.RmsNormalizationOp, value, scale, axis=axis, epsilon=epsilon),)
+    found = Statistics.of(node, value, axis, epsilon, is_centred=False)
+    return found.normalized(node, scale), node.cast(found.inverse, f32)
+
+
+for _domain in ("", ONNXRUNTIME):
+    # onnxruntime has it in ONNX's own domain, without asking ONNX.
+    onnx_operator("SimplifiedLayerNormalization", domain=_domain)(_simplified_layer_normalization)
+
+
+WORDS, SEGMENTS, MASK, PLACES = 0, 1, 7, 8
+"""Positions of the operands of an embedding that are integers."""
+
+_TABLES = {2: 2, 3: 2, 4: 2, 5: 1, 6: 1, WORDS: 2, SEGMENTS: 2, MASK: 2, PLACES: 2}
+"""Position → the number of axes."""
+
+
+@onnx_operator("EmbedLayerNormalization", domain=ONNXRUNTIME)
+def embed_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
+    """The sum of rows of the tables of words, places and segments; how many words each sequence has; that sum."""
+    for position, rank in _TABLES.items():
+        node.check_rank(position, (rank,), "words, segments, places and mask are [batch, length], tables have rows")
+    total = node.emit(AddOp, node.emit(GatherOp, node.input(2), node.input(WORDS), axis=0), _places(node))
+    if (segments := node.optional(SEGMENTS)) is not None:
+        total = node.emit(AddOp, total, node.emit(GatherOp, node.input(4), segments, axis=0))
+    epsilon = node.float("epsilon", 1e-12)
+    result = node.emit(ops.LayerNormalizationOp, total, node.input(5), node.input(6), epsilon=epsilon)
+    return result, shown_words(node, MASK) if node.wants(1) else None, total
+
+
+def _places(node: Node) -> SSAValue:
+    """The rows of the table of places: those at given places, else the first, one for each word."""
+    table, places = node.input(3), node.optional(PLACES)
+    if places is not None:
+        return node.emit(GatherOp, table, places, axis=0)
+    return cut(node, table, {0: (0, sizes_of(node.input(WORDS))[1])})

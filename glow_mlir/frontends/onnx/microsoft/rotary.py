@@ -1,0 +1,125 @@
+"""onnxruntime's rotary positions."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, WhereOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.shapes import has_one_element, rank_of, size_along, sizes_of
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.rotary import rotated
+from glow_mlir.frontends.builder.slices import iota, part_of
+from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
+from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.symbols import Size
+
+COSINES, SINES = 2, 3
+"""Positions of the tables, with a row for each position."""
+
+
+@onnx_operator("RotaryEmbedding", domain=ONNXRUNTIME)
+def rotary_embedding(node: Node) -> SSAValue:
+    """Of the places that are given, or, from one that is given on, one after the other."""
+    _check(node)
+    heads, length = _heads(node), _length(node)
+    tables = [node.emit(GatherOp, node.input(table), _places(node, length), axis=0) for table in (COSINES, SINES)]
+    return _rotated(node, heads, *tables)
+
+
+def _check(node: Node, places: int = 2) -> None:
+    """Raise `ModelError` for operands of other ranks, and for tables that differ."""
+    node.check_rank(0, (3, 4), "values are [batch, length, heads * elements] or [batch, heads, length, elements]")
+    hint = "positions are one, or [batch, length]" if places == 2 else "positions are [3, batch, length]"
+    node.check_rank(1, (1, 2) if places == 2 else (places,), hint)
+    for table in (COSINES, SINES):
+        node.check_rank(table, (2,), "tables have a row for each position")
+    if node.sizes(COSINES) != node.sizes(SINES):
+        reason = f"{node.kind}: cosines {node.sizes(COSINES)} do not fit sines {node.sizes(SINES)}"
+        raise ModelError(reason, node=node.name, hint="each has a row for each position")
+
+
+def _heads(node: Node) -> SSAValue:
+    """The operand as [batch, length, heads, elements], or as it is where its heads are an axis."""
+    if node.rank() == 4:
+        return _checked(node, node.input())
+    turned, width = 2 * size_along(node.input(COSINES), 1), size_along(node.input(), 2)
+    heads = node.int("num_heads", 0)
+    depth = width // heads if heads > 0 and node.int("rotary_embedding_dim", 0) else turned
+    if depth < 1 or width % depth:
+        reason = f"{node.kind}: {width} elements are no heads of {depth}"
+        raise ModelError(reason, node=node.name, hint="num_heads divides the elements, or two columns do")
+    batch, length, _ = node.sizes()
+    return _checked(node, node.emit(ReshapeOp, node.input(), shape=(batch, length, width // depth, depth)))
+
+
+def _checked(node: Node, heads: SSAValue) -> SSAValue:
+    """Heads; raises `ModelError` where these have fewer elements than the tables turn."""
+    depth, turned = size_along(heads, -1), 2 * size_along(node.input(COSINES), 1)
+    if turned > depth:
+        raise ModelError(f"{node.kind}: {turned} elements of heads of {depth} cannot be turned", node=node.name)
+    return heads
+
+
+def _length(node: Node) -> Size:
+    return node.sizes()[1 if node.rank() == 3 else 2]
+
+
+def _places(node: Node, length: Size) -> SSAValue:
+    """The rows of the tables to take: [batch, length], or [1, length] where only the first is given."""
+    given = node.input(1)
+    if rank_of(given) == 1:
+        if not has_one_element(given):
+            raise ModelError(f"{node.kind}: positions {sizes_of(given)} are not one", node=node.name)
+        steps = node.emit(AddOp, iota(node, length), given)
+        return node.emit(ReshapeOp, steps, shape=(1, length))
+    return given
+
+
+def _rotated(node: Node, heads: SSAValue, cosines: SSAValue, sines: SSAValue) -> SSAValue:
+    """Heads turned by angles [batch, length, pairs], in the shape of the operand."""
+    is_last = node.rank() == 3
+    batch, length, pairs = sizes_of(cosines)
+    shape = (batch, length, 1, pairs) if is_last else (batch, 1, length, pairs)
+    tables = (node.emit(ReshapeOp, table, shape=shape) for table in (cosines, sines))
+    result = rotated(node, heads, *tables, is_interleaved=node.flag("interleaved"))
+    return node.emit(ReshapeOp, result, shape=node.sizes()) if is_last else result
+
+
+STREAMS = 3
+"""Positions of a token: in time, height and width."""
+
+
+@onnx_operator("MRotaryEmbedding", domain=ONNXRUNTIME)
+def multimodal_rotary_embedding(node: Node) -> SSAValue:
+    """Of three places for each token, of which each pair of elements has one."""
+    _check(node, 3)
+    heads, pairs = _heads(node), size_along(node.input(COSINES), 1)
+    owners = _owners(node, pairs)
+    if node.sizes(1)[0] != STREAMS:
+        hint = "positions are [3, batch, length]"
+        raise ModelError(f"{node.kind}: positions are {node.sizes(1)}", node=node.name, hint=hint)
+    tables: list[SSAValue] = []
+    for table in (COSINES, SINES):
+        rows = node.emit(GatherOp, node.input(table), node.input(1), axis=0)
+        chosen, *others = (part_of(node, rows, stream) for stream in range(STREAMS))
+        for stream, other in enumerate(others, 1):
+            chosen = node.emit(WhereOp, node.constant(owners == stream), other, chosen)
+        tables.append(chosen)
+    return _rotated(node, heads, *tables)
+
+
+def _owners(node: Node, pairs: int) -> np.ndarray:
+    """For each pair, whose place it has; raises `ModelError` where sections do not say it."""
+    sections = node.ints("mrope_section")
+    if len(sections) != STREAMS or min(sections) < 0 or sum(sections) != pairs:
+        hint = "mrope_section has a number for time, height and width, which together are the columns of the tables"
+        raise ModelError(f"{node.kind}: sections {list(sections)} of {pairs} columns", node=node.name, hint=hint)
+    if not node.flag("mrope_layout"):
+        return np.repeat(np.arange(STREAMS), sections)
+    owners = np.zeros(pairs, np.int64)
+    for stream in range(1, STREAMS):
+        owners[stream : sections[stream] * STREAMS : STREAMS] = stream
+    return owners
