@@ -20,6 +20,7 @@ from glow_mlir.options.declaration import declared
 from glow_mlir.options.hosting import HostingOptions
 from glow_mlir.runtime.queue_trace import QueueTrace, tracing
 from glow_mlir.runtime.trace import chrome_trace
+from glow_mlir.support.forks import anew_in_forks
 
 Asked = TypeVar("Asked")
 
@@ -45,11 +46,16 @@ class Host:
         self._plans: dict[Key, NetworkPlan] = {}
         self._networks: dict[Key, Network] = {}
         """Those that are loaded."""
+        self._timetable = Timetable("glow-host-timetable")
+        self._is_closed = False
+        self.begin_anew()
+        anew_in_forks(self)
+
+    def begin_anew(self) -> None:
+        """Take new locks, in a child of `os.fork`, in which nobody holds those of before."""
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         """Of who loads what was unloaded."""
-        self._timetable = Timetable("glow-host-timetable")
-        self._is_closed = False
 
     def __enter__(self) -> Self:
         return self

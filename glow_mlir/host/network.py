@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from numbers import Real
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 
@@ -39,6 +37,7 @@ from glow_mlir.runtime.queue_trace import is_traced, note
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.cancellation import Cancellation, cancelled_by
+from glow_mlir.support.forks import anew_in_forks
 
 ENDING = 5.0
 """How many seconds the threads of a network that is removed have to end."""
@@ -91,7 +90,6 @@ class Network:
         self.replicas = [replica for replica, _ in replicas]
         self.used = time.perf_counter()
         """When the last request came."""
-        _NETWORKS.add(self)
         self._entry = entry
         self._batches = batches
         self._timetable = timetable
@@ -112,6 +110,7 @@ class Network:
             for replica, calls in replicas:
                 if number < calls:
                     self._add_slot(Slot(replica))
+        anew_in_forks(self)
 
     def _add_slot(self, slot: Slot) -> None:
         self._slots.append(slot)
@@ -459,23 +458,12 @@ class Network:
         for replica in self.replicas:
             replica.runner.close()
 
-    def forget(self) -> None:
+    def begin_anew(self) -> None:
         """Begin with no threads in a child of `os.fork`, and all slots free."""
         self._lock = threading.Lock()
         self._threads.clear()
-        self._queue.forget()
+        self._lost = 0
+        self._queue.begin_anew()
         self._slots = [Slot(slot.replica) for slot in self._slots]
         for slot in self._slots:
             self._queue.add_slot(slot)
-
-
-_NETWORKS: WeakSet[Network] = WeakSet()
-
-
-def _forked() -> None:
-    for network in list(_NETWORKS):
-        network.forget()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)

@@ -22,6 +22,7 @@ from glow_mlir.host.shared_regions import Description, Region, Regions, describe
 from glow_mlir.runtime.device_array import Tensor, on_host
 from glow_mlir.support.child_process import ChildProcess, NoProcessError, read_file, read_parts, write_parts
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.forks import anew_in_forks
 from glow_mlir.support.portable_errors import portable
 
 SERVER = f"{__name__}:serve"
@@ -84,19 +85,27 @@ class ProcessRunner:
     def __init__(self, task: WorkerTask) -> None:
         """Raises what the worker does where it cannot begin, and `ExecutionError` where the system starts none."""
         self._task = pickled_task(task)
+        self._child: ChildProcess | None = None
+        self._is_closed = False
+        self.begin_anew()
+        anew_in_forks(self)
+        self.memory_bytes = 0
+        self._room = 0
+        """How many bytes the outputs of calls took, beside their inputs."""
+        self._begin()
+
+    def begin_anew(self) -> None:
+        """Have no worker, as in a child of `os.fork`: that of its parent goes on for that."""
         self._regions = Regions()
         self._numbers: dict[Region, int] = {}
         """Region → its number in the worker."""
         self._next = 0
         self._late: list[Region] = []
         """The region of a call that was cancelled, while the worker computes it."""
-        self._child: ChildProcess | None = None
         self._beginning = Lock()
-        self._is_closed = False
-        self.memory_bytes = 0
-        self._room = 0
-        """How many bytes the outputs of calls took, beside their inputs."""
-        self._begin()
+        child, self._child = self._child, None
+        if child is not None:
+            child.forget()
 
     @property
     def pid(self) -> int:
