@@ -6,7 +6,7 @@ import asyncio
 import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -160,7 +160,7 @@ class Network:
         self,
         inputs: Mapping[str, Any],
         *,
-        outputs: Sequence[str] | None = None,
+        outputs: Iterable[str] | None = None,
         priority: int = 0,
         timeout: float | None = None,
         sequence: SequenceStep | None = None,
@@ -172,11 +172,12 @@ class Network:
         """
         if timeout is not None or sequence is not None or not self._is_direct:
             return self.submit(inputs, outputs=outputs, priority=priority, timeout=timeout, sequence=sequence).result()
-        checked = self._checked(inputs, outputs, None)
+        wanted = self._wanted(outputs)
+        checked = self._checked(inputs, None)
         rows = self._batches.rows(checked)
         slot = self._queue.enter()
         if slot is None:
-            return self._put(self._request(checked, outputs, priority, None), None).result()
+            return self._put(self._request(checked, wanted, priority, None), None).result()
         replica, begin, failure = slot.replica, time.perf_counter(), None
         try:
             found = replica.runner.run(checked)
@@ -188,18 +189,18 @@ class Network:
             self._give_back(slot)
             self.used = end = time.perf_counter()
         if failure is not None:
-            return self._again(failure, replica, checked, outputs, priority)
+            return self._again(failure, replica, checked, wanted, priority)
         self.statistics.called(rows, (0.0,), end - begin)
         if is_traced():
             self._note(begin, begin, end)
-        return found if outputs is None else wanted_of(found, outputs)
+        return wanted_of(found, wanted)
 
     def _again(
         self,
         error: Exception,
         replica: Replica,
         checked: Mapping[str, Tensor],
-        outputs: Sequence[str] | None,
+        wanted: Sequence[str] | None,
         priority: int,
     ) -> Outputs:
         """What another replica computes where one has failed; raises where there is none, or it is not its fault."""
@@ -207,7 +208,7 @@ class Network:
             self.statistics.count("failed")
             failure = self._failure(replica, error)
             raise failure from (None if failure is error else error)
-        request = self._request(checked, outputs, priority, None)
+        request = self._request(checked, wanted, priority, None)
         request.attempts = 1
         return self._put(request, None).result()
 
@@ -215,7 +216,7 @@ class Network:
         self,
         inputs: Mapping[str, Any],
         *,
-        outputs: Sequence[str] | None = None,
+        outputs: Iterable[str] | None = None,
         priority: int = 0,
         timeout: float | None = None,
         sequence: SequenceStep | None = None,
@@ -227,20 +228,25 @@ class Network:
         seconds it ends with `TimeLimitError`. Steps of a `sequence` are computed one after the other, each on the state
         that the one before it left. Raises `InputError` for inputs that do not fit, and `QueueFullError`.
         """
-        checked = self._checked(inputs, outputs, sequence)
-        return self._put(self._request(checked, outputs, priority, timeout), sequence)
+        wanted = self._wanted(outputs)
+        checked = self._checked(inputs, sequence)
+        return self._put(self._request(checked, wanted, priority, timeout), sequence)
 
     async def infer(self, inputs: Mapping[str, Any], **said: Any) -> Outputs:
         """As `submit`, in a loop of asyncio; who cancels the task ends the request."""
         return await asyncio.wrap_future(self.submit(inputs, **said))
 
-    def _checked(
-        self, inputs: Mapping[str, Any], outputs: Sequence[str] | None, sequence: SequenceStep | None
-    ) -> Mapping[str, Tensor]:
-        asked = () if outputs is None else self._entry.listed_outputs(outputs)
+    def _wanted(self, outputs: Iterable[str] | None) -> Sequence[str] | None:
+        """The outputs that a request is to have, listed once: whoever gives an iterator can be asked no more."""
+        if outputs is None:
+            return None
+        found = self._entry.listed_outputs(outputs)
         hidden = () if self._kept is None else self._kept.outputs
-        if gone := [name for name in asked if name in hidden]:
+        if gone := [name for name in found if name in hidden]:
             raise InputError(f"there is no output '{gone[0]}' for requests: it is state, which sequences keep")
+        return found
+
+    def _checked(self, inputs: Mapping[str, Any], sequence: SequenceStep | None) -> Mapping[str, Tensor]:
         if self._kept is None and sequence is None:
             return self._entry.checked(inputs)
         if self._kept is None:
@@ -250,12 +256,11 @@ class Network:
         return self._entry.checked(self._kept.completed(inputs))
 
     def _request(
-        self, checked: Mapping[str, Tensor], outputs: Sequence[str] | None, priority: int, timeout: float | None
+        self, checked: Mapping[str, Tensor], wanted: Sequence[str] | None, priority: int, timeout: float | None
     ) -> Request:
         if whole_number(priority) is None:
             raise InputError(f"the priority {priority!r} is no whole number", hint="0, or less to come first")
-        names = None if outputs is None else tuple(outputs)
-        request = Request(self.name, checked, names, priority, _timeout(timeout), self._settled)
+        request = Request(self.name, checked, wanted, priority, _timeout(timeout), self._settled)
         request.rows = self._batches.rows(checked)
         request.key = self._batches.key(checked)
         return request
