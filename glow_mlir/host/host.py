@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -195,18 +195,20 @@ class Host:
 
     def run(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Outputs:
         """The outputs of a network, as `Network.run` gives them."""
-        return self._asked(name, version, lambda network: network.run(inputs, **said))
+        return self._asked(name, version, said, lambda network: network.run(inputs, **said))
 
     def submit(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Answer:
         """A future with the outputs of a network, as `Network.submit` gives it."""
-        return self._asked(name, version, lambda network: network.submit(inputs, **said))
+        return self._asked(name, version, said, lambda network: network.submit(inputs, **said))
 
     async def infer(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Outputs:
         """The outputs of a network, as `Network.infer` gives them."""
         return await asyncio.wrap_future(self.submit(name, inputs, version=version, **said))
 
-    def _asked(self, name: str, version: str | None, ask: Callable[[Network], Asked]) -> Asked:
+    def _asked(self, name: str, version: str | None, said: dict[str, Any], ask: Callable[[Network], Asked]) -> Asked:
         """What a network answers; one that was unloaded or replaced just now is asked for again."""
+        if isinstance(outputs := said.get("outputs"), Iterator):
+            said["outputs"] = tuple(outputs)  # Who is asked again reads it again.
         while True:
             network = self.network(name, version)
             try:

@@ -18,6 +18,7 @@ from onnx import TensorProto
 import glow_mlir
 from glow_mlir.errors import OptionError, UnknownNetworkError, UnsupportedError
 from glow_mlir.host.host import Host
+from glow_mlir.host.network import Network
 
 
 @pytest.fixture
@@ -60,6 +61,17 @@ def test_versions_are_told_apart(host: Host) -> None:
         host.submit("net", rows_of(1))
     with pytest.raises(UnknownNetworkError):
         host.remove("net")
+
+
+def test_who_asks_again_has_the_same_outputs(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    networks = [host.add("net", layer(width)) for width in (5, 7)]
+    (name,) = (argument.name for argument in networks[1].outputs)
+
+    def network(*_: object) -> Network:
+        return networks.pop(0)
+
+    monkeypatch.setattr(host, "network", network)  # The first was replaced just now.
+    assert host.run("net", rows_of(1), outputs=iter([name]))[name].shape == (1, 7)
 
 
 def test_what_takes_too_much_memory_is_unloaded_and_loaded_again() -> None:
