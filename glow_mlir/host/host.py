@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from glow_mlir.errors import OptionError, UnknownNetworkError
 from glow_mlir.host.network import Network
@@ -208,7 +208,9 @@ class Host:
     def _asked(self, name: str, version: str | None, said: dict[str, Any], ask: Callable[[Network], Asked]) -> Asked:
         """What a network answers; one that was unloaded or replaced just now is asked for again."""
         if isinstance(outputs := said.get("outputs"), Iterator):
-            said["outputs"] = tuple(outputs)  # Who is asked again reads it again.
+            said["outputs"] = tuple[object, ...](
+                cast("Iterator[object]", outputs)
+            )  # Who is asked again reads it again.
         while True:
             network = self.network(name, version)
             try:
