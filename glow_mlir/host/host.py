@@ -207,10 +207,11 @@ class Host:
 
     def _asked(self, name: str, version: str | None, said: dict[str, Any], ask: Callable[[Network], Asked]) -> Asked:
         """What a network answers; one that was unloaded or replaced just now is asked for again."""
+        # Who is asked again reads it again.
         if isinstance(outputs := said.get("outputs"), Iterator):
             said["outputs"] = tuple[object, ...](
                 cast("Iterator[object]", outputs)
-            )  # Who is asked again reads it again.
+            )
         while True:
             network = self.network(name, version)
             try:
