@@ -209,9 +209,7 @@ class Host:
         """What a network answers; one that was unloaded or replaced just now is asked for again."""
         # Who is asked again reads it again.
         if isinstance(outputs := said.get("outputs"), Iterator):
-            said["outputs"] = tuple[object, ...](
-                cast("Iterator[object]", outputs)
-            )
+            said["outputs"] = tuple(cast("Iterator[object]", outputs))
         while True:
             network = self.network(name, version)
             try:
