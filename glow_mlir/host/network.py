@@ -6,7 +6,7 @@ import asyncio
 import math
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -78,10 +78,11 @@ class Network:
         options: HostingOptions,
         timetable: Timetable,
         kept: KeptState | None = None,
+        stored_bytes: Callable[[], int] = int,
     ) -> None:
         """
         `entry` says what inputs have to be; each of the replicas computes so many calls at once. `kept` has the state
-        of sequences.
+        of sequences. `stored_bytes` tells what the model takes before anything of it is compiled.
         """
         self.name = name
         self.version = version
@@ -94,6 +95,7 @@ class Network:
         self._batches = batches
         self._timetable = timetable
         self._kept = kept
+        self._stored_bytes = stored_bytes
         self._is_direct = kept is None and not options.call_limit
         """Whether callers compute by themselves: nobody has to look after their calls."""
         self._queue = RequestQueue[Slot](name, options.queue, Batching(options.batch, options.delay))
@@ -147,8 +149,8 @@ class Network:
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of code, constants and activations of all replicas."""
-        return sum(replica.runner.memory_bytes for replica in self.replicas)
+        """Bytes of code, constants and activations of all replicas; of the model alone as long as none is compiled."""
+        return sum(replica.runner.memory_bytes for replica in self.replicas) or self._stored_bytes()
 
     def data(self) -> dict[str, object]:
         """What it is and how it fares, as JSON has it."""

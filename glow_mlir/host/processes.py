@@ -56,6 +56,8 @@ class _Done:
 
     outputs: Description
     room: int = 0
+    memory: int = 0
+    """How many bytes the session takes by now."""
 
 
 def pickled_task(task: WorkerTask) -> bytes:
@@ -193,6 +195,7 @@ class ProcessRunner:
                 self._regions.give_back(region)
                 raise done
             if not done.room:
+                self.memory_bytes = done.memory
                 return self._regions.arrays(region, done.outputs)
             self._room = done.room
             self._regions.give_back(region)
@@ -256,7 +259,7 @@ def _computed(runner: SessionRunner, region: Region, inputs: Description) -> _Do
     if needed > region.size:
         return _Done([], needed - end)
     region.write(outputs, description)
-    return _Done(description)
+    return _Done(description, memory=runner.memory_bytes)
 
 
 def _say(channel: socket.socket, answer: object) -> None:

@@ -116,7 +116,7 @@ def test_a_callback_that_raises_keeps_no_answer_from_others(monkeypatch: pytest.
 
 def test_what_expires_while_others_are_joined_fails_alone() -> None:
     with made(lambda x: x, batch=4) as network:
-        requests = [network._request(network._checked(rows_of(n), None, None), None, 0, None) for n in range(3)]
+        requests = [network._request(network._checked(rows_of(n), None), None, 0, None) for n in range(3)]
         network._queue.put(requests[0])  # So that it may be settled.
         inputs, done = network._batches.joined, list[bool]()
 
