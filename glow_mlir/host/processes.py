@@ -18,7 +18,8 @@ from glow_mlir.api.model_session import ModelSession
 from glow_mlir.api.reopening import kept_model
 from glow_mlir.errors import CancelledError, ExecutionError, GlowError, OptionError, OutOfMemoryError
 from glow_mlir.host.replicas import SessionRunner
-from glow_mlir.host.shared_regions import Description, Region, Regions, described
+from glow_mlir.host.shared_regions import Region, Regions
+from glow_mlir.runtime.array_layout import Layout, arrays_in, kinds_of, layout_of, write_arrays
 from glow_mlir.runtime.device_array import Tensor, on_host
 from glow_mlir.support.child_process import ChildProcess, NoProcessError, read_file, read_parts, write_parts
 from glow_mlir.support.dataclass import dataclass
@@ -45,7 +46,7 @@ class _Call:
 
     region: int
     size: int
-    inputs: Description
+    inputs: Layout
     gone: list[int]
     """Regions that nobody writes to any more."""
 
@@ -54,7 +55,7 @@ class _Call:
 class _Done:
     """Outputs in the region of the call; without a place where there is too little room, with what they would take."""
 
-    outputs: Description
+    outputs: Layout
     room: int = 0
     memory: int = 0
     """How many bytes the session takes by now."""
@@ -174,16 +175,16 @@ class ProcessRunner:
 
     def _asked(self, child: ChildProcess, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """What the worker answers, in a region with room for that."""
-        description, end = described(arrays.items())
+        _, end = layout_of(kinds_of(arrays.items()))
         while True:
             region, small = self._region(end + self._room)
-            region.write(arrays, description)
+            layout = write_arrays(region.memory, arrays.items())
             is_new = region not in self._numbers
             if is_new:
                 self._numbers[region] = self._next
                 self._next += 1
             gone = [self._numbers.pop(other) for other in small]
-            child.send(pickle.dumps(_Call(self._numbers[region], region.size if is_new else 0, description, gone)))
+            child.send(pickle.dumps(_Call(self._numbers[region], region.size if is_new else 0, layout, gone)))
             if is_new:
                 child.send_file(region.descriptor)
             try:
@@ -250,16 +251,15 @@ def serve(channel: socket.socket) -> None:
             _say(channel, portable(error))
 
 
-def _computed(runner: SessionRunner, region: Region, inputs: Description) -> _Done:
+def _computed(runner: SessionRunner, region: Region, inputs: Layout) -> _Done:
     """Compute a call whose inputs are in a region, and write the outputs there."""
-    given = region.arrays(inputs)
+    given = arrays_in(region.memory, inputs)
     outputs = runner.run(given)
-    _, end = described(given.items())
-    description, needed = described(outputs.items(), end)
+    _, end = layout_of(kinds_of(given.items()))
+    _, needed = layout_of(kinds_of(outputs.items()), end)
     if needed > region.size:
         return _Done([], needed - end)
-    region.write(outputs, description)
-    return _Done(description, memory=runner.memory_bytes)
+    return _Done(write_arrays(region.memory, outputs.items(), end), memory=runner.memory_bytes)
 
 
 def _say(channel: socket.socket, answer: object) -> None:
