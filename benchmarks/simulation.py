@@ -3,7 +3,7 @@ How far simulated devices are from real ones, in throughput and the 99th percent
 
     python benchmarks/simulation.py [sleeping pipeline]
 
-*Sleeping*: four threads as devices that sleep by a known law, behind a small queue; the simulator gets the law, what
+*Sleeping*: a network of `Host` with four replicas that sleep by a known law; the simulator gets the law, what
 `time.sleep` takes beyond what it is asked for, and what a request costs that sleeps for no time, all measured first.
 *Pipeline*: ResNet-50 in two stages on two CPU devices with one to three calls in flight; the simulator gets the host
 program and the seconds of its entries, once as they are with one call at a time, and once as they were in the calls
@@ -17,22 +17,26 @@ import argparse
 import sys
 import tempfile
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from threading import Condition, Event, Thread
+from threading import Thread
+from typing import Any
 
 import numpy as np
 import onnx
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
+from host_networks import made, rows_of
 from models import random_inputs, seeded_light_model
 from partitioned import profile_of
 
 from glow_mlir import InferenceSession
+from glow_mlir.host.network import Network
+from glow_mlir.options.hosting import MANY
 from glow_mlir.runtime.host_programs import HostProgram
 from glow_mlir.runtime.partitions import PartitionedExecutable
 from glow_mlir.runtime.queue_trace import QueueTrace, tracing
@@ -44,7 +48,7 @@ from glow_mlir.simulation.system import Batching, Stage, System, replicated
 from glow_mlir.support.dataclass import dataclass
 
 DEVICES = 4
-"""Threads that sleep."""
+"""Replicas that sleep."""
 
 IN_FLIGHT = (1, 2, 3)
 """Calls of a session on two devices."""
@@ -74,94 +78,48 @@ def found_of(begins: Sequence[float], ends: Sequence[float]) -> Found:
 
 
 class Request:
-    """What a device answers."""
+    """A request of a host, with the times when it came and when its answer was there."""
 
-    def __init__(self) -> None:
+    def __init__(self, network: Network) -> None:
         self.begin = time.perf_counter()
         self.end = self.begin
-        self._is_done = Event()
+        self._answer = network.submit(rows_of(0))
+        self._answer.add_done_callback(self._note)
 
-    def answer(self) -> None:
-        """Say that it is done."""
+    def _note(self, answer: object) -> None:
         self.end = time.perf_counter()
-        self._is_done.set()
 
     def wait(self) -> None:
         """Wait for the answer."""
-        self._is_done.wait()
+        self._answer.result()
 
 
-class SleepingDevices:
-    """Threads that sleep for the seconds of each call, behind one queue that makes batches."""
+def sleeping_network(
+    seconds: Sequence[Callable[[int], float]],
+    batching: Batching,
+    sleep: Callable[[float], None] = time.sleep,
+) -> AbstractContextManager[Network]:
+    """A network of a host whose replicas, one for each of the laws, sleep in the place of computing."""
 
-    def __init__(
-        self,
-        seconds: Sequence[Callable[[int], float]],
-        batching: Batching,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._batching = batching
-        self._sleep = sleep
-        self._changed = Condition()
-        self._waiting: deque[Request] = deque()
-        self._is_closed = False
-        self.batches: list[int] = []
-        """The rows of all calls."""
-        self._threads = [Thread(target=self._serve, args=(each,), daemon=True) for each in seconds]
-        for thread in self._threads:
-            thread.start()
+    def computing(law: Callable[[int], float]) -> Callable[[np.ndarray], np.ndarray]:
+        def compute(x: np.ndarray) -> np.ndarray:
+            sleep(law(len(x)))
+            return x
 
-    def submit(self) -> Request:
-        """Put a request into the queue."""
-        request = Request()
-        with self._changed:
-            self._waiting.append(request)
-            self._changed.notify()
-        return request
+        return compute
 
-    def close(self) -> None:
-        """Answer what waits, and end the threads."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
-
-    def _patience(self) -> float | None:
-        """The seconds until a batch is due; none as long as nothing waits."""
-        if not self._waiting:
-            return 0.0 if self._is_closed else None
-        if self._is_closed or len(self._waiting) >= self._batching.size:
-            return 0.0
-        return self._waiting[0].begin + self._batching.delay - time.perf_counter()
-
-    def _taken(self) -> list[Request]:
-        """The next batch, as soon as it is due; empty in the end."""
-        with self._changed:
-            while (patience := self._patience()) is None or patience > 0:
-                self._changed.wait(patience)
-            batch = [self._waiting.popleft() for _ in range(min(self._batching.size, len(self._waiting)))]
-            if self._waiting:
-                self._changed.notify()
-            if batch:
-                self.batches.append(len(batch))
-            return batch
-
-    def _serve(self, seconds: Callable[[int], float]) -> None:
-        while batch := self._taken():
-            self._sleep(seconds(len(batch)))
-            for request in batch:
-                request.answer()
+    said: dict[str, Any] = {"batch": batching.size, "delay": batching.delay} if batching.size > 1 else {}
+    return made(*map(computing, seconds), queue=MANY, **said)
 
 
-def asked(devices: SleepingDevices, arrivals: Arrivals, count: int) -> list[Request]:
+def asked(network: Network, arrivals: Arrivals, count: int) -> list[Request]:
     """The requests of a load, all answered."""
     found: list[Request] = []
     if isinstance(arrivals, ClosedLoop):
 
         def client(requests: int) -> None:
             for _ in range(requests):
-                found.append(request := devices.submit())
+                found.append(request := Request(network))
                 request.wait()
 
         threads = [Thread(target=client, args=(count // arrivals.clients,)) for _ in range(arrivals.clients)]
@@ -173,7 +131,7 @@ def asked(devices: SleepingDevices, arrivals: Arrivals, count: int) -> list[Requ
     origin = time.perf_counter()
     for when in open_times(arrivals, count, np.random.default_rng(0)):
         time.sleep(max(0.0, origin + when - time.perf_counter()))
-        found.append(devices.submit())
+        found.append(Request(network))
     for request in found:
         request.wait()
     return found
@@ -200,9 +158,8 @@ def overshoots() -> list[float]:
 def idle_seconds() -> float:
     """What a request takes that sleeps for no time."""
     nothing = service_of(Fixed(0.0), np.random.default_rng())
-    devices = SleepingDevices([nothing] * DEVICES, Batching(), lambda seconds: None)
-    found = asked(devices, ClosedLoop(1), 500)
-    devices.close()
+    with sleeping_network([nothing] * DEVICES, Batching(), lambda seconds: None) as network:
+        found = asked(network, ClosedLoop(1), 500)
     return median(request.end - request.begin for request in found)
 
 
@@ -229,7 +186,7 @@ SLEEPING: dict[str, tuple[Fixed | Affine | Measured, Batching, Arrivals, int]] =
 
 
 def sleeping(rounds: int) -> None:
-    """Four devices that sleep, against the simulator."""
+    """Four replicas that sleep, against the simulator."""
     beyond, idle = overshoots(), idle_seconds()
     print(
         f"a sleep takes {median(beyond) * 1e6:.0f} µs more than it is asked for, a request {idle * 1e6:.0f} µs besides"
@@ -238,9 +195,8 @@ def sleeping(rounds: int) -> None:
         measured: list[Found] = []
         for number in range(rounds):
             randoms = [np.random.default_rng([number, device]) for device in range(DEVICES)]
-            devices = SleepingDevices([service_of(law, random) for random in randoms], batching)
-            requests = asked(devices, arrivals, count)
-            devices.close()
+            with sleeping_network([service_of(law, random) for random in randoms], batching) as network:
+                requests = asked(network, arrivals, count)
             measured.append(found_of([request.begin for request in requests], [request.end for request in requests]))
         if isinstance(arrivals, Poisson):
             arrivals = Trace(tuple(open_times(arrivals, count, np.random.default_rng(0))))

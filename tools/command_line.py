@@ -158,15 +158,16 @@ def run_tool(program: str, action: Callable[[list[str]], int], argv: Sequence[st
         finally:
             # What is kept back comes out now, where its errors can be told; also behind `--help`, which exits.
             sys.stdout.flush()
+            _settle_stderr()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader has gone, for example `| head`.
-        _abandon_stdout()
+        abandon(sys.stdout)
         return EXIT_ERROR
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
-            _abandon_stdout()
+            abandon(sys.stdout)
             error = OptionError(f"cannot be written: {error.strerror}", file=STDOUT)
         if isinstance(error, UnsupportedOperation) and (closed := _closed_stream()):
             error = OptionError("is closed", file=closed, hint="name a file instead")
@@ -191,10 +192,18 @@ def _closed_stream() -> str:
     return "" if sys.stdin.readable() else STDIN
 
 
-def _abandon_stdout() -> None:
-    """Write nothing more to stdout: Python would complain again when it flushes it at the end."""
+def abandon(stream: IO[str]) -> None:
+    """Write nothing more to a standard stream: Python would complain again when it flushes it at the end."""
     with open(os.devnull, "wb") as nothing:
-        os.dup2(nothing.fileno(), sys.stdout.fileno())
+        os.dup2(nothing.fileno(), stream.fileno())
+
+
+def _settle_stderr() -> None:
+    """Keep nothing back that nobody can be told, as where the disk of a log is full: the exit code is the tool's."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        abandon(sys.stderr)
 
 
 def report(program: str, error: Exception, *, debug: bool = False) -> int:
@@ -220,7 +229,8 @@ def report(program: str, error: Exception, *, debug: bool = False) -> int:
 def _print_warning(program: str, warning: GlowError) -> None:
     """Print a warning on stderr, where a terminal may show what the tool is doing."""
     line = diagnostic_text(program, warning, sys.stderr, "warning")
-    print(f"{CLEAR_LINE if is_terminal(sys.stderr) else ''}{line}", file=sys.stderr)
+    with suppress(OSError):  # As where the disk of a log is full: the work goes on.
+        print(f"{CLEAR_LINE if is_terminal(sys.stderr) else ''}{line}", file=sys.stderr)
 
 
 def diagnostics(error: GlowError) -> Iterator[tuple[str, GlowError]]:

@@ -14,8 +14,9 @@ from glow_mlir.errors import OptionError, joined
 from glow_mlir.options.hosting import HostingOptions
 from glow_mlir.options.placement import PlacementOptions
 from glow_mlir.options.policy import Policy
+from glow_mlir.support.activity import warn
 from glow_mlir.tools.bounded_numbers import byte_count, count, natural, ranged, seconds
-from glow_mlir.tools.command_line import EXIT_OK, new_parser, run_tool
+from glow_mlir.tools.command_line import EXIT_OK, STDOUT, abandon, new_parser, run_tool
 from glow_mlir.tools.option_arguments import add_options, given_options
 from glow_mlir.tools.run_arguments import add_model_arguments, model_options
 
@@ -134,7 +135,6 @@ def run(arguments: list[str]) -> int:
 def load_all(repository: ModelRepository) -> None:
     """Load all models, with a line for each that is wrong; raises where none is left."""
     from glow_mlir.serving.models import READY
-    from glow_mlir.support.activity import warn
 
     errors = repository.load_all()
     if errors and not any(state.state == READY for state in repository.names()):
@@ -144,9 +144,13 @@ def load_all(repository: ModelRepository) -> None:
 
 
 def told_of(server: Server) -> None:
-    """Say where the server is."""
-    for protocol, number in server.ports.items():
-        print(f"{protocol}: port {number}", flush=True)
+    """Say where the server is, which serves also where that cannot be written."""
+    try:
+        for protocol, number in server.ports.items():
+            print(f"{protocol}: port {number}", flush=True)
+    except OSError as error:
+        abandon(sys.stdout)
+        warn(OptionError(f"cannot be written: {error.strerror}", file=STDOUT))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

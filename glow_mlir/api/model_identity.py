@@ -106,6 +106,29 @@ def files_of(path: Path) -> tuple[Path, ...]:
     return path, *(path.parent / name for name in external_files(open_model(path)))
 
 
+def stored_bytes(model: Any) -> int:
+    """
+    How many bytes a model takes where it is stored, which are mostly its weights: known before it is compiled.
+
+    0 for what is imported anew by each session, and for files that are not there any more.
+    """
+    if isinstance(model, bytes):
+        return len(model)
+    if isinstance(model, Path):
+        try:
+            return sum(path.stat().st_size for path in files_of(model) if path.is_file())
+        except (OSError, ModelError):
+            return 0
+    if is_importable(model):
+        return 0
+    if not is_ir(model):
+        return model.ByteSize()
+    from glow_mlir.dialects.glow_high.storage import ConstantOp
+    from glow_mlir.dialects.shapes import bytes_of
+
+    return sum(bytes_of(op.type) for op in model.walk() if isinstance(op, ConstantOp))
+
+
 def _of_module(path: Path, files: Snapshot) -> str:
     """The digests of a `.mlir` file and of its weights; raises `OSError` where they cannot be read."""
     from glow_mlir.ir.text import weights_path

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
-from itertools import groupby
 
 import numpy as np
 
 from glow_mlir.api.model_session import ModelSession
+from glow_mlir.runtime.array_layout import Kind, Layout, aligned, arrays_in, layout_of
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.training.batches import Arrays
 from glow_mlir.training.step import gradient_states
 from glow_mlir.training.training_module import GRADIENTS
 
-_ALIGNMENT = 64
-"""Bytes at whose multiples arrays begin: no cache line is in two of them."""
-
 _CHUNK = 1 << 15
 """Elements that are summed at once, so that sums stay in the first caches."""
-
-_Kind = tuple[np.dtype, tuple[int, ...]]
-"""The element type and the shape of an array."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +26,8 @@ class SharedKinds:
     All processes lay these out alike, from the same compiled functions.
     """
 
-    gradients: Mapping[str, _Kind]
-    inputs: Mapping[str, _Kind]
+    gradients: Mapping[str, Kind]
+    inputs: Mapping[str, Kind]
     processes: int
     parts: int
     """Parts of a batch for each process."""
@@ -95,39 +89,25 @@ def _chunks(size: int, process: int, processes: int) -> Iterator[slice]:
         yield slice(first, min(first + _CHUNK, end))
 
 
-def _ordered(kinds: Mapping[str, _Kind]) -> list[tuple[str, _Kind]]:
-    """Arrays in the order in which they lie: those of a type behind each other."""
-    return sorted(kinds.items(), key=lambda item: (item[1][0].str, item[0]))
+def _layout(kinds: Mapping[str, Kind]) -> tuple[Layout, int]:
+    """Where arrays lie, those of a type behind each other, and how many bytes they take."""
+    layout, end = layout_of(sorted(kinds.items(), key=lambda item: (item[1][0].str, item[0])))
+    return layout, aligned(end)
 
 
-def _bytes(kind: _Kind) -> int:
-    """Bytes of an array with those behind it up to the next one."""
-    dtype, shape = kind
-    return -(-math.prod(shape) * dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
+def _room(kinds: Mapping[str, Kind]) -> int:
+    return _layout(kinds)[1]
 
 
-def _room(kinds: Mapping[str, _Kind]) -> int:
-    return sum(map(_bytes, kinds.values()))
-
-
-def _arrays(kinds: Mapping[str, _Kind], memory: np.ndarray) -> Arrays:
+def _arrays(kinds: Mapping[str, Kind], memory: np.ndarray) -> Arrays:
     """The arrays in a memory, by name."""
-    found: Arrays = {}
-    begin = 0
-    for name, kind in _ordered(kinds):
-        dtype, shape = kind
-        found[name] = memory[begin : begin + math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
-        begin += _bytes(kind)
-    return found
+    return arrays_in(memory, _layout(kinds)[0])
 
 
-def _flat(kinds: Mapping[str, _Kind], memory: np.ndarray) -> list[np.ndarray]:
+def _flat(kinds: Mapping[str, Kind], memory: np.ndarray) -> list[np.ndarray]:
     """All arrays of each type, with the zeros between them, as one."""
-    found: list[np.ndarray] = []
-    begin = 0
-    for _, group in groupby(_ordered(kinds), key=lambda item: item[1][0].str):
-        members = [kind for _, kind in group]
-        size = sum(map(_bytes, members))
-        found.append(memory[begin : begin + size].view(members[0][0]))
-        begin += size
-    return found
+    layout, end = _layout(kinds)
+    begins = {kind: begin for _, kind, _, begin in reversed(layout)}  # Of the first one.
+    starts = sorted(begins.values())
+    ends = dict(zip(starts, [*starts[1:], end], strict=True))
+    return [memory[begin : ends[begin]].view(named_dtype(kind)) for kind, begin in begins.items()]

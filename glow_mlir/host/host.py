@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from glow_mlir.errors import OptionError, UnknownNetworkError
 from glow_mlir.host.network import Network
@@ -20,6 +20,7 @@ from glow_mlir.options.declaration import declared
 from glow_mlir.options.hosting import HostingOptions
 from glow_mlir.runtime.queue_trace import QueueTrace, tracing
 from glow_mlir.runtime.trace import chrome_trace
+from glow_mlir.support.forks import anew_in_forks
 
 Asked = TypeVar("Asked")
 
@@ -45,11 +46,16 @@ class Host:
         self._plans: dict[Key, NetworkPlan] = {}
         self._networks: dict[Key, Network] = {}
         """Those that are loaded."""
+        self._timetable = Timetable("glow-host-timetable")
+        self._is_closed = False
+        self.begin_anew()
+        anew_in_forks(self)
+
+    def begin_anew(self) -> None:
+        """Take new locks, in a child of `os.fork`, in which nobody holds those of before."""
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         """Of who loads what was unloaded."""
-        self._timetable = Timetable("glow-host-timetable")
-        self._is_closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -189,18 +195,21 @@ class Host:
 
     def run(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Outputs:
         """The outputs of a network, as `Network.run` gives them."""
-        return self._asked(name, version, lambda network: network.run(inputs, **said))
+        return self._asked(name, version, said, lambda network: network.run(inputs, **said))
 
     def submit(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Answer:
         """A future with the outputs of a network, as `Network.submit` gives it."""
-        return self._asked(name, version, lambda network: network.submit(inputs, **said))
+        return self._asked(name, version, said, lambda network: network.submit(inputs, **said))
 
     async def infer(self, name: str, inputs: Mapping[str, Any], *, version: str | None = None, **said: Any) -> Outputs:
         """The outputs of a network, as `Network.infer` gives them."""
         return await asyncio.wrap_future(self.submit(name, inputs, version=version, **said))
 
-    def _asked(self, name: str, version: str | None, ask: Callable[[Network], Asked]) -> Asked:
+    def _asked(self, name: str, version: str | None, said: dict[str, Any], ask: Callable[[Network], Asked]) -> Asked:
         """What a network answers; one that was unloaded or replaced just now is asked for again."""
+        # Who is asked again reads it again.
+        if isinstance(outputs := said.get("outputs"), Iterator):
+            said["outputs"] = tuple(cast("Iterator[object]", outputs))
         while True:
             network = self.network(name, version)
             try:

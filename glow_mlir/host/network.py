@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from numbers import Real
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 
@@ -39,6 +37,7 @@ from glow_mlir.runtime.queue_trace import is_traced, note
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.cancellation import Cancellation, cancelled_by
+from glow_mlir.support.forks import anew_in_forks
 
 ENDING = 5.0
 """How many seconds the threads of a network that is removed have to end."""
@@ -79,10 +78,11 @@ class Network:
         options: HostingOptions,
         timetable: Timetable,
         kept: KeptState | None = None,
+        stored_bytes: Callable[[], int] = int,
     ) -> None:
         """
         `entry` says what inputs have to be; each of the replicas computes so many calls at once. `kept` has the state
-        of sequences.
+        of sequences. `stored_bytes` tells what the model takes before anything of it is compiled.
         """
         self.name = name
         self.version = version
@@ -91,11 +91,11 @@ class Network:
         self.replicas = [replica for replica, _ in replicas]
         self.used = time.perf_counter()
         """When the last request came."""
-        _NETWORKS.add(self)
         self._entry = entry
         self._batches = batches
         self._timetable = timetable
         self._kept = kept
+        self._stored_bytes = stored_bytes
         self._is_direct = kept is None and not options.call_limit
         """Whether callers compute by themselves: nobody has to look after their calls."""
         self._queue = RequestQueue[Slot](name, options.queue, Batching(options.batch, options.delay))
@@ -112,6 +112,7 @@ class Network:
             for replica, calls in replicas:
                 if number < calls:
                     self._add_slot(Slot(replica))
+        anew_in_forks(self)
 
     def _add_slot(self, slot: Slot) -> None:
         self._slots.append(slot)
@@ -148,8 +149,8 @@ class Network:
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of code, constants and activations of all replicas."""
-        return sum(replica.runner.memory_bytes for replica in self.replicas)
+        """Bytes of code, constants and activations of all replicas; of the model alone as long as none is compiled."""
+        return sum(replica.runner.memory_bytes for replica in self.replicas) or self._stored_bytes()
 
     def data(self) -> dict[str, object]:
         """What it is and how it fares, as JSON has it."""
@@ -161,7 +162,7 @@ class Network:
         self,
         inputs: Mapping[str, Any],
         *,
-        outputs: Sequence[str] | None = None,
+        outputs: Iterable[str] | None = None,
         priority: int = 0,
         timeout: float | None = None,
         sequence: SequenceStep | None = None,
@@ -173,11 +174,12 @@ class Network:
         """
         if timeout is not None or sequence is not None or not self._is_direct:
             return self.submit(inputs, outputs=outputs, priority=priority, timeout=timeout, sequence=sequence).result()
-        checked = self._checked(inputs, outputs, None)
+        wanted = self._wanted(outputs)
+        checked = self._checked(inputs, None)
         rows = self._batches.rows(checked)
         slot = self._queue.enter()
         if slot is None:
-            return self._put(self._request(checked, outputs, priority, None), None).result()
+            return self._put(self._request(checked, wanted, priority, None), None).result()
         replica, begin, failure = slot.replica, time.perf_counter(), None
         try:
             found = replica.runner.run(checked)
@@ -189,18 +191,18 @@ class Network:
             self._give_back(slot)
             self.used = end = time.perf_counter()
         if failure is not None:
-            return self._again(failure, replica, checked, outputs, priority)
+            return self._again(failure, replica, checked, wanted, priority)
         self.statistics.called(rows, (0.0,), end - begin)
         if is_traced():
             self._note(begin, begin, end)
-        return found if outputs is None else wanted_of(found, outputs)
+        return wanted_of(found, wanted)
 
     def _again(
         self,
         error: Exception,
         replica: Replica,
         checked: Mapping[str, Tensor],
-        outputs: Sequence[str] | None,
+        wanted: Sequence[str] | None,
         priority: int,
     ) -> Outputs:
         """What another replica computes where one has failed; raises where there is none, or it is not its fault."""
@@ -208,7 +210,7 @@ class Network:
             self.statistics.count("failed")
             failure = self._failure(replica, error)
             raise failure from (None if failure is error else error)
-        request = self._request(checked, outputs, priority, None)
+        request = self._request(checked, wanted, priority, None)
         request.attempts = 1
         return self._put(request, None).result()
 
@@ -216,7 +218,7 @@ class Network:
         self,
         inputs: Mapping[str, Any],
         *,
-        outputs: Sequence[str] | None = None,
+        outputs: Iterable[str] | None = None,
         priority: int = 0,
         timeout: float | None = None,
         sequence: SequenceStep | None = None,
@@ -228,20 +230,25 @@ class Network:
         seconds it ends with `TimeLimitError`. Steps of a `sequence` are computed one after the other, each on the state
         that the one before it left. Raises `InputError` for inputs that do not fit, and `QueueFullError`.
         """
-        checked = self._checked(inputs, outputs, sequence)
-        return self._put(self._request(checked, outputs, priority, timeout), sequence)
+        wanted = self._wanted(outputs)
+        checked = self._checked(inputs, sequence)
+        return self._put(self._request(checked, wanted, priority, timeout), sequence)
 
     async def infer(self, inputs: Mapping[str, Any], **said: Any) -> Outputs:
         """As `submit`, in a loop of asyncio; who cancels the task ends the request."""
         return await asyncio.wrap_future(self.submit(inputs, **said))
 
-    def _checked(
-        self, inputs: Mapping[str, Any], outputs: Sequence[str] | None, sequence: SequenceStep | None
-    ) -> Mapping[str, Tensor]:
-        asked = () if outputs is None else self._entry.listed_outputs(outputs)
+    def _wanted(self, outputs: Iterable[str] | None) -> Sequence[str] | None:
+        """The outputs that a request is to have, listed once: whoever gives an iterator can be asked no more."""
+        if outputs is None:
+            return None
+        found = self._entry.listed_outputs(outputs)
         hidden = () if self._kept is None else self._kept.outputs
-        if gone := [name for name in asked if name in hidden]:
+        if gone := [name for name in found if name in hidden]:
             raise InputError(f"there is no output '{gone[0]}' for requests: it is state, which sequences keep")
+        return found
+
+    def _checked(self, inputs: Mapping[str, Any], sequence: SequenceStep | None) -> Mapping[str, Tensor]:
         if self._kept is None and sequence is None:
             return self._entry.checked(inputs)
         if self._kept is None:
@@ -251,12 +258,11 @@ class Network:
         return self._entry.checked(self._kept.completed(inputs))
 
     def _request(
-        self, checked: Mapping[str, Tensor], outputs: Sequence[str] | None, priority: int, timeout: float | None
+        self, checked: Mapping[str, Tensor], wanted: Sequence[str] | None, priority: int, timeout: float | None
     ) -> Request:
         if whole_number(priority) is None:
             raise InputError(f"the priority {priority!r} is no whole number", hint="0, or less to come first")
-        names = None if outputs is None else tuple(outputs)
-        request = Request(self.name, checked, names, priority, _timeout(timeout), self._settled)
+        request = Request(self.name, checked, wanted, priority, _timeout(timeout), self._settled)
         request.rows = self._batches.rows(checked)
         request.key = self._batches.key(checked)
         return request
@@ -459,23 +465,12 @@ class Network:
         for replica in self.replicas:
             replica.runner.close()
 
-    def forget(self) -> None:
+    def begin_anew(self) -> None:
         """Begin with no threads in a child of `os.fork`, and all slots free."""
         self._lock = threading.Lock()
         self._threads.clear()
-        self._queue.forget()
+        self._lost = 0
+        self._queue.begin_anew()
         self._slots = [Slot(slot.replica) for slot in self._slots]
         for slot in self._slots:
             self._queue.add_slot(slot)
-
-
-_NETWORKS: WeakSet[Network] = WeakSet()
-
-
-def _forked() -> None:
-    for network in list(_NETWORKS):
-        network.forget()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import cache, partial
 from typing import Any
 
+from glow_mlir.api.model_identity import stored_bytes
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.errors import OptionError
 from glow_mlir.host.batches import Batches, NoBatches, batch_dimension
@@ -43,7 +45,8 @@ class NetworkPlan:
             replicas = [self._replica(number, session, told, stack) for number, session in enumerate(sessions)]
             stack.pop_all()
         first = sessions[0].first
-        return Network(self.name, self.version, first, replicas, batches, self.options, timetable, kept)
+        stored = cache(partial(stored_bytes, sessions[0].model))
+        return Network(self.name, self.version, first, replicas, batches, self.options, timetable, kept, stored)
 
     def _batches(self) -> tuple[Batches, Mapping[str, Any]]:
         """How samples lie, and what sessions are told of their number."""

@@ -18,10 +18,12 @@ from glow_mlir.api.model_session import ModelSession
 from glow_mlir.api.reopening import kept_model
 from glow_mlir.errors import CancelledError, ExecutionError, GlowError, OptionError, OutOfMemoryError
 from glow_mlir.host.replicas import SessionRunner
-from glow_mlir.host.shared_regions import Description, Region, Regions, described
+from glow_mlir.host.shared_regions import Region, Regions
+from glow_mlir.runtime.array_layout import Layout, arrays_in, kinds_of, layout_of, write_arrays
 from glow_mlir.runtime.device_array import Tensor, on_host
 from glow_mlir.support.child_process import ChildProcess, NoProcessError, read_file, read_parts, write_parts
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.forks import anew_in_forks
 from glow_mlir.support.portable_errors import portable
 
 SERVER = f"{__name__}:serve"
@@ -44,7 +46,7 @@ class _Call:
 
     region: int
     size: int
-    inputs: Description
+    inputs: Layout
     gone: list[int]
     """Regions that nobody writes to any more."""
 
@@ -53,8 +55,10 @@ class _Call:
 class _Done:
     """Outputs in the region of the call; without a place where there is too little room, with what they would take."""
 
-    outputs: Description
+    outputs: Layout
     room: int = 0
+    memory: int = 0
+    """How many bytes the session takes by now."""
 
 
 def pickled_task(task: WorkerTask) -> bytes:
@@ -84,19 +88,27 @@ class ProcessRunner:
     def __init__(self, task: WorkerTask) -> None:
         """Raises what the worker does where it cannot begin, and `ExecutionError` where the system starts none."""
         self._task = pickled_task(task)
+        self._child: ChildProcess | None = None
+        self._is_closed = False
+        self.begin_anew()
+        anew_in_forks(self)
+        self.memory_bytes = 0
+        self._room = 0
+        """How many bytes the outputs of calls took, beside their inputs."""
+        self._begin()
+
+    def begin_anew(self) -> None:
+        """Have no worker, as in a child of `os.fork`: that of its parent goes on for that."""
         self._regions = Regions()
         self._numbers: dict[Region, int] = {}
         """Region → its number in the worker."""
         self._next = 0
         self._late: list[Region] = []
         """The region of a call that was cancelled, while the worker computes it."""
-        self._child: ChildProcess | None = None
         self._beginning = Lock()
-        self._is_closed = False
-        self.memory_bytes = 0
-        self._room = 0
-        """How many bytes the outputs of calls took, beside their inputs."""
-        self._begin()
+        child, self._child = self._child, None
+        if child is not None:
+            child.forget()
 
     @property
     def pid(self) -> int:
@@ -163,16 +175,16 @@ class ProcessRunner:
 
     def _asked(self, child: ChildProcess, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """What the worker answers, in a region with room for that."""
-        description, end = described(arrays.items())
+        _, end = layout_of(kinds_of(arrays.items()))
         while True:
             region, small = self._region(end + self._room)
-            region.write(arrays, description)
+            layout = write_arrays(region.memory, arrays.items())
             is_new = region not in self._numbers
             if is_new:
                 self._numbers[region] = self._next
                 self._next += 1
             gone = [self._numbers.pop(other) for other in small]
-            child.send(pickle.dumps(_Call(self._numbers[region], region.size if is_new else 0, description, gone)))
+            child.send(pickle.dumps(_Call(self._numbers[region], region.size if is_new else 0, layout, gone)))
             if is_new:
                 child.send_file(region.descriptor)
             try:
@@ -184,6 +196,7 @@ class ProcessRunner:
                 self._regions.give_back(region)
                 raise done
             if not done.room:
+                self.memory_bytes = done.memory
                 return self._regions.arrays(region, done.outputs)
             self._room = done.room
             self._regions.give_back(region)
@@ -238,16 +251,15 @@ def serve(channel: socket.socket) -> None:
             _say(channel, portable(error))
 
 
-def _computed(runner: SessionRunner, region: Region, inputs: Description) -> _Done:
+def _computed(runner: SessionRunner, region: Region, inputs: Layout) -> _Done:
     """Compute a call whose inputs are in a region, and write the outputs there."""
-    given = region.arrays(inputs)
+    given = arrays_in(region.memory, inputs)
     outputs = runner.run(given)
-    _, end = described(given.items())
-    description, needed = described(outputs.items(), end)
+    _, end = layout_of(kinds_of(given.items()))
+    _, needed = layout_of(kinds_of(outputs.items()), end)
     if needed > region.size:
         return _Done([], needed - end)
-    region.write(outputs, description)
-    return _Done(description)
+    return _Done(write_arrays(region.memory, outputs.items(), end), memory=runner.memory_bytes)
 
 
 def _say(channel: socket.socket, answer: object) -> None:

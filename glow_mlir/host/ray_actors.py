@@ -47,11 +47,11 @@ class SessionActor:
         except Exception as error:
             return portable(error)
 
-    def compute(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray] | Exception:
-        """The outputs for inputs, or what is wrong."""
+    def compute(self, inputs: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], int] | Exception:
+        """The outputs for inputs, and how many bytes the session takes by now; or what is wrong."""
         assert self._runner is not None
         try:
-            return self._runner.run(inputs)
+            return self._runner.run(inputs), self._runner.memory_bytes
         except Exception as error:
             return portable(error)
 
@@ -80,7 +80,9 @@ class RayRunner:
         """The outputs for inputs, in new arrays; raises what the actor raises, and `WorkerEndedError`."""
         actor = self._actor or self._begin()
         try:
-            found = self._answer(actor.compute.remote({name: on_host(value) for name, value in inputs.items()}))
+            found, self.memory_bytes = self._answer(
+                actor.compute.remote({name: on_host(value) for name, value in inputs.items()})
+            )
         except WorkerEndedError:
             if self._actor is actor:
                 self._actor = None

@@ -185,7 +185,7 @@ class RequestQueue(Generic[Slot]):
             self.is_closed = True
             self._changed.notify_all()
 
-    def forget(self) -> None:
+    def begin_anew(self) -> None:
         """Begin anew in a child of `os.fork`: who waited, and who computed, is in the parent."""
         self._changed = Condition()
         self._heap, self.waiting, self._busy = [], 0, 0

@@ -23,6 +23,7 @@ from glow_mlir.host.requests import Outputs, Request
 from glow_mlir.runtime.device_array import Tensor
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.forks import anew_in_forks
 
 IDLE = 60.0
 """After how many seconds without a step a sequence is given up, where there is no room for another."""
@@ -159,6 +160,11 @@ class Sequences:
         self._name = name
         self._most = most
         self._put = put
+        self.begin_anew()
+        anew_in_forks(self)
+
+    def begin_anew(self) -> None:
+        """Know no sequence, as in a child of `os.fork`: those of its parent go on there."""
         self._lock = Lock()
         self._known: dict[int | str, RunningSequence] = {}
 

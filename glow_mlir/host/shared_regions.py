@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import mmap
 import os
 import weakref
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from glow_mlir.runtime.array_layout import ALIGNMENT, Layout
 from glow_mlir.runtime.cache import bytes_of
 from glow_mlir.runtime.memory_file import MemoryFile
 from glow_mlir.support.addresses import array_at
 from glow_mlir.support.dtypes import named_dtype
-
-ALIGNMENT = 64
-"""Tensors begin at multiples of so many bytes."""
-
-Description = list[tuple[str, str, tuple[int, ...], int]]
-"""Of each tensor its name, element type and shape, and where in the memory it begins."""
-
-
-def described(arrays: Iterable[tuple[str, np.ndarray]], begin: int = 0) -> tuple[Description, int]:
-    """Where arrays lie behind one another from a place on, and where the last one ends."""
-    found: Description = []
-    for name, array in arrays:
-        begin = -(-begin // ALIGNMENT) * ALIGNMENT
-        found.append((name, array.dtype.name, array.shape, begin))
-        begin += array.nbytes
-    return found, begin
 
 
 class Region:
@@ -63,23 +46,6 @@ class Region:
         """How many bytes it has."""
         return self.memory.nbytes
 
-    def write(self, arrays: Mapping[str, np.ndarray], description: Description) -> None:
-        """Copy arrays to where a description says."""
-        for name, _, _, begin in description:
-            array = arrays[name]
-            self._bytes(begin, array.nbytes).view(array.dtype).reshape(array.shape)[...] = array
-
-    def arrays(self, description: Description) -> dict[str, np.ndarray]:
-        """The arrays that a description says, in place."""
-        found: dict[str, np.ndarray] = {}
-        for name, kind, shape, begin in description:
-            dtype = named_dtype(kind)
-            found[name] = self._bytes(begin, math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
-        return found
-
-    def _bytes(self, begin: int, size: int) -> np.ndarray:
-        return self.memory[begin : begin + size]
-
 
 class Regions:
     """Regions for calls, each of which is used again when nobody has an array in it any more."""
@@ -101,14 +67,12 @@ class Regions:
         """Nobody needs what is in a region."""
         self._free.append(region)
 
-    def arrays(self, region: Region, description: Description) -> dict[str, np.ndarray]:
-        """The arrays in a region that a description says, as long as somebody has one of which it is not used again."""
+    def arrays(self, region: Region, layout: Layout) -> dict[str, np.ndarray]:
+        """The arrays that lie in a region, as long as somebody has one of which it is not used again."""
         use = _Use(region)
         weakref.finalize(use, self._free.append, region).atexit = False
         start: Any = region.memory.ctypes.data
-        return {
-            name: array_at(start + begin, named_dtype(kind), shape, use) for name, kind, shape, begin in description
-        }
+        return {name: array_at(start + begin, named_dtype(kind), shape, use) for name, kind, shape, begin in layout}
 
 
 class _Use:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from threading import Lock
 
+from glow_mlir.support.forks import anew_in_forks
+
 STEPS = 16
 """How many bins of a histogram double a duration: each is 4 percent wide."""
 
@@ -60,7 +62,8 @@ class Statistics:
     """What becomes of a request: `expired` ones were not done in time, `refused` ones found the queue full."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self.begin_anew()
+        anew_in_forks(self)
         self.counts = dict.fromkeys(self.OUTCOMES, 0)
         self.waited, self.computed, self.whole = Histogram(), Histogram(), Histogram()
         """Seconds in the queue, in calls, and from arrival to answer, of requests that succeeded."""
@@ -68,6 +71,10 @@ class Statistics:
         """How many calls there were for them."""
         self.rows = 0
         """How many samples these had; as many as requests where requests are no batches."""
+
+    def begin_anew(self) -> None:
+        """Go on counting, in a child of `os.fork`."""
+        self._lock = Lock()
 
     def count(self, outcome: str) -> None:
         """Count a request that was not answered."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from glow_mlir.host.requests import callbacks_told
+from glow_mlir.support.forks import anew_in_forks
 
 _FEW = 256
 """So many entries are kept without looking whether anybody needs them."""
@@ -21,13 +22,18 @@ class Timetable:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._order = itertools.count()
+        self._is_closed = False
+        self.begin_anew()
+        anew_in_forks(self)
+
+    def begin_anew(self) -> None:
+        """Have nothing to do and no thread, as in a child of `os.fork`: what was to happen does in its parent."""
         self._changed = threading.Condition()
         self._due: list[tuple[float, int, weakref.ref[Any], Callable[[Any], object]]] = []
         self._most = _FEW
         """With more entries than that it is looked for those that nobody needs."""
-        self._order = itertools.count()
         self._thread: threading.Thread | None = None
-        self._is_closed = False
 
     def at(self, moment: float, owner: object, call: Callable[[Any], object]) -> None:
         """Make a call with an object at a time, where it is past at once, if somebody has the object then."""

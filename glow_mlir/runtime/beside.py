@@ -6,7 +6,6 @@ It ends soon where the process does, or nobody is left who wants its result.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from contextvars import copy_context
 
 from glow_mlir.errors import CancelledError
 from glow_mlir.support.cancellation import Cancellation, cancelled_by
+from glow_mlir.support.forks import anew_in_forks, around_forks
 
 THREAD = "glow-beside"
 """The name of the threads."""
@@ -30,9 +30,9 @@ class _Forks:
     """
 
     def __init__(self) -> None:
-        self.renew()
+        self.begin_anew()
 
-    def renew(self) -> None:
+    def begin_anew(self) -> None:
         """Know of no work, as in a child."""
         self._changed = threading.Condition()
         self._working = 0
@@ -77,10 +77,8 @@ class _Forks:
             self._changed.notify_all()
 
 
-_FORKS = _Forks()
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_FORKS.before, after_in_parent=_FORKS.after, after_in_child=_FORKS.renew)
+_FORKS = anew_in_forks(_Forks())
+around_forks(_FORKS.before, _FORKS.after)
 
 
 class BesideCalls(Cancellation):

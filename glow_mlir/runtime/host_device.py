@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from threading import Lock
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 
@@ -17,6 +15,7 @@ from glow_mlir.runtime.device_entry import QueueEntry
 from glow_mlir.runtime.devices import Buffer, Device, DeviceMemory, Event
 from glow_mlir.runtime.executable import EntryPoint
 from glow_mlir.runtime.queue_trace import traced
+from glow_mlir.support.forks import anew_in_forks
 
 ALIGNMENT = 64
 
@@ -71,10 +70,10 @@ class HostDevice(Device):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.forget()
-        _DEVICES.add(self)
+        self.begin_anew()
+        anew_in_forks(self)
 
-    def forget(self) -> None:
+    def begin_anew(self) -> None:
         """Begin with no thread; in a child of `os.fork` there is none."""
         self._lock = Lock()
         self._queue: ThreadPoolExecutor | None = None
@@ -109,18 +108,6 @@ class HostDevice(Device):
         assert isinstance(buffer, HostBuffer)
         source = buffer.view(place.shape, place.dtype)
         return self.put(lambda: np.copyto(place, source), after)
-
-
-_DEVICES: WeakSet[HostDevice] = WeakSet()
-
-
-def _forked() -> None:
-    for device in list(_DEVICES):
-        device.forget()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
 
 
 class HostEntry(QueueEntry):

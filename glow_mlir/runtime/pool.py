@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import os
 import platform
 import sys
 import threading
@@ -25,6 +24,7 @@ from glow_mlir.errors import GlowError
 from glow_mlir.runtime import pool_layout as layout
 from glow_mlir.runtime.cores import usable_cores
 from glow_mlir.runtime.loader import Functions
+from glow_mlir.support.forks import anew_in_forks
 
 LOOKS = 1 << 14
 """How often a thread looks for work, or for the end of it, before it sleeps: some tenths of a millisecond."""
@@ -152,7 +152,7 @@ class _Pools:
                     found = self._pools[threads] = Pool(library, threads)
         return found
 
-    def forget(self) -> None:
+    def begin_anew(self) -> None:
         """Start anew in a child process: the threads stayed with its parent, whose locks may be held."""
         self._lock = threading.Lock()
         self._pools = {}
@@ -165,9 +165,7 @@ class _Pools:
             pool.stop()
 
 
-_POOLS = _Pools()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_POOLS.forget)
+_POOLS = anew_in_forks(_Pools())
 # Machine code must not run on while the interpreter takes its memory back.
 atexit.register(_POOLS.stop)
 

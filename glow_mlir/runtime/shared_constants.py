@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import os
 import sys
 import threading
 import zlib
@@ -21,6 +20,8 @@ from typing import Any
 from weakref import WeakValueDictionary, finalize
 
 import numpy as np
+
+from glow_mlir.support.forks import anew_in_forks
 
 PAGE = 1 << 12
 """Bytes of a page; large constants start at a multiple of them."""
@@ -65,16 +66,15 @@ _KNOWN: WeakValueDictionary[tuple[int, int], SharedPages] = WeakValueDictionary(
 class _Turn:
     """Lets threads look and map one after the other."""
 
-    lock = threading.Lock()
+    def __init__(self) -> None:
+        self.begin_anew()
 
-    @classmethod
-    def renew(cls) -> None:
+    def begin_anew(self) -> None:
         """Take a new lock, in a child process in which nobody holds that of before."""
-        cls.lock = threading.Lock()
+        self.lock = threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_Turn.renew)
+_TURN = anew_in_forks(_Turn())
 
 
 def share(region: np.ndarray, extents: Sequence[tuple[int, int]], in_file: bool) -> list[SharedPages]:
@@ -88,7 +88,7 @@ def share(region: np.ndarray, extents: Sequence[tuple[int, int]], in_file: bool)
     if not IS_SUPPORTED:
         return found
     begin = region.ctypes.data
-    with _Turn.lock:
+    with _TURN.lock:
         for offset, size in extents:
             whole = size // PAGE * PAGE
             if (begin + offset) % PAGE or not whole:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import weakref
@@ -27,6 +26,7 @@ from glow_mlir.support.activity import say, warn
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.cancellation import check_cancellation, held
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.forks import anew_in_forks
 from glow_mlir.support.symbols import Dimension
 
 
@@ -93,10 +93,10 @@ class Specializations(Executable):
         ranks = {rank_label(argument.name) for argument in signature.inputs}
         self._general = GeneralCode(limits.threshold, limits.memory, ranks)
         self._begin = time.perf_counter()
-        self.renew_locks()
-        _ALL.add(self)
+        self.begin_anew()
+        anew_in_forks(self)
 
-    def renew_locks(self) -> None:
+    def begin_anew(self) -> None:
         """Take new locks, in a child process in which nobody holds those of before."""
         self._looking = threading.Lock()
         self._turn = threading.Lock()
@@ -397,16 +397,3 @@ class _Entry(EntryPoint):
 
     def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         return self._model.serve(inputs, lambda found: found.run(inputs))
-
-
-_ALL: weakref.WeakSet[Specializations] = weakref.WeakSet()
-
-
-def _forked() -> None:
-    """In a child process: another thread of the parent may have had a lock."""
-    for item in list(_ALL):
-        item.renew_locks()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from weakref import WeakSet
 
 import numpy as np
 
@@ -13,6 +11,7 @@ from glow_mlir.errors import InputError
 from glow_mlir.runtime.artifact import Binding
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
+from glow_mlir.support.forks import anew_in_forks
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,12 @@ class State:
         self.arrays = {name: value.make() for name, value in self._initial.items()}
         self.changes = dict.fromkeys(self.arrays, 0)
         """How often each has been written, or may have been."""
+        self.begin_anew()
+        anew_in_forks(self)
+
+    def begin_anew(self) -> None:
+        """In a child process nobody is in a call, though another thread of the parent may have been."""
         self.turn = threading.Lock()
-        _STATES.add(self)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,19 +103,6 @@ class State:
             known = ", ".join(self.arrays) or "none"
             raise InputError(f"there is no state '{name}'", hint=f"the model has {known}")
         return self.arrays[name]
-
-
-_STATES: WeakSet[State] = WeakSet()
-
-
-def _forked() -> None:
-    """In a child process: nobody is in a call, though another thread of the parent may have been."""
-    for state in list(_STATES):
-        state.turn = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
 
 
 def uses_state(bindings: Iterable[Binding]) -> bool:

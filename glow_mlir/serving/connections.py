@@ -22,6 +22,8 @@ class ConnectionLimits:
     """Bytes of the head of a request."""
     header_seconds: float = 10.0
     """How long a new connection, or a request that has begun, may take until its head is there."""
+    read_seconds: float = 30.0
+    """How long a client may read nothing of what is sent to it."""
     idle_seconds: int = 75
     """How long a connection is kept that asks for nothing."""
 
@@ -66,6 +68,29 @@ class Progress:
         return was_answered and self._was_answered
 
 
+class Unread:
+    """What a client has not read yet, as far as it does not lie with the system."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._since = 0.0
+
+    def is_stuck(self, size: int, now: float, seconds: float) -> bool:
+        """Whether of so many bytes none was read for so long, as far as somebody has looked."""
+        if size != self._size or not size:
+            self._size, self._since = size, now
+        return now - self._since > seconds
+
+
+def _end_if_late(connection: Any, limits: ConnectionLimits, now: float) -> None:
+    """End a connection whose request does not come, or whose client reads nothing."""
+    is_answered = connection.cycle is not None and connection.cycle.response_complete
+    if connection.unread.is_stuck(connection.transport.get_write_buffer_size(), now, limits.read_seconds):
+        connection.transport.abort()  # Closing would wait until all is read.
+    elif connection.progress.is_late(now - limits.header_seconds, is_answered):
+        connection.transport.close()
+
+
 def guarded_protocol(limits: ConnectionLimits) -> Callable[..., Any]:
     """Uvicorn's protocol, with limits on the heads of requests and on connections."""
     base: Any = package("uvicorn.protocols.http.httptools_impl").HttpToolsProtocol
@@ -76,6 +101,7 @@ def guarded_protocol(limits: ConnectionLimits) -> Callable[..., Any]:
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
             self.progress = Progress(self.loop.time())
+            self.unread = Unread()
             if len(self.connections) > limits.connections:
                 self.connections.discard(self)
                 transport.abort()
@@ -98,9 +124,8 @@ def guarded_protocol(limits: ConnectionLimits) -> Callable[..., Any]:
                 self.transport.write(TOO_LONG)
                 self.transport.close()
 
-        def end_if_late(self, latest: float) -> None:
-            """End it if the head of its request began before, and is not there; called once a second."""
-            if self.progress.is_late(latest, self.cycle is not None and self.cycle.response_complete):
-                self.transport.close()
+        def end_if_late(self, now: float) -> None:
+            """End it if its request does not come, or its client reads nothing; called once a second."""
+            _end_if_late(self, limits, now)
 
     return Guarded

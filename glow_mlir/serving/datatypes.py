@@ -6,6 +6,12 @@ from functools import cache
 
 from glow_mlir.errors import UnsupportedError
 
+STRING = "string"
+"""The name of the element type of strings, which arrays of Python's objects have."""
+
+STRINGS = "BYTES"
+"""The protocol's word for them."""
+
 WORDS = {
     "bool": "BOOL",
     "uint8": "UINT8",
@@ -20,16 +26,14 @@ WORDS = {
     "float32": "FP32",
     "float64": "FP64",
     "bfloat16": "BF16",
+    STRING: STRINGS,
 }
-"""The names of dtypes → the protocol's words."""
-
-STRINGS = "BYTES"
-"""The protocol's word for strings, which no tensor of numbers has."""
+"""The names of element types → the protocol's words."""
 
 
 @cache
 def datatype_of(dtype: str) -> str:
-    """The protocol's word for the dtype of that name; raises `UnsupportedError` where it has none."""
+    """The protocol's word for the element type of that name; raises `UnsupportedError` where it has none."""
     if dtype not in WORDS:
         hint = f"it has words for {', '.join(WORDS)}"
         raise UnsupportedError(f"the inference protocol has no word for the element type '{dtype}'", hint=hint)

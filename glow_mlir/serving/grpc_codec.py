@@ -8,12 +8,21 @@ from typing import Any
 import numpy as np
 
 from glow_mlir.errors import InputError
+from glow_mlir.serving.datatypes import STRINGS
 from glow_mlir.serving.grpc_messages import message_class
 from glow_mlir.serving.inference import InferenceRequest, Outputs, WantedOutput
 from glow_mlir.serving.inference_codec import NOTHING, in_shared_memory, place_parameters, wanted_output
 from glow_mlir.serving.models import Network
 from glow_mlir.serving.shared_memory import Regions
-from glow_mlir.serving.tensors import InputReader, NetworkTensors, tensors_of, wire_bytes, wire_datatype
+from glow_mlir.serving.tensors import (
+    InputReader,
+    NetworkTensors,
+    tensors_of,
+    wire_array,
+    wire_bytes,
+    wire_datatype,
+    wire_list,
+)
 
 CONTENTS = {
     "BOOL": "bool_contents",
@@ -27,6 +36,7 @@ CONTENTS = {
     "UINT64": "uint64_contents",
     "FP32": "fp32_contents",
     "FP64": "fp64_contents",
+    STRINGS: "bytes_contents",
 }
 """Element types → the field that has numbers of it; those that are not here come as bytes alone."""
 
@@ -126,11 +136,12 @@ def write_message(network: Network, request: InferenceRequest, outputs: Outputs,
         array, datatype = outputs[wanted.name], datatypes[wanted.name]
         item = response.outputs.add(name=wanted.name, datatype=datatype, shape=array.shape)
         if wanted.place is not None:
-            regions.write(wanted.place, wanted.name, array)
-            for word, value in place_parameters(wanted.place, array).items():
+            placed = wire_array(array)
+            regions.write(wanted.place, wanted.name, placed)
+            for word, value in place_parameters(wanted.place, placed).items():
                 setattr(item.parameters[word], "string_param" if isinstance(value, str) else "int64_param", value)
         elif not is_raw:
-            getattr(item.contents, CONTENTS[datatype]).extend(array.reshape(-1).tolist())
+            getattr(item.contents, CONTENTS[datatype]).extend(wire_list(array))
         if is_raw:
             response.raw_output_contents.append(wire_bytes(array) if wanted.place is None else b"")
     return response

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from functools import lru_cache
 from typing import Any
 
 from glow_mlir.errors import InputError
@@ -19,6 +21,34 @@ Send = Callable[[Message], Awaitable[None]]
 FORMATS = {b"gzip": zlib.MAX_WBITS + 16, b"x-gzip": zlib.MAX_WBITS + 16, b"deflate": zlib.MAX_WBITS}
 """The encodings of bodies → what `zlib` calls them."""
 
+WEIGHT = re.compile(rb"q=([01](?:\.\d{0,3})?)")
+"""How much a client would have something."""
+
+
+@lru_cache(64)
+def accepted_encoding(header: bytes) -> bytes:
+    """
+    Of the encodings that a header `Accept-Encoding` weighs the one that responses have: `gzip` or `deflate`.
+
+    Empty where it has neither, or wants the body as it is more than either.
+    """
+    weights: dict[bytes, float] = {}
+    for item in header.lower().split(b","):
+        name, _, weight = item.partition(b";")
+        weights[name.strip()] = _weight(weight.strip())
+    others = weights.get(b"*", 0.0)
+    best = max((b"gzip", b"deflate"), key=lambda name: weights.get(name, others))
+    weight = weights.get(best, others)
+    return best if weight > 0 and weight >= weights.get(b"identity", 0.0) else b""
+
+
+def _weight(said: bytes) -> float:
+    """The weight in `q=0.5`, 1 where there is none, and 0 where it is no number from 0 to 1."""
+    if not said:
+        return 1.0
+    match = WEIGHT.fullmatch(said)
+    return float(match[1]) if match else 0.0
+
 
 class HttpBody:
     """The body of a request, and what its headers say of it; raises `InputError` for such as contradict themselves."""
@@ -29,12 +59,16 @@ class HttpBody:
         """How many bytes of it are JSON, if that is told."""
         self.held = 0
         """How many bytes it takes, until `release`."""
+        self.accepts = b""
+        """How the client would have the body of the response: `gzip` or `deflate`; empty for as it is."""
         self._format = 0
         for name, value in headers:
             if name == b"content-length":
                 self._check(_number(name, value))
             elif name == HEADER_LENGTH:
                 self.header_length = _number(name, value)
+            elif name == b"accept-encoding":
+                self.accepts = accepted_encoding(value)
             elif name == b"content-encoding" and value.lower() != b"identity":
                 self._format = FORMATS.get(value.lower(), 0)
                 if not self._format:

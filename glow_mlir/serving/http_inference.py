@@ -7,15 +7,26 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from glow_mlir.serving.errors import NotReadyError
+from glow_mlir.serving.errors import NotReadyError, OverloadError
 from glow_mlir.serving.http_bodies import HttpBody, Receive, Send
-from glow_mlir.serving.http_responses import BINARY_TYPE, JSON_TYPE, respond, respond_error
+from glow_mlir.serving.http_responses import (
+    BINARY_TYPE,
+    JSON_TYPE,
+    PART_BYTES,
+    Headers,
+    compressed,
+    respond,
+    respond_error,
+)
 from glow_mlir.serving.inference import Completions, Outputs
 from glow_mlir.serving.inference_codec import HEADER_LENGTH, Body, read_request, write_response
 from glow_mlir.serving.service import Service
 
 PATIENCE = 0.02
 """After so many seconds the server looks whether the client still waits: to look takes longer than a small network."""
+
+LEAST_COMPRESSED = 256
+"""Bytes of a response from which on it is compressed for clients that would have it so."""
 
 BEGIN, END = "/v2/models/", "/infer"
 
@@ -32,6 +43,18 @@ def named_model(path: str) -> tuple[str, str] | None:
     return None
 
 
+async def _encoded(parts: list[bytes], accepts: bytes) -> tuple[bytes, bytes]:
+    """The parts of a body as one, and how it is encoded: as the client would have it, where that makes it shorter."""
+    size = sum(map(len, parts))
+    if not accepts or size < LEAST_COMPRESSED:
+        return b"".join(parts), b""
+    if size <= PART_BYTES:
+        data = compressed(parts, accepts)
+    else:
+        data = await asyncio.get_running_loop().run_in_executor(None, compressed, parts, accepts)
+    return (data, accepts) if len(data) < size else (b"".join(parts), b"")
+
+
 class HttpInference:
     """Answers requests for inferences, as messages of ASGI."""
 
@@ -41,11 +64,12 @@ class HttpInference:
 
     async def answer(self, model: tuple[str, str], scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request for a model in a version."""
-        service, body = self._service, None
+        service, body, accepts = self._service, None, b""
         try:
             service.enter()
             try:
                 body = HttpBody(service, scope["headers"])
+                accepts = body.accepts
                 found = await self._answer(model, body, receive)
             finally:
                 service.leave()
@@ -57,10 +81,27 @@ class HttpInference:
         except Exception as error:
             await respond_error(send, receive, error)
             return
-        headers = [JSON_TYPE]
+        headers: Headers = [JSON_TYPE]
         if found.header_length:
             headers = [BINARY_TYPE, (HEADER_LENGTH, b"%d" % found.header_length)]
-        await respond(send, 200, headers, b"".join(found.parts))
+        data, encoding = await _encoded(found.parts, accepts)
+        if encoding:
+            headers.append((b"content-encoding", encoding))
+        await self._send(send, receive, headers, data)
+
+    async def _send(self, send: Send, receive: Receive, headers: Headers, data: bytes) -> None:
+        """Send a response, which takes memory until its client has read it."""
+        try:
+            self._service.hold(len(data))
+        except OverloadError as error:
+            await respond_error(send, receive, error)
+            return
+        try:
+            await respond(send, 200, headers, data)
+        except asyncio.CancelledError:  # The server goes down: the connection ends.
+            pass
+        finally:
+            self._service.release(len(data))
 
     async def _answer(self, model: tuple[str, str], body: HttpBody, receive: Receive) -> Body:
         """The response to a request; raises what is wrong with it."""

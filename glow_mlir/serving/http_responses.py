@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterable, Sequence
 
 from glow_mlir.serving.errors import BodyTooLargeError, DisconnectedError, SlowBodyError, status_of, words_of
-from glow_mlir.serving.http_bodies import Receive, Send
+from glow_mlir.serving.http_bodies import FORMATS, Receive, Send
 from glow_mlir.serving.json_text import write_json
 
 Headers = list[tuple[bytes, bytes]]
 
 LINGER_SECONDS = 0.5
 """How long the rest of a body is thrown away before its connection ends: else the client may not read the answer."""
+
+PART_BYTES = 1 << 16
+"""Of a longer body no more than so many bytes are handed over before the client has read most of those before."""
 
 JSON_TYPE = (b"content-type", b"application/json")
 BINARY_TYPE = (b"content-type", b"application/octet-stream")
@@ -22,10 +26,21 @@ logger = logging.getLogger("glow_mlir.serving")
 
 
 async def respond(send: Send, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> None:
-    """Send a response; its length is added to the headers."""
+    """Send a response; its length is added to the headers. What is large waits for the client to read it."""
     length = (b"content-length", b"%d" % len(body))
     await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
-    await send({"type": "http.response.body", "body": body})
+    if len(body) <= PART_BYTES:
+        await send({"type": "http.response.body", "body": body})
+        return
+    for begin in range(0, len(body), PART_BYTES):
+        await send({"type": "http.response.body", "body": body[begin : begin + PART_BYTES], "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def compressed(parts: Iterable[bytes], encoding: bytes) -> bytes:
+    """The parts of a body as one, in an encoding that `FORMATS` has; quickly, rather than small."""
+    deflater = zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, FORMATS[encoding])
+    return b"".join([*map(deflater.compress, parts), deflater.flush()])
 
 
 async def respond_error(send: Send, receive: Receive, error: BaseException) -> None:

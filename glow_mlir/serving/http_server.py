@@ -45,7 +45,7 @@ class HttpServer:
             timeout_keep_alive=given.idle_seconds,
             **(options or {}),
         )
-        self._server = _watching(given)(self._config)
+        self._server = _watching()(self._config)
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> int:
@@ -88,8 +88,8 @@ def _listening(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _watching(limits: ConnectionLimits) -> Callable[..., Any]:
-    """Uvicorn's server, which ends connections whose requests do not begin, and leaves signals to others."""
+def _watching() -> Callable[..., Any]:
+    """Uvicorn's server, which ends connections that nothing goes on in, and leaves signals to others."""
     base: Any = package("uvicorn").Server
 
     class Watching(base):
@@ -100,9 +100,9 @@ def _watching(limits: ConnectionLimits) -> Callable[..., Any]:
 
         async def on_tick(self, counter: int) -> bool:
             if counter % 10 == 0:
-                latest = asyncio.get_running_loop().time() - limits.header_seconds
+                now = asyncio.get_running_loop().time()
                 for connection in list(self.server_state.connections):
-                    connection.end_if_late(latest)
+                    connection.end_if_late(now)
             return await base.on_tick(self, counter)
 
     return Watching

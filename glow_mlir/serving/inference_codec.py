@@ -17,6 +17,7 @@ from glow_mlir.serving.tensors import (
     InputReader,
     NetworkTensors,
     tensors_of,
+    wire_array,
     wire_bytes,
     wire_datatype,
     wire_numbers,
@@ -174,11 +175,12 @@ def write_response(network: Network, request: InferenceRequest, outputs: Outputs
         array = outputs[wanted.name]
         item: dict[str, Any] = {"name": wanted.name, "datatype": wire_datatype(array), "shape": array.shape}
         if wanted.place is not None:
-            regions.write(wanted.place, wanted.name, array)
-            item["parameters"] = place_parameters(wanted.place, array)
+            placed = wire_array(array)
+            regions.write(wanted.place, wanted.name, placed)
+            item["parameters"] = place_parameters(wanted.place, placed)
         elif wanted.is_binary:
             parts.append(wire_bytes(array))
-            item["parameters"] = {"binary_data_size": array.nbytes}
+            item["parameters"] = {"binary_data_size": len(parts[-1])}
         else:
             item["data"] = wire_numbers(wanted.name, array)
         items.append(item)

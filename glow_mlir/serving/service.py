@@ -12,7 +12,7 @@ from typing import Any
 
 from glow_mlir.errors import InputError, UnknownNetworkError
 from glow_mlir.runtime.signature import Argument
-from glow_mlir.serving.datatypes import datatype_of
+from glow_mlir.serving.datatypes import STRING, datatype_of
 from glow_mlir.serving.errors import NotReadyError, OverloadError, UnauthorizedError
 from glow_mlir.serving.json_text import read_json
 from glow_mlir.serving.models import READY, Models, Network
@@ -223,7 +223,7 @@ def _tensor(argument: Argument) -> dict[str, Any]:
 
 
 def _configured(argument: Argument, skipped: int) -> dict[str, Any]:
-    word = datatype_of(argument.dtype)
+    word = STRING.upper() if argument.dtype == STRING else datatype_of(argument.dtype)
     return {"name": argument.name, "data_type": f"TYPE_{word}", "dims": _shape(argument)[skipped:]}
 
 

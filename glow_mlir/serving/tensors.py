@@ -12,9 +12,18 @@ import numpy as np
 
 from glow_mlir.errors import InputError
 from glow_mlir.runtime.signature import Argument
-from glow_mlir.serving.datatypes import STRINGS, datatype_of
+from glow_mlir.serving.datatypes import STRING, STRINGS, datatype_of
 from glow_mlir.serving.json_text import is_list
 from glow_mlir.serving.models import Network
+from glow_mlir.serving.strings import (
+    LENGTH_BYTES,
+    STRING_KINDS,
+    decoded,
+    encoded,
+    packed,
+    string_array,
+    unpacked,
+)
 from glow_mlir.support.dtypes import is_float_dtype, name_of
 
 MOST_AXES = 64
@@ -31,7 +40,7 @@ class InputReader:
 
     def __init__(self, argument: Argument) -> None:
         self.name = argument.name
-        self.dtype = argument.numpy_dtype
+        self.dtype = np.dtype(object) if argument.dtype == STRING else argument.numpy_dtype
         self.datatype = datatype_of(argument.dtype)
         self._argument = argument
         self._kinds = {int, float} if is_float_dtype(self.dtype) else {bool} if self.dtype.kind == "b" else {int}
@@ -117,17 +126,58 @@ class InputReader:
 
     def _refuse_datatype(self, datatype: object) -> None:
         """Say what is wrong with an element type."""
-        if datatype == STRINGS:
-            raise InputError(f"input '{self.name}' is {self.datatype}, and {STRINGS} stands for strings")
+        if STRINGS in (datatype, self.datatype):
+            given = repr(datatype) if isinstance(datatype, str) else "of no type"
+            raise InputError(f"input '{self.name}' is {self.datatype}, not {given}: {STRINGS} stands for strings")
         given = repr(datatype) if isinstance(datatype, str) else "none"
         raise InputError(f"the datatype of input '{self.name}' must be '{self.datatype}', not {given}")
+
+
+class StringReader(InputReader):
+    """An input of strings, which come as such in JSON, as lists of bytes, and each behind its length."""
+
+    def of_bytes(self, shape: Sequence[int], data: Bytes, begin: int, size: int) -> np.ndarray:
+        """A value of strings in `size` bytes from `begin`, in C order; `shape` is checked."""
+        count = self.check_size(shape, size)
+        if begin + size > len(data):
+            raise InputError(f"the request ends within input '{self.name}'")
+        try:
+            strings = unpacked(memoryview(data)[begin : begin + size], count)
+        except ValueError as error:
+            wanted = f"{count} strings in UTF-8, each behind its length"
+            raise InputError(f"the bytes of input '{self.name}' are not {wanted}: {error}") from None
+        return self._shaped(string_array(strings), shape)
+
+    def check_size(self, shape: Sequence[int], size: int) -> int:
+        """How many strings a value of that shape has, whose lengths alone take no more than so many bytes."""
+        count = prod(shape)
+        if size < count * LENGTH_BYTES:
+            raise InputError(f"input '{self.name}' has {size} bytes, which is less than {count} lengths take")
+        return count
+
+    def of_numbers(self, shape: Sequence[int], numbers: list[Any]) -> np.ndarray:
+        """A value of that shape, which is checked, in a list of strings, or of bytes in UTF-8, in C order."""
+        if len(numbers) != prod(shape):
+            raise InputError(f"input '{self.name}' has {len(numbers)} elements, not as many as its shape {list(shape)}")
+        if not {str, bytes}.issuperset(map(type, numbers)):
+            raise InputError(f"the data of input '{self.name}' are not all strings")
+        try:
+            strings = [item.decode() if isinstance(item, bytes) else item for item in numbers]
+            "".join(strings).encode()
+        except UnicodeError as error:
+            raise InputError(f"the data of input '{self.name}' are no UTF-8: {error}") from None
+        return self._shaped(string_array(strings), shape)
+
+
+def _reader(argument: Argument) -> InputReader:
+    return StringReader(argument) if argument.dtype == STRING else InputReader(argument)
 
 
 class NetworkTensors:
     """The inputs and outputs of a network as requests name them; raises `UnsupportedError` for a type without word."""
 
     def __init__(self, network: Network) -> None:
-        self.inputs = {argument.name: InputReader(argument) for argument in network.inputs}
+        self.inputs = {argument.name: _reader(argument) for argument in network.inputs}
         self.outputs = tuple(argument.name for argument in network.outputs)
         self._known_outputs = frozenset(self.outputs)
 
@@ -168,16 +218,36 @@ def tensors_of(network: Network) -> NetworkTensors:
 
 def wire_datatype(array: np.ndarray) -> str:
     """The protocol's word for the element type of an output."""
-    return datatype_of(name_of(array.dtype))
+    return STRINGS if array.dtype.kind in STRING_KINDS else datatype_of(name_of(array.dtype))
 
 
 def wire_bytes(array: np.ndarray) -> bytes:
-    """The elements of an output in C order, little endian."""
-    return array.tobytes()
+    """The elements of an output in C order, little endian; strings behind their lengths."""
+    return packed(encoded(array)) if array.dtype.kind in STRING_KINDS else array.tobytes()
 
 
-def wire_numbers(name: str, array: np.ndarray) -> np.ndarray:
-    """An output in one axis as JSON writes it; raises `InputError` for infinities and NaN, which JSON does not have."""
+def wire_array(array: np.ndarray) -> np.ndarray:
+    """An output as it lies in memory that a client sees: strings as bytes, each behind its length."""
+    return np.frombuffer(wire_bytes(array), np.uint8) if array.dtype.kind in STRING_KINDS else array
+
+
+def wire_list(array: np.ndarray) -> list[Any]:
+    """The elements of an output in C order, as lists of messages have them: strings in UTF-8."""
+    return encoded(array) if array.dtype.kind in STRING_KINDS else array.reshape(-1).tolist()
+
+
+def wire_numbers(name: str, array: np.ndarray) -> np.ndarray | list[str]:
+    """
+    An output in one axis as JSON writes it.
+
+    Raises `InputError` for infinities, NaN, and strings of bytes that are no UTF-8, which JSON does not have.
+    """
+    if array.dtype.kind in STRING_KINDS:
+        try:
+            return decoded(array)
+        except UnicodeDecodeError:
+            hint = "ask for it as binary data"
+            raise InputError(f"output '{name}' has strings that are no UTF-8, which JSON is", hint=hint) from None
     if array.dtype.kind not in "biu":
         if not np.isfinite(array).all():
             raise InputError(

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Generic, NoReturn, Protocol, TypeVar, cast
 
 from glow_mlir.support.cancellation import check_cancellation
+from glow_mlir.support.forks import anew_in_forks
 
 Serve = Callable[[socket.socket], None]
 """What a child does: read requests, and write answers, until there are no more."""
@@ -59,6 +60,7 @@ first = next((at for at, path in enumerate(sys.path) if path.endswith("-packages
 sys.path.insert(first, packages)
 sys.path += [path for path in others if path not in sys.path]
 from glow_mlir.support.child_process import started
+from glow_mlir.support.forks import anew_in_forks
 started(served, int(channel))
 """
 """
@@ -399,10 +401,9 @@ class Children(Generic[Child]):
         """Those that nobody asks now."""
         self._all: list[Child] = []
         atexit.register(self.close)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._forget)
+        anew_in_forks(self)
 
-    def _forget(self) -> None:
+    def begin_anew(self) -> None:
         """Leave the children alone that a fork shares with the process it is a copy of."""
         known, self._all, self.idle = self._all, [], []
         for child in known:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gc
-import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+
+from glow_mlir.support.forks import anew_in_forks
 
 DELAY = 0.25
 """Seconds behind a compilation in which first calls go undisturbed."""
@@ -40,9 +41,9 @@ class _Garbage:
         """The thread that is inside `without_collector`; 0 where none is."""
         self._frozen = 0
         """How many objects are set aside; 0 where none are, or somebody else has done that, or wants no collector."""
-        self.forget()
+        self.begin_anew()
 
-    def forget(self) -> None:
+    def begin_anew(self) -> None:
         """Know of no compilation: in a child of `os.fork`, other threads are gone, and with them what they paused."""
         if self.paused_by not in (0, threading.get_ident()):
             self.paused_by = 0
@@ -90,10 +91,7 @@ class _Garbage:
             self._unfreeze()
 
 
-_GARBAGE = _Garbage()
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_GARBAGE.forget)
+_GARBAGE = anew_in_forks(_Garbage())
 
 
 @contextmanager

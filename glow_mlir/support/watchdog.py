@@ -23,6 +23,7 @@ from types import TracebackType
 
 from glow_mlir.errors import CancelledError, TimeLimitError
 from glow_mlir.support.cancellation import Cancellation, cancelled_by
+from glow_mlir.support.forks import anew_in_forks
 
 _LONGEST = 3600.0
 """After how many seconds the thread looks again at the latest: systems do not wait for any time."""
@@ -166,7 +167,7 @@ class _Watchdogs:
                 self.found = Watchdog()
             return self.found
 
-    def forget(self) -> None:
+    def begin_anew(self) -> None:
         """Start anew in a child process: the thread stayed with its parent, whose lock may be held."""
         self._lock = threading.Lock()
         found, self.found = self.found, None
@@ -174,9 +175,7 @@ class _Watchdogs:
             found.close()
 
 
-_WATCHDOGS = _Watchdogs()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_WATCHDOGS.forget)
+_WATCHDOGS = anew_in_forks(_Watchdogs())
 
 
 def watchdog() -> Watchdog:

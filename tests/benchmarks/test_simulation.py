@@ -1,10 +1,10 @@
-"""The devices that sleep, which the simulator is compared with: batches, order, and what is counted."""
+"""The replicas that sleep, which the simulator is compared with: batches, order, and what is counted."""
 
 from __future__ import annotations
 
 from threading import Event
 
-from simulation import SleepingDevices, asked, found_of, slower
+from simulation import Request, asked, found_of, sleeping_network, slower
 
 from glow_mlir.simulation.arrivals import ClosedLoop, Trace
 from glow_mlir.simulation.service import Affine, Fixed, Measured
@@ -16,45 +16,39 @@ def no_time(rows: int) -> float:
 
 
 def test_each_request_is_answered_once_by_batches_of_the_size() -> None:
-    devices = SleepingDevices([no_time] * 4, Batching(5), lambda seconds: None)
-    requests = asked(devices, ClosedLoop(16), 1_600)
-    devices.close()
-    assert len({id(request) for request in requests}) == 1_600
-    assert sum(devices.batches) == 1_600
-    assert max(devices.batches) <= 5
+    with sleeping_network([no_time] * 4, Batching(5), lambda seconds: None) as network:
+        requests = asked(network, ClosedLoop(16), 1_600)
+        assert len({id(request) for request in requests}) == 1_600
+        assert network.statistics.rows == 1_600
+        assert network.statistics.calls >= 1_600 / 5
 
 
 def test_what_waits_when_a_device_is_free_is_one_batch() -> None:
     is_begun, may_end = Event(), Event()
+    batches: list[int] = []
+
+    def counting(rows: int) -> float:
+        batches.append(rows)
+        return 0.0
 
     def sleep(seconds: float) -> None:
         is_begun.set()
         may_end.wait()
 
-    devices = SleepingDevices([no_time], Batching(4), sleep)
-    first = devices.submit()
-    is_begun.wait()
-    others = [devices.submit() for _ in range(6)]
-    may_end.set()
-    for request in (first, *others):
-        request.wait()
-    devices.close()
-    assert devices.batches == [1, 4, 2]
-
-
-def test_what_waits_for_a_full_batch_is_answered_in_the_end() -> None:
-    devices = SleepingDevices([no_time] * 2, Batching(4, 1e6), lambda seconds: None)
-    requests = [devices.submit() for _ in range(6)]
-    devices.close()
-    assert all(request.end >= request.begin for request in requests)
-    assert devices.batches == [4, 2]
+    with sleeping_network([counting], Batching(4), sleep) as network:
+        first = Request(network)
+        is_begun.wait()
+        others = [Request(network) for _ in range(6)]
+        may_end.set()
+        for request in (first, *others):
+            request.wait()
+    assert batches == [1, 4, 2]
 
 
 def test_open_loads_wait_for_nobody() -> None:
-    devices = SleepingDevices([no_time], Batching(3, 1e6), lambda seconds: None)
-    assert len(asked(devices, Trace((0.0,) * 9), 9)) == 9
-    devices.close()
-    assert devices.batches == [3, 3, 3]
+    with sleeping_network([no_time], Batching(3, 60.0), lambda seconds: None) as network:
+        assert len(asked(network, Trace((0.0,) * 9), 9)) == 9
+        assert (network.statistics.calls, network.statistics.rows) == (3, 9)
 
 
 def test_answers_are_counted_while_requests_come() -> None:

@@ -116,7 +116,7 @@ def test_a_callback_that_raises_keeps_no_answer_from_others(monkeypatch: pytest.
 
 def test_what_expires_while_others_are_joined_fails_alone() -> None:
     with made(lambda x: x, batch=4) as network:
-        requests = [network._request(network._checked(rows_of(n), None, None), None, 0, None) for n in range(3)]
+        requests = [network._request(network._checked(rows_of(n), None), None, 0, None) for n in range(3)]
         network._queue.put(requests[0])  # So that it may be settled.
         inputs, done = network._batches.joined, list[bool]()
 
@@ -302,3 +302,54 @@ def test_a_fork_has_threads_of_its_own() -> None:
                 os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         network.submit(rows_of(1)).result(30)
+
+
+def test_the_time_of_requests_ends_in_a_fork_as_well() -> None:
+    def compute(x: np.ndarray) -> np.ndarray:
+        time.sleep(0.5)
+        return x
+
+    with made(compute) as network:
+        # So that the parent has a thread that looks at times, and is looking.
+        ended = network.submit(rows_of(1), timeout=0.05)
+        with pytest.raises(TimeLimitError):
+            ended.result(30)
+        child = os.fork()
+        if child == 0:
+            try:
+                first, second = network.submit(rows_of(3)), network.submit(rows_of(4), timeout=0.05)
+                is_late = isinstance(second.exception(20), TimeLimitError)
+                os._exit(0 if is_late and (first.result(20)["y"] == 3).all() else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        with pytest.raises(TimeLimitError):
+            network.submit(rows_of(1), timeout=0.05).result(30)
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_fork_has_workers_of_its_own(tmp_path: Path, *, is_closed: bool) -> None:
+    g = GraphBuilder(0)
+    model = g.model({"x": (TensorProto.FLOAT, (1, 8))}, {linear(g, "x", 8, 4): (1, 4)})
+    onnx.save(model, tmp_path / "model.onnx")
+    x = {"x": np.ones((1, 8), np.float32)}
+    with Host() as host:
+        network = host.add("model", tmp_path / "model.onnx", workers="processes")
+        (wanted,) = network.run(x).values()
+        runner = network.replicas[0].runner
+        assert isinstance(runner, ProcessRunner)
+        pid = runner.pid
+        child = os.fork()
+        if child == 0:
+            try:
+                (found,) = network.run(x).values()
+                is_own = runner.pid != pid
+                if is_closed:
+                    host.close()
+                os._exit(0 if is_own and (found == wanted).all() else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        (found,) = network.run(x).values()
+        np.testing.assert_array_equal(found, wanted)
+        assert runner.pid == pid

@@ -16,8 +16,11 @@ from models import GraphBuilder, linear
 from onnx import TensorProto
 
 import glow_mlir
+from glow_mlir.api.model_identity import stored_bytes
 from glow_mlir.errors import OptionError, UnknownNetworkError, UnsupportedError
+from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.host.host import Host
+from glow_mlir.host.network import Network
 
 
 @pytest.fixture
@@ -62,6 +65,17 @@ def test_versions_are_told_apart(host: Host) -> None:
         host.remove("net")
 
 
+def test_who_asks_again_has_the_same_outputs(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    networks = [host.add("net", layer(width)) for width in (5, 7)]
+    (name,) = (argument.name for argument in networks[1].outputs)
+
+    def network(*_: object) -> Network:
+        return networks.pop(0)
+
+    monkeypatch.setattr(host, "network", network)  # The first was replaced just now.
+    assert host.run("net", rows_of(1), outputs=iter([name]))[name].shape == (1, 7)
+
+
 def test_what_takes_too_much_memory_is_unloaded_and_loaded_again() -> None:
     models = [layer(1000 + number) for number in range(3)]
     with Host() as host:
@@ -75,6 +89,31 @@ def test_what_takes_too_much_memory_is_unloaded_and_loaded_again() -> None:
                 assert sum(network.memory_bytes for network in host.networks) <= 5 * one // 2
         assert len(host.networks) == 2
         assert len(host.names) == 3
+
+
+@pytest.mark.parametrize("kind", ["file", "message", "bytes"])
+@pytest.mark.parametrize("workers", ["threads", "processes"])
+def test_what_is_compiled_when_it_is_called_counts_before(kind: str, workers: str, tmp_path: Path) -> None:
+    models = [layer(4000 + number) for number in range(3)]
+    given: list[Any] = list(models)
+    for number, model in enumerate(models):
+        if kind == "file":
+            given[number] = tmp_path / f"{number}.onnx"
+            onnx.save(model, given[number])
+        elif kind == "bytes":
+            given[number] = model.SerializeToString()
+    weights = 4 * 3 * 4000
+    with Host(memory_bytes=5 * weights // 2) as host:
+        networks = [host.add(f"net{number}", model, workers=workers) for number, model in enumerate(given)]
+        assert all(weights <= network.memory_bytes < 1.1 * weights for network in networks)
+        assert [network.name for network in host.networks] == ["net1", "net2"]
+        before = networks[2].memory_bytes
+        assert width_of(host, "net2") == 4002
+        assert host.network("net2").memory_bytes > before
+
+
+def test_what_a_module_takes_are_its_constants() -> None:
+    assert stored_bytes(import_model(layer(4000), {"N": 1})) == 4 * 3 * 4000
 
 
 def test_a_model_that_cannot_be_served_changes_nothing(host: Host) -> None:

@@ -39,8 +39,11 @@ def test_answers_are_those_of_the_model() -> None:
         np.testing.assert_array_equal(network.submit(rows_of(4)).result()["y"], [[8, 8]])
         np.testing.assert_array_equal(asyncio.run(network.infer(rows_of(5)))["y"], [[10, 10]])
         assert network.run(rows_of(1), outputs=["y"]).keys() == {"y"}
+        assert network.run(rows_of(1), outputs=iter(["y"])).keys() == {"y"}
+        assert network.submit(rows_of(1), outputs=(name for name in "y")).result().keys() == {"y"}
+        assert not network.run(rows_of(1), outputs=())
         data = network.data()
-        assert (data["succeeded"], data["calls"], data["waiting"]) == (4, 4, 0)
+        assert (data["succeeded"], data["calls"], data["waiting"]) == (7, 7, 0)
 
 
 def test_lower_priorities_come_first_and_equal_ones_in_turn() -> None:

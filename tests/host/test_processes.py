@@ -22,7 +22,8 @@ from glow_mlir.errors import ExecutionError, GlowError, OptionError
 from glow_mlir.host.host import Host
 from glow_mlir.host.network import Network
 from glow_mlir.host.processes import ProcessRunner, WorkerTask
-from glow_mlir.host.shared_regions import Regions, described
+from glow_mlir.host.shared_regions import Regions
+from glow_mlir.runtime.array_layout import kinds_of, layout_of
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +140,7 @@ def test_workers_end_with_the_network(path: Path, host: Host) -> None:
 def test_regions_are_used_again_when_nobody_has_their_arrays() -> None:
     regions = Regions()
     region, _ = regions.taken(100)
-    description, _ = described([("y", np.zeros(3))])
+    description, _ = layout_of(kinds_of([("y", np.zeros(3))]))
     arrays = regions.arrays(region, description)
     assert regions.taken(10)[0] is not region
     part = arrays["y"][1:]

@@ -66,7 +66,7 @@ def test_models(server: Running) -> None:
     assert data["max_batch_size"] == 8
     assert data["output"][1] == {"name": "difference", "data_type": "TYPE_FP32", "dims": [4]}
     assert asked(server, "GET", "/v2/models/sums/stats")[1]["model_stats"][0]["name"] == "sums"
-    assert len(asked(server, "GET", "/v2/models/stats")[1]["model_stats"]) == 5
+    assert len(asked(server, "GET", "/v2/models/stats")[1]["model_stats"]) == 6
 
 
 @pytest.mark.parametrize(

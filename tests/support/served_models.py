@@ -167,4 +167,5 @@ def failing() -> FakeNetwork:
 
 def repository() -> FakeModels:
     """A repository that has one of each."""
-    return FakeModels([echo("echo", "float32", ("N", 3)), sums(), slow(0.6), failing(), echo("half", "float16")])
+    echoes = [echo("echo", "float32", ("N", 3)), echo("half", "float16"), echo("words", "string", ("N", 2))]
+    return FakeModels([*echoes, sums(), slow(0.6), failing()])

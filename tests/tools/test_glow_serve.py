@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -61,14 +62,18 @@ class Served:
         return self.process.returncode
 
 
+def command(*arguments: str | Path) -> list[str]:
+    """The command line of a server with those arguments."""
+    for module in ("uvicorn", "httptools", "starlette", "grpc", "google.protobuf"):
+        needed(module)
+    return [sys.executable, "-m", "glow_mlir.tools.glow_serve", *map(str, arguments)]
+
+
 @contextmanager
 def served(*arguments: str | Path, **environment: str) -> Generator[Served]:
     """A server with those arguments, at free ports."""
-    for module in ("uvicorn", "httptools", "starlette", "grpc", "google.protobuf"):
-        needed(module)
-    command = [sys.executable, "-m", "glow_mlir.tools.glow_serve", *map(str, arguments)]
     process = subprocess.Popen(
-        [*command, "--port", "0", "--grpc-port", "0"],
+        command(*arguments, "--port", "0", "--grpc-port", "0"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -123,6 +128,76 @@ def test_stock_clients_ask_it() -> None:
         assert client.is_model_ready("digits")
         client.close()
         assert server.end(signal.SIGINT) == 0
+
+
+def free_port() -> int:
+    """A port that nobody has now."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]
+
+
+FULL = 1 << 16
+"""Bytes of a log at the limit of the size of files."""
+
+
+@contextmanager
+def full_log(kind: str, path: Path) -> Generator[int]:
+    """The descriptor of a log that takes nothing more, by a full disk or a limit that its writer has."""
+    if kind == "limit":
+        path.write_bytes(bytes(FULL))
+    log = os.open(path if kind == "limit" else "/dev/full", os.O_WRONLY | os.O_APPEND)
+    try:
+        yield log
+    finally:
+        os.close(log)
+
+
+def until_ready(server: Served) -> None:
+    """Wait for a server that does not tell its port."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            assert server.ask("/v2/health/live")[0] == 200
+            return
+        except OSError:
+            assert server.process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+
+def ask_rudely(server: Served, statuses: list[int]) -> None:
+    """Requests of which some are none, which are logged."""
+    for number in range(50):
+        if number % 5 == 0:
+            with socket.create_connection(("127.0.0.1", server.ports["http"])) as rude:
+                rude.sendall(b"no request at all\r\n\r\n")
+                assert b" 400 " in rude.recv(100)
+        statuses.append(server.ask("/v2/models/digits/infer", {"inputs": [IMAGE]})[0])
+
+
+@pytest.mark.parametrize("kind", ["disk", "limit"])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+def test_a_full_disk_for_logs_ends_nothing(kind: str, tmp_path: Path) -> None:
+    port, models = free_port(), tmp_path / "models"
+    (models / "broken" / "1").mkdir(parents=True)
+    (models / "broken" / "1" / "model.onnx").write_bytes(b"junk")  # Of which a warning tells.
+    arguments = command(DIGITS, models, "--port", str(port), "--no-grpc")
+    if kind == "limit":
+        arguments = ["bash", "-c", f'ulimit -f {FULL >> 10}; exec "$@"', "bash", *arguments]
+    with full_log(kind, tmp_path / "log") as log:
+        process = subprocess.Popen(arguments, stdout=log, stderr=log)
+    server, statuses = Served(process, {"http": port}), list[int]()  # pyright: ignore[reportArgumentType]
+    try:
+        until_ready(server)
+        with ThreadPoolExecutor(8) as threads:
+            for future in [threads.submit(ask_rudely, server, statuses) for _ in range(8)]:
+                future.result(120)
+        assert statuses == [200] * 400
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_requests_that_are_there_are_answered_when_it_ends(tmp_path: Path) -> None:

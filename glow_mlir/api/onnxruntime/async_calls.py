@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ import numpy as np
 
 from glow_mlir.errors import GlowError, InputError
 from glow_mlir.runtime.cores import usable_cores
+from glow_mlir.support.forks import anew_in_forks
 
 Callback = Callable[[Sequence[np.ndarray], Any, str], None]
 """Takes the outputs, the data of the user's, and the text of an error, which is empty where there is none."""
@@ -23,9 +23,9 @@ class _Threads:
     """The threads, which begin with the first call; the end of the process waits for calls."""
 
     def __init__(self) -> None:
-        self.forget()
+        self.begin_anew()
 
-    def forget(self) -> None:
+    def begin_anew(self) -> None:
         """Begin anew in a child process: the threads stayed with its parent."""
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
@@ -38,9 +38,7 @@ class _Threads:
             self._pool.submit(copy_context().run, work)
 
 
-_THREADS = _Threads()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_THREADS.forget)
+_THREADS = anew_in_forks(_Threads())
 
 
 def call_beside(call: Callable[[], Sequence[np.ndarray]], callback: Callback, user_data: Any) -> None:

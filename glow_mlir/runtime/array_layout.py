@@ -1,0 +1,58 @@
+"""Arrays behind one another in memory that several processes see: each of them lays them out alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from glow_mlir.support.dtypes import named_dtype
+
+ALIGNMENT = 64
+"""Arrays begin at multiples of so many bytes: no cache line is in two of them."""
+
+Kind = tuple[np.dtype[Any], tuple[int, ...]]
+"""The element type and the shape of an array."""
+
+Layout = list[tuple[str, str, tuple[int, ...], int]]
+"""Of each array its name, element type and shape, and where it begins; it goes from process to process."""
+
+
+def aligned(place: int) -> int:
+    """The first place, from one on, at which an array may begin."""
+    return -(-place // ALIGNMENT) * ALIGNMENT
+
+
+def layout_of(kinds: Iterable[tuple[str, Kind]], begin: int = 0) -> tuple[Layout, int]:
+    """Where arrays lie behind one another from a place on, and where the last one ends."""
+    found: Layout = []
+    for name, (dtype, shape) in kinds:
+        begin = aligned(begin)
+        found.append((name, dtype.name, shape, begin))
+        begin += math.prod(shape) * dtype.itemsize
+    return found, begin
+
+
+def arrays_in(memory: np.ndarray, layout: Layout) -> dict[str, np.ndarray]:
+    """The arrays that lie in bytes, in place."""
+    found: dict[str, np.ndarray] = {}
+    for name, kind, shape, begin in layout:
+        dtype = named_dtype(kind)
+        found[name] = memory[begin : begin + math.prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
+    return found
+
+
+def write_arrays(memory: np.ndarray, arrays: Iterable[tuple[str, np.ndarray]], begin: int = 0) -> Layout:
+    """Copy arrays into bytes, from a place on: where they lie then."""
+    given = dict(arrays)
+    layout, _ = layout_of(kinds_of(given.items()), begin)
+    for name, place in arrays_in(memory, layout).items():
+        place[...] = given[name]
+    return layout
+
+
+def kinds_of(arrays: Iterable[tuple[str, np.ndarray]]) -> Iterable[tuple[str, Kind]]:
+    """The element types and shapes of arrays."""
+    return ((name, (array.dtype, array.shape)) for name, array in arrays)

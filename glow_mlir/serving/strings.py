@@ -1,0 +1,58 @@
+"""Strings as the protocol sends them: each in UTF-8 behind its length, a number of four bytes, little endian."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+LENGTH_BYTES = 4
+"""The bytes of a length."""
+
+STRING_KINDS = frozenset("OSTU")
+"""The kinds of numpy's dtypes that have strings."""
+
+
+def unpacked(data: memoryview, count: int) -> list[str]:
+    """So many strings, which all of the bytes are; raises `ValueError` where they are not, or are no UTF-8."""
+    found: list[str] = []
+    begin, whole = 0, len(data)
+    for _ in range(count):
+        head = data[begin : begin + LENGTH_BYTES]
+        begin += LENGTH_BYTES
+        end = begin + int.from_bytes(head, "little")
+        if end > whole or len(head) < LENGTH_BYTES:
+            raise ValueError("they end within a string")
+        found.append(str(data[begin:end], "utf-8"))
+        begin = end
+    if begin != whole:
+        raise ValueError(f"{whole - begin} bytes are left")
+    return found
+
+
+def packed(strings: Iterable[bytes]) -> bytes:
+    """Strings behind their lengths."""
+    parts: list[bytes] = []
+    for item in strings:
+        parts += (len(item).to_bytes(LENGTH_BYTES, "little"), item)
+    return b"".join(parts)
+
+
+def string_array(strings: list[str]) -> np.ndarray:
+    """Strings as an array of Python's, in one axis."""
+    found = np.empty(len(strings), object)
+    found[:] = strings
+    return found
+
+
+def encoded(array: np.ndarray) -> list[bytes]:
+    """The strings of an array in C order, in UTF-8; those of bytes as they are."""
+    items: list[Any] = array.reshape(-1).tolist()
+    return [item if isinstance(item, bytes) else str(item).encode() for item in items]
+
+
+def decoded(array: np.ndarray) -> list[str]:
+    """The strings of an array in C order; raises `UnicodeDecodeError` for bytes that are no UTF-8."""
+    items: list[Any] = array.reshape(-1).tolist()
+    return [item.decode() if isinstance(item, bytes) else str(item) for item in items]

@@ -1,0 +1,18 @@
+builtin.module attributes {glow.stage = "imported"} {
+  glow_high.placeholder @x : tensor<2x4xf32> {input} loc("x")
+  glow_high.constant @w0 : tensor<4x8xf32> {weights = "sha256:0d509744475c3f2ac353fb3c7b63d2f0"} loc("w0")
+  glow_high.constant @w1 : tensor<8xf32> {value = dense<[-0.0159225017, 0.054084558, 0.0214659125, 0.0355372727, -0.0653828606, -0.0129613634, 0.0783975497, 0.149343118]> : tensor<8xf32>} loc("w1")
+  glow_high.constant @w2 : tensor<8x3xf32> {weights = "sha256:e8d9b93bd8656c32e7e6ad9532259a22"} loc("w2")
+  glow_high.placeholder @y : tensor<2x3xf32> {output} loc("y")
+  glow_high.func @main(@x, @y) {
+    %x = glow_high.get @x : tensor<2x4xf32> loc("x")
+    %w0 = glow_high.get @w0 : tensor<4x8xf32> loc("w0")
+    %matmul = glow_high.matmul %x, %w0 : tensor<2x8xf32> loc("matmul_0")
+    %w1 = glow_high.get @w1 : tensor<8xf32> loc("w1")
+    %add = glow_high.add %matmul, %w1 : tensor<2x8xf32> loc("add_1")
+    %relu = glow_high.relu %add : tensor<2x8xf32> loc("relu_2")
+    %w2 = glow_high.get @w2 : tensor<8x3xf32> loc("w2")
+    %second = glow_high.matmul %relu, %w2 : tensor<2x3xf32> loc("second")
+    glow_high.save %second, @y loc("y")
+  } loc(unknown)
+} loc(unknown)

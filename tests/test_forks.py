@@ -1,0 +1,45 @@
+"""What begins anew in a child of `os.fork`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from glow_mlir.support.forks import anew_in_forks
+
+
+class Counted:
+    """Counts how often it begins anew, unless it fails at that."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.times = 0
+        self._fails = fails
+        anew_in_forks(self)
+
+    def begin_anew(self) -> None:
+        """Count, or fail."""
+        if self._fails:
+            raise ValueError
+        self.times += 1
+
+
+def child(check: Callable[[], bool]) -> bool:
+    """Whether something holds in a child process, which ends."""
+    number = os.fork()
+    if number == 0:
+        code = 2
+        try:
+            code = 0 if check() else 1
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) == 0
+
+
+def test_all_that_is_there_begins_anew_though_one_fails(capfd: pytest.CaptureFixture[str]) -> None:
+    failing, counted, gone = Counted(fails=True), Counted(), Counted()
+    del gone
+    assert child(lambda: counted.times == 1)
+    assert counted.times == failing.times == 0
+    assert "ValueError" in capfd.readouterr().err
