@@ -94,9 +94,10 @@ BUILTIN = OperatorPackage(
         "plain_operators elementwise convolution linear attention pooling normalization data_movement constants "
         "control_flow loops indexing selection resize sampling fourier ngrams embedding reductions recurrent "
         "quantization integer_operators blockwise quantized_attention quantized_lstm quantized_embedding "
-        "random_numbers training sequences optionals trees flex_attention microsoft.activations "
-        "microsoft.normalization microsoft.products microsoft.convolution microsoft.blocked_images microsoft.rotary "
-        "microsoft.attention microsoft.group_query_attention microsoft.experts microsoft.quantized_experts",
+        "random_numbers training sequences optionals trees features encoders linear_models support_vectors "
+        "flex_attention microsoft.activations microsoft.normalization microsoft.products microsoft.convolution "
+        "microsoft.blocked_images microsoft.rotary microsoft.attention microsoft.group_query_attention "
+        "microsoft.experts microsoft.quantized_experts",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",

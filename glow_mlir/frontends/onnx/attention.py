@@ -16,12 +16,13 @@ from glow_mlir.dialects.shapes import size_along, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.attention import Groups, added_to_scores, merged_heads, split_heads, unseen_is_zero
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.values import Value
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.support.symbols import Size
 
 
 @onnx_operator("Attention", since=23)
-def attention(node: Node) -> Sequence[SSAValue | None] | None:
+def attention(node: Node) -> Sequence[Value | None] | None:
     """One operator; the standard's parts where it caps scores, shows them, or hides keys in a way of its own."""
     _check_operands(node)
     if not _is_plain(node):

@@ -5,24 +5,31 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.encoders import array_of_strings, picked
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.values import Value
+
+_INTEGERS, _STRINGS = ("classlabels_int64s", "classlabels_ints"), "classlabels_strings"
+
+
+def _labels_of(node: Node) -> np.ndarray:
+    """All labels in order, integers or strings; raises `ModelError` where there are none."""
+    for name in _INTEGERS:
+        if node.ints(name, ()):
+            return np.array(node.ints(name), np.int64)
+    if node.texts(_STRINGS, ()):
+        return array_of_strings(node.texts(_STRINGS))
+    raise ModelError(f"{node.kind} has no labels", node=node.name, hint=f"{_STRINGS} has one for each class")
 
 
 def label_count(node: Node) -> int:
     """How many classes a classifier has labels for; raises `ModelError` where it has none."""
-    count = len(node.ints("classlabels_int64s", ())) or len(node.texts("classlabels_strings", ()))
-    if not count:
-        raise ModelError(f"{node.kind} has no labels", node=node.name, hint="classlabels_int64s has one for each class")
-    return count
+    return len(_labels_of(node))
 
 
-def labels(node: Node, index: SSAValue) -> SSAValue:
-    """The labels of the classes with these numbers, of i64; raises `UnsupportedError` for labels that are strings."""
-    known = node.ints("classlabels_int64s", ())
-    if not known:
-        raise node.unsupported("labels that are strings are not supported")
-    if known == tuple(range(len(known))):
-        return index
-    return node.emit(GatherOp, node.constant(np.array(known, np.int64), "labels"), index, axis=0)
+def labels(node: Node, index: SSAValue) -> Value:
+    """The labels of the classes with these numbers, which are i64."""
+    known = _labels_of(node)
+    is_plain = known.dtype != object and np.array_equal(known, np.arange(len(known)))
+    return index if is_plain else picked(node, known, index)

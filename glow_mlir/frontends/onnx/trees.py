@@ -14,19 +14,19 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
     DivOp,
     GreaterOp,
-    MulOp,
     SubOp,
     WhereOp,
 )
-from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, CastOp, ExpOp, LogOp, NegOp, SqrtOp
-from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
-from glow_mlir.dialects.glow_high.reductions import ArgMaxOp, ReduceMaxOp, ReduceSumOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp, NegOp
+from glow_mlir.dialects.glow_high.reductions import ArgMaxOp, ReduceSumOp
 from glow_mlir.dialects.glow_high.trees import tests_of
 from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.labels import label_count, labels
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.post_transforms import transformed
 from glow_mlir.frontends.onnx.tree_nodes import Trees, emit_trees, without_sets
+from glow_mlir.frontends.onnx.values import Value
 from glow_mlir.ir.registry import onnx_operator
 
 _DOMAIN = "ai.onnx.ml"
@@ -39,12 +39,6 @@ _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 """What becomes of the sums, by its number in TreeEnsemble."""
-
-_PROBIT = 0.147
-"""The constant of Winitzki's formula for the inverse of erf."""
-
-_ZERO = 1e-7
-"""The largest magnitude that SOFTMAX_ZERO takes for zero."""
 
 
 @onnx_operator("TreeEnsemble", since=5, domain=_DOMAIN)
@@ -75,7 +69,7 @@ def tree_ensemble(node: Node) -> SSAValue:
     size = node.int("n_targets", 1)
     aggregate = _word(node, "aggregate_function", _AGGREGATES, 1)
     sums = _aggregated(node, x, trees, size, aggregate)
-    found = _transformed(node, sums, _word(node, "post_transform", _TRANSFORMS, 0))
+    found = transformed(node, sums, _word(node, "post_transform", _TRANSFORMS, 0))
     return node.cast(found, node.element())
 
 
@@ -122,11 +116,11 @@ def tree_ensemble_regressor(node: Node) -> SSAValue:
             raise ModelError(f"{node.kind}: {len(base)} base values for {size} targets", node=node.name)
         sums = node.emit(AddOp, sums, node.constant(base, "base_values"))
     word = node.text("post_transform", "NONE")
-    return node.cast(_transformed(node, sums, word if size > 1 or word == "PROBIT" else "NONE"), f32)
+    return node.cast(transformed(node, sums, word if size > 1 or word == "PROBIT" else "NONE"), f32)
 
 
 @onnx_operator("TreeEnsembleClassifier", domain=_DOMAIN)
-def tree_ensemble_classifier(node: Node) -> Sequence[SSAValue]:
+def tree_ensemble_classifier(node: Node) -> tuple[Value, SSAValue]:
     """Two classes go by rules of their own, which the standard does not tell: they are those of onnxruntime."""
     x, trees = _older(node, "class")
     size, base = label_count(node), _base_values(node, trees.weights.dtype)
@@ -140,9 +134,7 @@ def tree_ensemble_classifier(node: Node) -> Sequence[SSAValue]:
     return labels(node, index), node.cast(scores, f32)
 
 
-def _classes(
-    node: Node, x: SSAValue, sums: SSAValue, trees: Trees, base: np.ndarray
-) -> tuple[SSAValue, SSAValue]:
+def _classes(node: Node, x: SSAValue, sums: SSAValue, trees: Trees, base: np.ndarray) -> tuple[SSAValue, SSAValue]:
     """The first class with the largest sum, of those that leaves of the row name, and the scores."""
     size = sizes_of(sums)[1]
     assert isinstance(size, int)
@@ -155,7 +147,7 @@ def _classes(
         zero = node.splat(0.0, sums)
         candidates = node.emit(WhereOp, node.emit(GreaterOp, named, zero), sums, node.splat(-np.inf, sums))
     index = node.emit(ArgMaxOp, candidates, axis=1, keepdims=False)
-    return node.cast(index, i64), _transformed(node, sums, node.text("post_transform", "NONE"))
+    return node.cast(index, i64), transformed(node, sums, node.text("post_transform", "NONE"))
 
 
 def _two_classes(node: Node, sums: SSAValue, trees: Trees, base: np.ndarray) -> tuple[SSAValue, SSAValue]:
@@ -181,14 +173,14 @@ def _two_classes(node: Node, sums: SSAValue, trees: Trees, base: np.ndarray) -> 
     if has_second or len(base) == 2:
         zero = node.emit(SubOp, first, first)
         pair = [first if has_first or not has_second else zero, second if has_second else zero]
-        return index, _transformed(node, node.emit(ConcatOp, pair, axis=1), word)
+        return index, transformed(node, node.emit(ConcatOp, pair, axis=1), word)
     return index, node.emit(ConcatOp, _of_one_sum(node, first, word, is_binary and is_positive), axis=1)
 
 
 def _of_one_sum(node: Node, total: SSAValue, word: str, is_positive: bool) -> list[SSAValue]:
     """The scores of two classes from the one sum that there is, which is that of the second."""
     if word == "PROBIT":
-        return [_transformed(node, total, word), total]
+        return [transformed(node, total, word), total]
     if word == "LOGISTIC":
         return [node.emit(SigmoidOp, node.emit(NegOp, total)), node.emit(SigmoidOp, total)]
     opposite = node.emit(SubOp, node.splat(1.0, total), total) if is_positive else node.emit(NegOp, total)
@@ -355,51 +347,8 @@ def _same_length(node: Node, count: int, *arrays: np.ndarray) -> None:
 def _aggregated(node: Node, x: SSAValue, trees: Trees, size: int, word: str) -> SSAValue:
     """What the trees say, by target."""
     if word not in _AGGREGATES or size < 1 or not len(trees.roots):
-        raise ModelError(f"{node.kind}: {len(trees.roots)} trees, aggregate_function {word}, {size} targets", node=node.name)
+        raise ModelError(
+            f"{node.kind}: {len(trees.roots)} trees, aggregate_function {word}, {size} targets", node=node.name
+        )
     found = emit_trees(node, x, trees, size, "sum" if word == "AVERAGE" else word.lower())
     return node.emit(DivOp, found, node.splat(len(trees.roots), found)) if word == "AVERAGE" else found
-
-
-def _transformed(node: Node, value: SSAValue, word: str) -> SSAValue:
-    """Scores [N, size] after a post-transform."""
-    if word == "NONE":
-        return value
-    if word == "LOGISTIC":
-        return node.emit(SigmoidOp, value)
-    if word == "SOFTMAX":
-        return node.emit(SoftmaxOp, value, axis=1)
-    if word == "SOFTMAX_ZERO":
-        return _softmax_zero(node, value)
-    if word == "PROBIT":
-        return _probit(node, value)
-    raise ModelError(f"{node.kind}: there is no post_transform '{word}'", node=node.name)
-
-
-def _softmax_zero(node: Node, value: SSAValue) -> SSAValue:
-    """Softmax over what is not zero; a row of zeros gives NaN, as in onnxruntime."""
-    largest = node.emit(ReduceMaxOp, value, axes=[1], keepdims=True)
-    counts = node.emit(GreaterOp, node.emit(AbsOp, value), node.splat(_ZERO, value))
-    power = node.emit(ExpOp, node.emit(SubOp, value, largest))
-    total = node.emit(ReduceSumOp, node.emit(WhereOp, counts, power, node.splat(0.0, value)), axes=[1], keepdims=True)
-    small = node.emit(MulOp, value, node.emit(ExpOp, node.emit(NegOp, largest)))
-    return node.emit(DivOp, node.emit(WhereOp, counts, power, small), total)
-
-
-def _probit(node: Node, value: SSAValue) -> SSAValue:
-    """The square root of 2 times erf⁻¹(2p − 1), by Winitzki's formula, as in onnxruntime."""
-
-    def number(of: float) -> SSAValue:
-        return node.splat(of, value)
-
-    x = node.emit(SubOp, node.emit(MulOp, value, number(2.0)), number(1.0))
-    product = node.emit(MulOp, node.emit(SubOp, number(1.0), x), node.emit(AddOp, number(1.0), x))
-    log = node.emit(LogOp, product)
-    middle = node.emit(AddOp, node.emit(MulOp, log, number(0.5)), number(2.0 / (3.14159 * _PROBIT)))
-    root = node.emit(
-        SqrtOp, node.emit(SubOp, node.emit(MulOp, middle, middle), node.emit(MulOp, log, number(1.0 / _PROBIT)))
-    )
-    size = node.emit(MulOp, node.emit(SqrtOp, node.emit(SubOp, root, middle)), number(2.0**0.5))
-    is_negative = node.emit(GreaterOp, number(0.0), x)
-    return node.emit(WhereOp, is_negative, node.emit(NegOp, size), size)
-
-
