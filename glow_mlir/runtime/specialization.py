@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 
@@ -97,8 +98,13 @@ class Specialization:
         return {**inputs, **{name: copy.reshape(inputs[name].shape) for name, copy in copies}}
 
 
-def _apart(array: np.ndarray) -> np.ndarray:
-    """An array that is no part of a larger one."""
+def _apart(value: Any) -> Any:
+    """An array that is no part of a larger one, or a list of such; other values of Python as they are."""
+    if isinstance(value, list):
+        return list(map(_apart, cast("list[Any]", value)))
+    if not isinstance(value, np.ndarray):
+        return value
+    array = cast("np.ndarray", value)
     whole = array.base
     is_part = isinstance(whole, np.ndarray) and whole.nbytes > array.nbytes and whole.dtype == array.dtype
     return array.copy() if is_part or not array.flags.c_contiguous else array

@@ -48,6 +48,8 @@ class Linear:
     def answer(self, weights: Deferred, addend: np.ndarray) -> np.ndarray:
         """What the operator, where it `keeps_addends`, gives for a constant a channel; in f64."""
         factor = self._broadcast(addend, self.form.inputs, weights.shape)
+        if self.channels == 1:  # No axis is that of the outputs.
+            return (weights.array() * factor).sum(dtype=np.float64).reshape(1)
         sizes = self._broadcast(np.empty(self.channels), self.form.outputs, weights.shape).shape
         axis = sizes.index(max(sizes))
         summed = tuple(other for other in range(len(sizes)) if other != axis)

@@ -33,3 +33,27 @@ def test_masks_cost_one_rounding() -> None:
     exact = inputs["q"].astype(np.float64) @ inputs["k"] + 1e6
     found = compile_module(module).run(inputs)["y"]
     assert np.abs(found - exact).max() <= np.spacing(np.float32(1e6))
+
+
+def test_what_is_added_before_one_column() -> None:
+    context = new_context()
+    module = parse_module(
+        """
+glow_high.placeholder @x : tensor<4x3xf32> {input}
+glow_high.constant @shift : tensor<3xf32> {value = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>}
+glow_high.constant @weights : tensor<3x1xf32> {value = dense<[[1.0], [10.0], [100.0]]> : tensor<3x1xf32>}
+glow_high.placeholder @y : tensor<4x1xf32> {output}
+glow_high.func @main(@x, @y) {
+  %x = glow_high.get @x : tensor<4x3xf32>
+  %shift = glow_high.get @shift : tensor<3xf32>
+  %weights = glow_high.get @weights : tensor<3x1xf32>
+  %1 = glow_high.add %x, %shift : tensor<4x3xf32>
+  %2 = glow_high.matmul %1, %weights : tensor<4x1xf32>
+  glow_high.save %2, @y
+}""",
+        context,
+    )
+    for item in OPTIMIZE.passes():
+        item.apply(context, module)
+    found = compile_module(module).run({"x": np.zeros((4, 3), np.float32)})["y"]
+    np.testing.assert_array_equal(found, np.full((4, 1), 321, np.float32))

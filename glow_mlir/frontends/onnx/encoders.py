@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import SSAValue
@@ -166,11 +168,15 @@ def one_hot_encoder(node: Node) -> SSAValue:
 
 @onnx_operator("ZipMap", domain=ML)
 def zip_map(node: Node) -> Maps:
-    """A map for each row, from the labels to its elements."""
-    keys = node.texts("classlabels_strings", ()) or node.ints("classlabels_int64s", ())
+    """A map for each row, from the labels, in their order, to its elements."""
+    keys: tuple[Any, ...] = node.texts("classlabels_strings", ()) or node.ints("classlabels_int64s", ())
     rows = node.input()
     if rank_of(rows) == 1:
         rows = node.emit(ReshapeOp, rows, shape=(1, *sizes_of(rows)))
     if rank_of(rows) != 2 or sizes_of(rows)[1] != len(keys):
         raise ModelError(f"ZipMap: {len(keys)} labels for {sizes_of(node.input())}", node=node.name)
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    if order != list(range(len(keys))):
+        rows = node.emit(GatherOp, rows, node.constant(np.array(order, np.int64)), axis=1)
+        keys = tuple(keys[place] for place in order)
     return Maps(keys, rows)

@@ -37,7 +37,7 @@ def tf_idf_vectorizer(node: Node) -> SSAValue:
 
 def _pools(node: Node, indices: tuple[int, ...]) -> list[np.ndarray]:
     """The n-grams of each length that counts, sorted, each with the column in which it is counted."""
-    strings = [node.strings.number(word) for word in node.texts("pool_strings", ())]
+    strings = tuple(node.strings.number(word) for word in node.texts("pool_strings", ()))
     numbers, starts = strings or node.ints("pool_int64s"), node.ints("ngram_counts")
     wanted = range(node.int("min_gram_length"), node.int("max_gram_length") + 1)
     pools: list[np.ndarray] = []
