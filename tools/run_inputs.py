@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 import zipfile
 from argparse import Namespace
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -35,8 +36,10 @@ def random_array(shape: Sequence[int], dtype: np.dtype, generator: np.random.Gen
     Random numbers that most models accept: floats from a normal distribution, powers of two from around 1, bytes from
     all there are.
 
-    Wider integers are 0 or 1, since they are mostly indices, and every table has two entries.
+    Wider integers are 0 or 1, since they are mostly indices, and every table has two entries. Strings are letters.
     """
+    if dtype.kind == "O":
+        return np.array(list(string.ascii_lowercase), object)[np.asarray(generator.integers(0, 26, shape))]
     draw: dict[str, Callable[[], np.ndarray]] = {
         "f": lambda: generator.standard_normal(shape),
         "b": lambda: generator.integers(0, 2, shape),
@@ -100,7 +103,10 @@ class Inputs:
 
 
 def _check_drawable(argument: Argument, fixed: Collection[str]) -> None:
-    """Raise `InputError` for an input that no random numbers may be: nothing says its rank, or it fixes shapes."""
+    """Raise `InputError` for an input that no random numbers may be: of no rank that is told, or that fixes shapes."""
+    if argument.type:
+        reason = f"input '{argument.name}' is {argument.type}, which no file of arrays has"
+        raise InputError(reason, hint="run the model in Python, with InferenceSession")
     if argument.shape is None:
         hint = f"--bind {argument.name}.0=SIZE for each axis, or an input in a file"
         raise InputError(f"nothing says the rank of input '{argument.name}'", hint=hint)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
@@ -61,10 +62,14 @@ class OutputSummary:
     key: str = "outputs"
 
     def show(self) -> None:
-        """Print what each output is like, and the largest elements of vectors."""
-        rows = [_row(name, array) for name, array in self.outputs.items()]
-        print_table("outputs", COLUMNS, rows)
-        for name, array in self.outputs.items():
+        """Print what each output is like, and the largest elements of vectors; what is no number as it is."""
+        numbers = {name: array for name, array in self.outputs.items() if is_numbers(array)}
+        if numbers or not self.outputs:
+            print_table("outputs", COLUMNS, [_row(name, array) for name, array in numbers.items()])
+        for name, value in self.outputs.items():
+            if name not in numbers:
+                print(f"{name}: {value_text(value)}")
+        for name, array in numbers.items():
             for number, vector in enumerate(vectors(array)):
                 label = name if vector.size == array.size else f"{name}[{number}]"
                 best = ", ".join(f"{index}: {number_text(vector[index])}" for index in top(vector))
@@ -72,16 +77,53 @@ class OutputSummary:
 
     def data(self) -> list[dict[str, object]]:
         """The summary as JSON has it."""
-        return [
-            {
-                "name": name,
-                "type": array.dtype.name,
-                "shape": list(array.shape),
-                **{key: value if np.isfinite(value) else None for key, value in statistics(array).items()},
-                "top": [[[int(index), float(row[index])] for index in top(row)] for row in vectors(array)],
-            }
-            for name, array in self.outputs.items()
-        ]
+        return [_data(name, value) for name, value in self.outputs.items()]
+
+
+def _data(name: str, value: Any) -> dict[str, object]:
+    """An output as JSON has it: what its numbers are like, or anything else as it is."""
+    if not is_numbers(value):
+        return {"name": name, "value": plain(value)}
+    return {
+        "name": name,
+        "type": value.dtype.name,
+        "shape": list(value.shape),
+        **{key: number if np.isfinite(number) else None for key, number in statistics(value).items()},
+        "top": [[[int(index), float(row[index])] for index in top(row)] for row in vectors(value)],
+    }
+
+
+def is_numbers(value: object) -> bool:
+    """Whether an output is a tensor of numbers, not of strings, and no sequence, map or optional."""
+    return isinstance(value, np.ndarray) and value.dtype.kind != "O"
+
+
+def plain(value: Any) -> Any:
+    """An output as lists, dictionaries, strings and numbers."""
+    if isinstance(value, np.ndarray):
+        return cast("np.ndarray", value).tolist()
+    if isinstance(value, list):
+        return list(map(plain, cast("list[Any]", value)))
+    return value
+
+
+def value_text(value: Any) -> str:
+    """An output that is no tensor of numbers for people: its first elements."""
+    if isinstance(value, np.ndarray):
+        value = cast("np.ndarray", value).ravel().tolist()
+    if not isinstance(value, list):
+        return repr(value)
+    items = cast("list[Any]", value)
+    listed = ", ".join(_item_text(item) for item in items[:MOST_ROWS])
+    return f"[{listed}{', …' if len(items) > MOST_ROWS else ''}]"
+
+
+def _item_text(item: Any) -> str:
+    """An element of a sequence for people."""
+    if isinstance(item, dict):
+        pairs = cast("dict[Any, float]", item).items()
+        return "{" + ", ".join(f"{key!r}: {number_text(number)}" for key, number in pairs) + "}"
+    return f"{item.dtype.name}{list(item.shape)}" if isinstance(item, np.ndarray) else repr(item)
 
 
 def statistics(array: np.ndarray) -> dict[str, float]:
@@ -120,11 +162,29 @@ def _row(name: str, array: np.ndarray) -> list[str]:
 
 
 def write_arrays(arrays: Mapping[str, np.ndarray], path: Path) -> None:
-    """Write a `.npz` file, complete or not at all; unlike `numpy.savez` under any names."""
+    """
+    Write a `.npz` file, complete or not at all; unlike `numpy.savez` under any names.
+
+    Strings are of numpy's fixed width, elements of sequences go by their places, values of maps by their keys.
+    """
     with replaced(path) as whole, zipfile.ZipFile(whole, "w") as archive:
-        for name, array in arrays.items():
+        for name, array in dict(_flat(arrays.items())).items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+def _flat(values: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, np.ndarray]]:
+    """The arrays that values consist of, by name."""
+    for name, value in values:
+        if isinstance(value, np.ndarray):
+            array = cast("np.ndarray", value)
+            yield name, array.astype(str) if array.dtype.kind == "O" else array
+        elif isinstance(value, dict):
+            yield from _flat((f"{name}.{key}", number) for key, number in cast("dict[Any, Any]", value).items())
+        elif isinstance(value, list):
+            yield from _flat((f"{name}.{place}", item) for place, item in enumerate(cast("list[Any]", value)))
+        elif value is not None:
+            yield name, np.asarray(value)
 
 
 def write_json(data: Mapping[str, object] | Sequence[object], target: str) -> None:

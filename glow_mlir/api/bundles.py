@@ -14,6 +14,7 @@ from glow_mlir.bundle.layout import entry_names
 from glow_mlir.bundle.names import bundle_identifier
 from glow_mlir.driver.pipelines import OPTIMIZED
 from glow_mlir.errors import OptionError, OutOfMemoryError
+from glow_mlir.ir.python_values import refuse_python_values
 from glow_mlir.options.compilation import FULL_PRECISION
 from glow_mlir.options.quantization import Quantization
 
@@ -70,6 +71,8 @@ def _compiled(models: Mapping[str, Any], name: str, options: Mapping[str, Compil
         entry: import_any(accepted_model(model), options[entry].dimensions, strict=options[entry].strict)
         for entry, model in models.items()
     }
+    for module in modules.values():
+        refuse_python_values(module, "a bundle")
     wanted = [(entry, wanted_names(entry, module)) for entry, module in modules.items()]
     if not any(found for _, found in wanted):
         raise OptionError("there is no function to call", hint="a bundle takes at least one entry")

@@ -70,6 +70,15 @@ class CallStrings(StringTable):
         return super().number(word)
 
 
+def as_strings(words: np.ndarray, what: str) -> np.ndarray:
+    """An array of `str` objects; raises `InputError` for what is no string in `what`."""
+    if all(type(word) is str for word in words.ravel().tolist()):
+        return words
+    found = np.empty(words.size, object)
+    found[:] = [_text(word, what) for word in words.ravel().tolist()]
+    return found.reshape(words.shape)
+
+
 def _text(word: Any, what: str) -> str:
     """A string as callers give it; raises `InputError` for anything else."""
     if isinstance(word, bytes):

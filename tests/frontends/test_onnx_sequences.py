@@ -11,7 +11,13 @@ from onnx import TensorProto, helper, numpy_helper
 from python_value_cases import assert_node, assert_same, by_onnxruntime, node_model, words
 
 from glow_mlir import InferenceSession
+from glow_mlir.api.bundles import bundle_of
+from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.errors import ExecutionError, InputError, ModelError, UnsupportedError
+from glow_mlir.frontends.onnx.importer import import_model
+from glow_mlir.ir.context import new_context
+from glow_mlir.ir.python_values import python_values_of
+from glow_mlir.ir.text import module_text, parse_module
 
 FLOAT, INT, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
 node = helper.make_node
@@ -317,3 +323,26 @@ def test_what_strings_cannot_do(case: str) -> None:
     with pytest.raises(error) as caught:
         InferenceSession(model, cache=False).run(None, given)
     assert expected in str(caught.value)
+
+
+def test_bundles_have_numbers_alone() -> None:
+    model = node_model(
+        "LabelEncoder", [np.array([0])], domain="ai.onnx.ml", keys_int64s=[0, 1], values_strings=["no", "yes"]
+    )
+    expected = r"a bundle has tensors of numbers only, and output 'y0' is tensor\(string\)"
+    with pytest.raises(UnsupportedError, match=expected):
+        bundle_of({"": model}, "labels", CompileOptions("cpu"))
+    with pytest.raises(UnsupportedError, match="StringConcat is computed by Python"):
+        bundle_of({"": node_model("StringConcat", [words("a"), words("b")])}, "words", CompileOptions("cpu"))
+
+
+def test_module_says_what_is_for_python_and_round_trips() -> None:
+    model = node_model(
+        "LabelEncoder", [np.array([0, 1])], domain="ai.onnx.ml", keys_int64s=[0, 1], values_strings=["no", "yes"]
+    )
+    module = import_model(model)
+    again = parse_module(module_text(module), new_context())
+    assert python_values_of(again) == python_values_of(module) is not None
+    for backend in ("interpreter", "cpu"):
+        session = InferenceSession(again, backend=backend, cache=False)
+        assert session.run(None, {"x0": np.array([1, 5])})[0].tolist() == ["yes", "_Unused"]

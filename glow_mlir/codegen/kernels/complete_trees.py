@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from glow_mlir.codegen.access import computed, load, store
+from glow_mlir.codegen.access import computed, load
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, vector_loop
 from glow_mlir.codegen.builder.types import i8, i16, i32

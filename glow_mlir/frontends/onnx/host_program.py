@@ -9,7 +9,13 @@ import onnx
 from onnx import helper, numpy_helper
 
 from glow_mlir.errors import HostValuesError, UnsupportedError
-from glow_mlir.frontends.onnx.host_operators.registry import ON_STRINGS, RESULTS, is_host_operator
+from glow_mlir.frontends.onnx.host_operators.registry import (
+    ON_STRINGS,
+    RESULTS,
+    check_host_operators,
+    computed_by_python,
+    is_host_operator,
+)
 from glow_mlir.frontends.onnx.order import node_name, used_names
 from glow_mlir.frontends.onnx.signature import inferred
 from glow_mlir.frontends.onnx.sparse import initializers_of
@@ -62,9 +68,11 @@ def has_host_values(model: onnx.ModelProto) -> bool:
 def check_host_values(model: onnx.ModelProto) -> None:
     """Raise `HostValuesError` for a model that is compiled in parts, and with what Python computes between them."""
     if has_host_values(model):
-        kinds = dict.fromkeys(node.op_type for node in model.graph.node if is_host_operator(node))
-        reason = f"Python computes {', '.join(kinds)}" if kinds else "inputs are sequences, optionals or maps"
-        raise HostValuesError(reason, hint="InferenceSession runs such a model; a module has tensors alone")
+        check_host_operators(model)
+        for node in host_nodes(model):
+            raise computed_by_python(node)
+        hint = "InferenceSession runs such a model; a module has tensors alone"
+        raise HostValuesError("inputs are sequences, optionals or maps", hint=hint)
 
 
 def _knows_strings(model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto]) -> bool:

@@ -25,6 +25,7 @@ from glow_mlir.frontends.onnx.values import element_words, type_words
 from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.state import State
+from glow_mlir.runtime.string_table import as_strings
 from glow_mlir.support.dtypes import ONNX_NUMBERS, STRING
 
 Compiled = Callable[[onnx.ModelProto], EntryPoint]
@@ -73,6 +74,9 @@ class HostedEntry(EntryPoint):
 
     def _call(self, inputs: Mapping[str, Any], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         values: dict[str, Any] = {**self._constants, **inputs}
+        for argument in self._inputs:
+            if argument.dtype == STRING:
+                values[argument.name] = as_strings(values[argument.name], f"input '{argument.name}'")
         for step, dead in zip(self._steps, self._last, strict=True):
             step.run(values)
             for name in dead:

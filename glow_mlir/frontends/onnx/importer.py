@@ -18,6 +18,7 @@ from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.onnx.checking import check_graph, check_model, embed
 from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.graph import GraphImporter
+from glow_mlir.frontends.onnx.host_operators.registry import check_host_operators
 from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.order import node_name
@@ -141,6 +142,7 @@ def import_model(
     model = open_model(source, in_memory)
     try:
         inconsistencies = _checked(model.proto)
+        check_host_operators(model.proto)
         opsets = opsets_of(model.proto)
         plain = inlined(model.proto)
         pool = None if by_content else ConstantPool()

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from glow_mlir.errors import ExecutionError, GlowError, ModelError
+from glow_mlir.errors import ExecutionError, GlowError, HostValuesError, ModelError
 from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.support.dataclass import dataclass
@@ -49,6 +49,19 @@ RESULTS = {"Tokenizer": onnx.TensorProto.STRING}
 def is_host_operator(node: onnx.NodeProto) -> bool:
     """Whether a node may be one that Python computes; those of `ON_STRINGS` are where there are strings."""
     return (plain_domain(node.domain), node.op_type) in _FUNCTIONS
+
+
+def check_host_operators(model: onnx.ModelProto) -> None:
+    """Raise `HostValuesError` for a model with an operator that Python computes, whatever its operands are."""
+    for node in model.graph.node:
+        if is_host_operator(node) and node.op_type not in ON_STRINGS:
+            raise computed_by_python(node)
+
+
+def computed_by_python(node: onnx.NodeProto) -> HostValuesError:
+    """The error for a node that a module cannot have."""
+    hint = "InferenceSession runs such a model, in parts; a module has machine code alone"
+    return HostValuesError(f"{node.op_type} is computed by Python", node=node_name(node), hint=hint)
 
 
 @cache
