@@ -1,10 +1,11 @@
 """
 What a host costs beside a bare session, and what dynamic batching gains.
 
-    python benchmarks/hosting.py [overhead batching processes]
+    python benchmarks/hosting.py [overhead batching processes stages]
 
 `overhead`: a small network, one thread, with and without a host, in turns. `batching`: networks with as many clients as
 `--clients` says, each of which waits for its answer, with and without batches. `processes`: two workers against one.
+`stages`: a model in two stages with a worker each, against one worker that has all of it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -125,19 +127,42 @@ def processes(args: argparse.Namespace) -> None:
         networks = [host.add(str(count), path, replicas=count, **said) for count in (1, 2)]
         bare = ModelSession.of(path, dimensions={"N": rows})
         alone = median(times(lambda: bare.run(inputs), 10)[0] for _ in range(args.rounds)) / 1e3
-        rates: list[list[float]] = []
-        for _ in range(args.rounds):
-            rates.append([])
-            for network in networks:
-                begin = time.perf_counter()
-                for answer in [network.submit(inputs) for _ in range(40)]:
-                    answer.result()
-                rates[-1].append(40 / (time.perf_counter() - begin))
-        one, two = (median(row[number] for row in rates) for number in range(2))
+        one, two = rates_of(networks, inputs, args.rounds)
     print(f"{alone:.1f} ms a call; one worker {one:.1f} calls/s, two {two:.1f}, {two / one:.2f} times")
 
 
-CASES = {"overhead": overhead, "batching": batching, "processes": processes}
+def rates_of(networks: Sequence[Network], inputs: dict[str, np.ndarray], rounds: int) -> list[float]:
+    """How many calls a second each of some networks computes, of which forty wait: medians of rounds."""
+    rates: list[list[float]] = []
+    for _ in range(rounds):
+        rates.append([])
+        for network in networks:
+            begin = time.perf_counter()
+            for answer in [network.submit(inputs) for _ in range(40)]:
+                answer.result()
+            rates[-1].append(40 / (time.perf_counter() - begin))
+    return [median(row[number] for row in rates) for number in range(len(networks))]
+
+
+def stages(args: argparse.Namespace) -> None:
+    """Six equal layers in one worker, and in two of which each has three; as processes, and as actors of Ray."""
+    with tempfile.TemporaryDirectory() as folder, Host() as host:
+        path, rows, width = Path(folder) / "model.onnx", 64, 2048
+        onnx.save(layers((width,) * 7), path)
+        inputs = {"x": np.random.default_rng(0).standard_normal((rows, width), np.float32)}
+        for workers in ("processes", *(["ray"] if find_spec("ray") else [])):
+            found: list[tuple[float, np.ndarray]] = []
+            for count in (1, 2):  # One after the other: a cluster of two cores has no place for three actors.
+                network = host.add(workers, path, stages=count, dimensions={"N": rows}, workers=workers, queue=1000)
+                (result,) = network.run(inputs).values()
+                found.append((rates_of([network], inputs, args.rounds)[0], result))
+                host.remove(workers)
+            (one, whole), (two, split) = found
+            assert np.allclose(whole, split, rtol=1e-4, atol=1e-4)
+            print(f"{workers}: one worker {one:.1f} calls/s, two stages {two:.1f}, {two / one:.2f} times")
+
+
+CASES = {"overhead": overhead, "batching": batching, "processes": processes, "stages": stages}
 
 
 def main() -> None:

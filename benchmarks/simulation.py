@@ -14,6 +14,7 @@ that it is compared with: the first has also the error of what two cores take fr
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import tempfile
 import time
@@ -187,6 +188,8 @@ SLEEPING: dict[str, tuple[Fixed | Affine | Measured, Batching, Arrivals, int]] =
 
 def sleeping(rounds: int) -> None:
     """Four replicas that sleep, against the simulator."""
+    gc.collect()
+    gc.freeze()  # Looking through all that the compiler has takes 20 to 50 ms, which no law says.
     beyond, idle = overshoots(), idle_seconds()
     print(
         f"a sleep takes {median(beyond) * 1e6:.0f} µs more than it is asked for, a request {idle * 1e6:.0f} µs besides"

@@ -19,7 +19,7 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.tools.run_inputs import random_array
 
-NAMES = {word: name for name, word in WORDS.items()}
+NAMES = {word: name for name, word in WORDS.items() if word != STRINGS}
 """The protocol's words → the names of dtypes."""
 
 INFER, METADATA = f"/{SERVICE}/ModelInfer", f"/{SERVICE}/ModelMetadata"

@@ -80,7 +80,7 @@ class Host:
         Serve a model by a name; one of the same name and version is served by it from now on.
 
         It may be all that `InferenceSession` takes, with the same keywords, and those of `HostingOptions`: `queue`,
-        `batch`, `delay`, `replicas`, `calls`, `workers`, `sequences`, `state`, `call_limit`. Several texts of
+        `batch`, `delay`, `replicas`, `stages`, `calls`, `workers`, `sequences`, `state`, `call_limit`. Several texts of
         `devices` are a replica each. The caller compiles it meanwhile; requests of others are served. Raises
         `GlowError` for whatever is wrong with the model or what is said, and then nothing has changed.
         """

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from glow_mlir.api.model_identity import stored_bytes
 from glow_mlir.api.model_session import ModelSession
+from glow_mlir.api.stage_models import PackedModel, split_model
 from glow_mlir.errors import OptionError
 from glow_mlir.host.batches import Batches, NoBatches, batch_dimension
 from glow_mlir.host.network import Network
+from glow_mlir.host.pipelines import Stage, StageFolder, pipeline
 from glow_mlir.host.processes import ProcessRunner, WorkerTask
 from glow_mlir.host.replicas import Replica, Runner, SessionRunner
 from glow_mlir.host.sequences import KeptState, SessionState, StateOutputs
 from glow_mlir.host.timetable import Timetable
-from glow_mlir.options.hosting import PROCESSES, THREADS, HostingOptions
+from glow_mlir.options.hosting import PROCESSES, RAY, THREADS, HostingOptions
 from glow_mlir.runtime.cores import usable_cores
 from glow_mlir.support.dataclass import dataclass
 
@@ -37,6 +40,8 @@ class NetworkPlan:
 
     def network(self, timetable: Timetable) -> Network:
         """The network, compiled and loaded; raises `GlowError`, and then leaves nothing behind."""
+        if self.options.stages > 1:
+            return self._pipelines(timetable)
         batches, sizes = self._batches()
         told = {**self.keywords, **sizes}
         sessions = self._sessions(told)
@@ -47,6 +52,35 @@ class NetworkPlan:
         first = sessions[0].first
         stored = cache(partial(stored_bytes, sessions[0].model))
         return Network(self.name, self.version, first, replicas, batches, self.options, timetable, kept, stored)
+
+    def _pipelines(self, timetable: Timetable) -> Network:
+        """The network whose replicas are pipelines; raises `GlowError`, and then leaves nothing behind."""
+        options = self.options
+        if any(self.places):
+            raise OptionError("stages have workers in the place of devices", hint="leave out devices, or stages=1")
+        folder = StageFolder()
+        models = split_model(self.model, self.keywords, options.stages, folder.path)
+        calls = options.calls or options.stages + 1
+        with ExitStack() as stack:
+            replicas: list[tuple[Replica, int]] = []
+            entry = None
+            for number in range(len(self.places)):
+                stages = [self._stage(path, models.keywords, stack) for path in models.paths]
+                runner, entry = pipeline(stages, models.outputs, folder)
+                replicas.append((Replica(f"replica {number}", runner), calls))
+            assert entry is not None
+            kept = StateOutputs(options.state, entry) if options.state else None
+            stack.pop_all()
+        stored = cache(partial(stored_bytes, self.model))
+        return Network(self.name, self.version, entry, replicas, NoBatches(), options, timetable, kept, stored)
+
+    def _stage(self, path: Path, keywords: Mapping[str, Any], stack: ExitStack) -> Stage:
+        """A stage with its worker, which `stack` ends where others cannot begin."""
+        session = ModelSession.of(path, **keywords)
+        model = PackedModel.of(path) if self.options.workers == RAY else path
+        runner = self._runner(session, WorkerTask(model, keywords))
+        stack.callback(runner.close)
+        return Stage(session.first.inputs, session.first.outputs, runner)
 
     def _batches(self) -> tuple[Batches, Mapping[str, Any]]:
         """How samples lie, and what sessions are told of their number."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import socket
 from collections.abc import Mapping
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.api.reopening import kept_model
+from glow_mlir.api.stage_models import PackedModel
 from glow_mlir.errors import CancelledError, ExecutionError, GlowError, OptionError, OutOfMemoryError
 from glow_mlir.host.replicas import SessionRunner
 from glow_mlir.host.shared_regions import Region, Regions
@@ -73,7 +75,10 @@ def pickled_task(task: WorkerTask) -> bytes:
 def runner_of(pickled: bytes) -> SessionRunner:
     """What computes a task in the process that got it, by `pickled_task`; raises what opening the session raises."""
     task: WorkerTask = pickle.loads(pickled)
-    return SessionRunner(ModelSession.of(task.model, **task.keywords))
+    if not isinstance(task.model, PackedModel):
+        return SessionRunner(ModelSession.of(task.model, **task.keywords))
+    folder = TemporaryDirectory(prefix="glow-model-")
+    return SessionRunner(ModelSession.of(task.model.unpacked(folder), **task.keywords), folder)
 
 
 class WorkerEndedError(Exception):

@@ -50,8 +50,10 @@ class SessionRunner:
 
     is_replaced = False
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, files: object = None) -> None:
+        """`files` has what the session may read again, and goes with it."""
         self.session = session
+        self._files = files
         self.run = session.first.run_checked if not session.time_limit else self._run_limited
 
     def _run_limited(self, inputs: Mapping[str, Tensor]) -> dict[str, np.ndarray]:

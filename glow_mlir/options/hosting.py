@@ -47,6 +47,12 @@ class HostingOptions(Options):
         domain=Range(1, 1 << 10),
         flag=Flag("--replicas", "N"),
     )
+    stages: int = option(
+        1,
+        "parts of the model, each with a worker of its own, that compute several requests as a pipeline",
+        domain=Range(1, 1 << 10),
+        flag=Flag("--stages", "N"),
+    )
     calls: int = option(
         0,
         "calls of a replica at once; 0 stands for as many as cores for its threads, or three on devices with queues",
@@ -94,3 +100,5 @@ class HostingOptions(Options):
         """Raise `OptionError` for options that contradict one another."""
         if self.delay and self.batch == 1:
             raise OptionError("requests wait for others with which nothing computes them", hint="batch=…, or delay=0")
+        if self.stages > 1 and self.batch > 1:
+            raise OptionError("sizes of stages are numbers: requests are no batches", hint="batch=1, or stages=1")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.ir import SSAValue
 
 from glow_mlir.constants.storage import Storage
-from glow_mlir.dialects.glow_high.call import written_by
+from glow_mlir.dialects.glow_high.call import CallOp, written_by
 from glow_mlir.dialects.glow_high.storage import FuncOp, GetOp, PlaceholderOp, SaveOp
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.ir.entries import entries_of
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.traversal import operations
 
@@ -20,6 +25,55 @@ def device_modules(module: ModuleOp) -> dict[str, ModuleOp]:
             own = found.setdefault(function.device.data, ModuleOp([]))
             _add_function(own, function, whole)
     return found
+
+
+def stage_modules(module: ModuleOp) -> tuple[list[ModuleOp], dict[str, str]]:
+    """
+    A module of each partition of a partitioned module, in the order in which its only entry calls them; and of each
+    output of that entry what it is called that a partition gives, or that is an input.
+
+    What is between partitions has the name of its storage, for those that give it and those that get it; whoever
+    compiles a module decides for what machine. Raises `UnsupportedError` for several entries, and where a name of an
+    input or output is that of what is between partitions.
+    """
+    entries = entries_of(module)
+    if len(entries) != 1:
+        listed = ", ".join(f"'{entry.sym_name.data}'" for entry in entries)
+        raise UnsupportedError(f"a model of several entries has no stages: {listed}", hint="entry=…")
+    whole = Storage(module)
+    placeholders = [op for op in whole.by_name.values() if isinstance(op, PlaceholderOp)]
+    between = {op.sym_name.data for op in placeholders if op.role == "between"}
+    if taken := between.intersection(op.public_name for op in placeholders if op.role != "between"):
+        raise UnsupportedError(f"the name '{min(taken)}' is that of a value between stages", hint="rename it")
+    called = {function.sym_name.data: function for function in functions(module) if isinstance(function, FuncOp)}
+    found: list[ModuleOp] = []
+    outputs: dict[str, str] = {}
+    for op in operations(entries[0]):
+        if isinstance(op, SaveOp):
+            outputs[_public(whole, op.storage_name)] = _public(whole, _given(op.input, called))
+        if isinstance(op, CallOp):
+            found.append(ModuleOp([]))
+            _add_function(found[-1], called[op.callee_name], whole)
+            for function in functions(found[-1]):
+                function.properties.pop("target", None)
+    order = [_public(whole, name) for name in entries[0].binding_names]
+    return found, {name: outputs[name] for name in order if name in outputs}
+
+
+def _given(value: SSAValue, called: Mapping[str, FuncOp]) -> str:
+    """The storage that has a value: what a call gives, or an input; raises `UnsupportedError` for a constant."""
+    owner = value.owner
+    if isinstance(owner, CallOp):
+        return written_by(called[owner.callee_name])[owner.results.index(value)]
+    if isinstance(owner, GetOp):
+        return owner.storage_name
+    raise UnsupportedError("an output is computed in no stage", hint="stages=1")
+
+
+def _public(whole: Storage, name: str) -> str:
+    """What callers of stages call some storage."""
+    op = whole.by_name[name]
+    return op.public_name if isinstance(op, PlaceholderOp) and op.role != "between" else name
 
 
 def _add_function(module: ModuleOp, function: FuncOp, whole: Storage) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from glow_mlir.errors import UnsupportedError
-
-STRING = "string"
-"""The name of the element type of strings, which arrays of Python's objects have."""
+from glow_mlir.support.dtypes import STRING
 
 STRINGS = "BYTES"
 """The protocol's word for them."""

@@ -12,12 +12,13 @@ from typing import Any
 
 from glow_mlir.errors import InputError, UnknownNetworkError
 from glow_mlir.runtime.signature import Argument
-from glow_mlir.serving.datatypes import STRING, datatype_of
+from glow_mlir.serving.datatypes import datatype_of
 from glow_mlir.serving.errors import NotReadyError, OverloadError, UnauthorizedError
 from glow_mlir.serving.json_text import read_json
 from glow_mlir.serving.models import READY, Models, Network
 from glow_mlir.serving.shared_memory import Regions
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.dtypes import STRING
 
 NAME = "glow"
 """What the server calls itself, and its platform and backend."""

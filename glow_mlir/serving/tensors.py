@@ -12,7 +12,7 @@ import numpy as np
 
 from glow_mlir.errors import InputError
 from glow_mlir.runtime.signature import Argument
-from glow_mlir.serving.datatypes import STRING, STRINGS, datatype_of
+from glow_mlir.serving.datatypes import STRINGS, datatype_of
 from glow_mlir.serving.json_text import is_list
 from glow_mlir.serving.models import Network
 from glow_mlir.serving.strings import (
@@ -24,7 +24,7 @@ from glow_mlir.serving.strings import (
     string_array,
     unpacked,
 )
-from glow_mlir.support.dtypes import is_float_dtype, name_of
+from glow_mlir.support.dtypes import STRING, is_float_dtype, name_of
 
 MOST_AXES = 64
 """The axes that an array may have."""

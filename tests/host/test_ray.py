@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -15,6 +15,7 @@ from onnx import TensorProto
 
 from glow_mlir.errors import GlowError
 from glow_mlir.host.host import Host
+from glow_mlir.host.pipelines import PipelineRunner
 
 pytestmark = pytest.mark.extra
 
@@ -68,3 +69,28 @@ def test_an_actor_that_is_killed_is_replaced(path: Path, cluster: Any) -> None:
 def test_mistakes_are_told_as_they_are_here(path: Path) -> None:
     with Host() as host, pytest.raises(GlowError, match="cannot be read"):
         host.add("net", path.with_name("none.onnx"), workers="ray")
+
+
+def test_stages_are_actors_of_which_one_that_is_killed_is_replaced(cluster: Any) -> None:
+    width = 256
+    g = GraphBuilder(0)
+    result = "x"
+    for _ in range(4):
+        result = g.node("Relu", linear(g, result, width, width))
+    model = g.model({"x": (TensorProto.FLOAT, (32, width))}, {result: (32, width)})
+    given = [np.random.default_rng(seed).standard_normal((32, width), np.float32) for seed in range(8)]
+    with Host() as host:
+        whole, network = host.add("whole", model), host.add("stages", model, workers="ray", stages=2)
+        wanted = [whole.run({"x": x})[result] for x in given]
+        runner = network.replicas[0].runner
+        assert isinstance(runner, PipelineRunner)
+        first, second = (cast("Any", stage.runner) for stage in runner.stages)
+        for killed in (None, first, second):
+            before = None if killed is None else killed._actor
+            if killed is not None:
+                cluster.kill(before)
+            answers = [network.submit({"x": x}) for x in given[: 8 if killed is None else 1]]
+            for answer, expected in zip(answers, wanted, strict=False):
+                np.testing.assert_allclose(answer.result(60)[result], expected, rtol=1e-5, atol=1e-5)
+            assert killed is None or killed._actor is not before
+        assert network.statistics.counts["failed"] == 0

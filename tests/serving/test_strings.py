@@ -21,9 +21,10 @@ from glow_mlir.serving.grpc_messages import SERVICE, message_class
 from glow_mlir.serving.inference_codec import read_request, write_response
 from glow_mlir.serving.shared_memory import Regions
 from glow_mlir.serving.strings import encoded, packed, string_array, unpacked
+from glow_mlir.support.dtypes import STRING
 
 WORDS = [["Straße", ""], ["a\0b", "日本"], ["x" * 300, '"\\']]
-NETWORK = echo("words", "string", ("N", 2))
+NETWORK = echo("words", STRING, ("N", 2))
 
 
 @pytest.fixture(autouse=True, params=["orjson", "json"], scope="module")
@@ -131,7 +132,7 @@ def test_damaged_bytes_are_told(data: bytes, count: int) -> None:
 
 @pytest.mark.parametrize("shape", [[1 << 40, 1 << 40], [1 << 46, 2]])
 def test_a_shape_takes_no_memory_of_its_own(shape: list[int]) -> None:
-    network = echo("words", "string", ("N", "M"))
+    network = echo("words", STRING, ("N", "M"))
     head = json.dumps({"inputs": [item(shape=shape, parameters={"binary_data_size": 4})]}).encode()
     with pytest.raises(InputError, match="bytes, which is less than"):
         read_request(network, head + ONE, len(head), Regions())

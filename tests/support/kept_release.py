@@ -1,5 +1,5 @@
 """
-Keeps what this version writes that users keep, for later ones to read or refuse: `python tests/support/kept_release.py`.
+Keeps what this version writes that users keep, for later ones to read: `python tests/support/kept_release.py`.
 
 A folder of a version's name gets a small model, inputs and outputs of it, and a file of each format. It is run when a
 version is released, and what it wrote is never changed. `tests/releases` reads all of them.

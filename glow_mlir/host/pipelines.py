@@ -1,0 +1,136 @@
+"""
+Pipelines: the stages of a model, each computed by a worker of its own, for several requests at once.
+
+Each worker computes one call at a time: while it has the second stage of a request, another has the first of the next.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+
+from glow_mlir.api.session_entry import SessionEntry
+from glow_mlir.host.replicas import Runner
+from glow_mlir.runtime.device_array import Tensor, on_host
+from glow_mlir.runtime.executable import EntryPoint
+from glow_mlir.runtime.signature import Argument
+from glow_mlir.runtime.state import State
+from glow_mlir.support.cancellation import held
+from glow_mlir.support.forks import anew_in_forks
+
+
+class StageFolder:
+    """A folder with the models of stages, which goes with the last worker that may read it again."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="glow-stages-"))
+        weakref.finalize(self, _removed, self.path, os.getpid())
+
+
+def _removed(path: Path, owner: int) -> None:
+    """Remove a folder, by the process that made it."""
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class Stage:
+    """A part of a model: what it takes and gives, by name, and who computes it, one call at a time."""
+
+    def __init__(self, inputs: Sequence[Argument], outputs: Sequence[Argument], runner: Runner) -> None:
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.runner = runner
+        self._names = tuple(argument.name for argument in inputs)
+        self.begun = 0.0
+        """When the call that is computed began; 0 where there is none."""
+        self.begin_anew()
+        anew_in_forks(self)
+
+    def begin_anew(self) -> None:
+        """Compute nothing, as in a child of `os.fork`."""
+        self._turn = Lock()
+        self.begun = 0.0
+
+    def run(self, known: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+        """What it gives for what is known, which is more than it takes, behind the calls that came before."""
+        with held(self._turn):
+            self.begun = time.perf_counter()
+            try:
+                return self.runner.run({name: known[name] for name in self._names})
+            finally:
+                self.begun = 0.0
+
+
+class PipelineRunner:
+    """Computes calls stage by stage; several at once are in different ones."""
+
+    def __init__(self, stages: Sequence[Stage], outputs: Mapping[str, str], folder: StageFolder) -> None:
+        """`outputs` says of each output what it is called that a stage gives, or that is an input."""
+        self.stages = tuple(stages)
+        self._outputs = outputs
+        self._folder = folder
+        self.is_replaced = all(stage.runner.is_replaced for stage in stages)
+
+    def run(self, inputs: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+        """The outputs for inputs that are checked; raises what a stage raises."""
+        known: dict[str, Tensor] = dict(inputs)
+        for stage in self.stages:
+            known.update(stage.run(known))
+        return {name: on_host(known[given]) for name, given in self._outputs.items()}
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of code, constants and activations of all stages."""
+        return sum(stage.runner.memory_bytes for stage in self.stages)
+
+    def interrupt(self) -> None:
+        """End the call that has been in its stage longest."""
+        busy = [stage for stage in self.stages if stage.begun]
+        if busy:
+            min(busy, key=lambda stage: stage.begun).runner.interrupt()
+
+    def close(self) -> None:
+        """End all workers."""
+        for stage in self.stages:
+            stage.runner.close()
+
+
+class _PipelinePoint(EntryPoint):
+    """A pipeline as an entry: the inputs of stages that no other stage gives, and the outputs of the whole."""
+
+    def __init__(self, stages: Sequence[Stage], outputs: Mapping[str, str], runner: PipelineRunner) -> None:
+        super().__init__("main", [], State([]))
+        given = {argument.name: argument for stage in stages for argument in stage.outputs}
+        taken = {argument.name: argument for stage in stages for argument in stage.inputs}
+        self._inputs = tuple(argument for name, argument in taken.items() if name not in given)
+        known = {**taken, **given}
+        self._outputs = tuple(replace(known[value], name=name) for name, value in outputs.items())
+        self._runner = runner
+
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
+        return self._inputs
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        return self._outputs
+
+    def _call(self, inputs: Mapping[str, np.ndarray], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return self._runner.run(inputs)
+
+
+def pipeline(
+    stages: Sequence[Stage], outputs: Mapping[str, str], folder: StageFolder
+) -> tuple[PipelineRunner, SessionEntry]:
+    """What computes a pipeline, and what it takes and gives, with checks."""
+    runner = PipelineRunner(stages, outputs, folder)
+    return runner, SessionEntry(_PipelinePoint(stages, outputs, runner))
