@@ -21,6 +21,7 @@ from glow_mlir.host.sequences import KeptState, SessionState, StateOutputs
 from glow_mlir.host.timetable import Timetable
 from glow_mlir.options.hosting import PROCESSES, RAY, THREADS, HostingOptions
 from glow_mlir.runtime.cores import usable_cores
+from glow_mlir.runtime.signature import check_tensors
 from glow_mlir.support.dataclass import dataclass
 
 DEPTH = 3
@@ -87,6 +88,7 @@ class NetworkPlan:
         if self.options.batch == 1:
             return NoBatches(), {}
         first = self._session(self.keywords, self.places[0]).first
+        check_tensors(first, f"batch={self.options.batch}", "batch=1", strings=True)
         dimension = batch_dimension(self.name, first.inputs)
         sizes = {**self.keywords.get("dimensions", {}), dimension: (1, self.options.batch)}
         return Batches(dimension, first.inputs, first.outputs, self.options.batch), {"dimensions": sizes}
@@ -117,6 +119,7 @@ class NetworkPlan:
     def _runner(self, session: ModelSession, task: WorkerTask) -> Runner:
         if self.options.workers == THREADS:
             return SessionRunner(session)
+        check_tensors(session.first, f"workers='{self.options.workers}'", "workers='threads'", strings=False)
         if self.options.workers == PROCESSES:
             return ProcessRunner(task)
         from glow_mlir.host.ray_actors import RayRunner

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -116,6 +116,29 @@ class Argument:
             return self.type
         element = "string" if self.dtype == STRING else self.dtype
         return f"{element}[{'...' if self.shape is None else ', '.join(map(str, self.shape))}]"
+
+
+class Signed(Protocol):
+    """What has inputs and outputs."""
+
+    @property
+    def inputs(self) -> Sequence[Argument]:
+        """What it takes, in order."""
+        ...
+
+    @property
+    def outputs(self) -> Sequence[Argument]:
+        """What it gives, in order."""
+        ...
+
+
+def check_tensors(signed: Signed, where: str, hint: str, *, strings: bool) -> None:
+    """Raise `OptionError` for an input or output that is no tensor, or one of strings unless they are allowed."""
+    for role, arguments in (("input", signed.inputs), ("output", signed.outputs)):
+        for argument in arguments:
+            if argument.type or (argument.dtype == STRING and not strings):
+                kind = "tensors" if strings else "tensors of numbers"
+                raise OptionError(f"{role} '{argument.name}' is {argument}, and {where} takes {kind} alone", hint=hint)
 
 
 def rank_label(name: str) -> str:

@@ -26,6 +26,7 @@ from glow_mlir.host.host import Host
 from glow_mlir.host.network import Network
 from glow_mlir.options.declaration import Declared, declared
 from glow_mlir.options.hosting import HostingOptions
+from glow_mlir.runtime.signature import check_tensors
 from glow_mlir.serving.errors import NotReadyError, UnknownModelError
 from glow_mlir.serving.json_text import read_json
 from glow_mlir.serving.models import READY, ModelState
@@ -267,12 +268,22 @@ class ModelRepository:
         if before is None or before.state != READY:
             self._states[key] = ModelState(name, version, LOADING)
         try:
-            self._host.add(name, path, version=version, **keywords)
+            network = self._host.add(name, path, version=version, **keywords)
+            self._check(network)
         except BaseException as error:
             if before is None or before.state != READY:
                 self._states[key] = self._unavailable(name, version, error)
             raise
         self._states[key] = ModelState(name, version, READY)
+
+    def _check(self, network: Network) -> None:
+        """Raise `OptionError` for a model with values that the protocol does not have, which is not served then."""
+        hint = "skl2onnx writes tensors with options={'zipmap': False}"
+        try:
+            check_tensors(network, "the inference protocol", hint, strings=True)
+        except OptionError:
+            self._host.remove(network.name, network.version, wait=UNLOADING)
+            raise
 
     def _unavailable(self, name: str, version: str, error: BaseException) -> ModelState:
         """How a model stands that could not be loaded; clients are not told where the repository is."""

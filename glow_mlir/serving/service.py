@@ -18,7 +18,7 @@ from glow_mlir.serving.json_text import read_json
 from glow_mlir.serving.models import READY, Models, Network
 from glow_mlir.serving.shared_memory import Regions
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.dtypes import STRING
+from glow_mlir.support.dtypes import STRING, onnx_word
 
 NAME = "glow"
 """What the server calls itself, and its platform and backend."""
@@ -224,7 +224,7 @@ def _tensor(argument: Argument) -> dict[str, Any]:
 
 
 def _configured(argument: Argument, skipped: int) -> dict[str, Any]:
-    word = STRING.upper() if argument.dtype == STRING else datatype_of(argument.dtype)
+    word = onnx_word(STRING).upper() if argument.dtype == STRING else datatype_of(argument.dtype)
     return {"name": argument.name, "data_type": f"TYPE_{word}", "dims": _shape(argument)[skipped:]}
 
 

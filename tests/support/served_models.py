@@ -15,6 +15,7 @@ from glow_mlir.host.sequences import SequenceStep
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.serving.errors import UnknownModelError
 from glow_mlir.serving.models import READY, ModelState
+from glow_mlir.support.dtypes import STRING
 
 Outputs = dict[str, np.ndarray]
 Function = Callable[[Mapping[str, np.ndarray]], Outputs]
@@ -167,5 +168,5 @@ def failing() -> FakeNetwork:
 
 def repository() -> FakeModels:
     """A repository that has one of each."""
-    echoes = [echo("echo", "float32", ("N", 3)), echo("half", "float16"), echo("words", "string", ("N", 2))]
+    echoes = [echo("echo", "float32", ("N", 3)), echo("half", "float16"), echo("words", STRING, ("N", 2))]
     return FakeModels([*echoes, sums(), slow(0.6), failing()])
