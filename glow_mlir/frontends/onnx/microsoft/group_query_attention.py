@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
@@ -20,21 +19,20 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     SubOp,
     WhereOp,
 )
-from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.normalization import RmsNormalizationOp
 from glow_mlir.dialects.shapes import size_along, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.attention import Groups, capped_attention, merged_heads
-from glow_mlir.frontends.builder.rotary import rotated
-from glow_mlir.frontends.builder.slices import cut, iota, part_of, scalar
+from glow_mlir.frontends.builder.slices import iota, part_of, scalar
 from glow_mlir.frontends.onnx.microsoft.cache import Lengths, Window, kept, read
 from glow_mlir.frontends.onnx.microsoft.key_masks import added
+from glow_mlir.frontends.onnx.microsoft.shared_heads import KEY, QUERY, VALUE, Heads, groups_of, parts_of, turned
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
 
-QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LAST, TOTAL, COSINES, SINES, PLACES, ADDEND, SINK = range(12)
+PAST_KEY, PAST_VALUE, LAST, TOTAL, COSINES, SINES, PLACES, ADDEND, SINK = range(3, 12)
 KEY_SCALE, VALUE_SCALE, QUERY_NORM, KEY_NORM, VALID = range(12, 17)
-"""Positions of the operands."""
+"""Positions of the operands behind queries, keys and values."""
 
 _AXES = {
     QUERY: ((3,), "queries are [batch, length, elements]"),
@@ -52,20 +50,17 @@ _AXES = {
 }
 """Position → how many axes the operand may have, and what these are."""
 
-Heads = tuple[SSAValue, SSAValue, SSAValue]
-"""Queries, keys and values, each [batch, length, heads, elements] or [batch, heads, length, elements]."""
-
 
 @onnx_operator("GroupQueryAttention", domain=ONNXRUNTIME)
 def group_query_attention(node: Node) -> Sequence[SSAValue | None]:
     """Attention to earlier and new keys, of which each sequence has its number; keys and values are results too."""
     _check(node)
-    groups = _groups(node)
+    groups = groups_of(node)
     (total,) = node.told_sizes(TOTAL, "the number of keys")
     lengths = Lengths.of(node, node.input(LAST), total, node.sizes()[1], node.optional(VALID))
     query, key, value = (
         node.emit(TransposeOp, heads, permutation=(0, 2, 1, 3))
-        for heads in _turned(node, _parts(node, groups), lengths)
+        for heads in _turned(node, parts_of(node, groups), lengths)
     )
     keep = _window if node.flag("sliding_window_cache") else _tables
     keys, values, seen, present = keep(node, lengths, key, value)
@@ -98,36 +93,6 @@ def _check(node: Node) -> None:
             raise ModelError(f"{node.kind} has operand {one} or {other}, and not both", node=node.name, hint=hint)
 
 
-def _groups(node: Node) -> Groups:
-    """The heads; raises `ModelError` where those of queries cannot share those of keys."""
-    queries, keys = node.int("num_heads"), node.int("kv_num_heads")
-    if keys < 1 or queries < 1 or queries % keys:
-        hint = "kv_num_heads divides num_heads"
-        raise ModelError(f"{node.kind}: {queries} heads cannot share {keys} of keys", node=node.name, hint=hint)
-    return Groups(queries, keys)
-
-
-def _parts(node: Node, groups: Groups) -> Heads:
-    """Queries, keys and values [batch, length, heads, elements], which may be columns of one operand."""
-    counts = (groups.queries, groups.keys, groups.keys)
-    if node.optional(KEY) is None:
-        depth = size_along(node.input(), 2) // sum(counts)
-        ends = np.cumsum([0, *(depth * count for count in counts)]).tolist()
-        parts = [cut(node, node.input(), {2: bounds}) for bounds in itertools.pairwise(ends)]
-        fits = ends[-1] == size_along(node.input(), 2)
-    else:
-        parts = [node.input(position) for position in (QUERY, KEY, VALUE)]
-        fits = all(size_along(part, 2) % count == 0 for part, count in zip(parts, counts, strict=True))
-    if not fits:
-        reason = f"{node.kind}: {size_along(node.input(), 2)} elements are not those of heads {list(counts)}"
-        raise ModelError(reason, node=node.name, hint="num_heads and kv_num_heads divide the elements")
-    query, key, value = (
-        node.emit(ReshapeOp, part, shape=(*sizes_of(part)[:2], count, size_along(part, 2) // count))
-        for part, count in zip(parts, counts, strict=True)
-    )
-    return query, key, value
-
-
 def _turned(node: Node, heads: Heads, lengths: Lengths) -> Heads:
     """Heads whose queries and keys are normalized and turned, as far as the node does so."""
     query, key, value = heads
@@ -138,14 +103,7 @@ def _turned(node: Node, heads: Heads, lengths: Lengths) -> Heads:
     if not node.flag("do_rotary"):
         return query, key, value
     places = _places(node, lengths)
-    tables: list[SSAValue] = []
-    for position in (COSINES, SINES):
-        rows = node.emit(GatherOp, node.input(position), places, axis=0)
-        batch, length, pairs = sizes_of(rows)
-        tables.append(node.emit(ReshapeOp, rows, shape=(batch, length, 1, pairs)))
-    is_interleaved = node.flag("rotary_interleaved")
-    query, key = (rotated(node, part, *tables, is_interleaved=is_interleaved) for part in (query, key))
-    return query, key, value
+    return (*turned(node, (query, key), places, (COSINES, SINES)), value)
 
 
 def _places(node: Node, lengths: Lengths) -> SSAValue:
