@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from contrib_cases import Contrib, below, normal
 
-from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.errors import ModelError, UnsupportedError, UnsupportedOperatorsError
 
 X = normal(2, 3, 8)
 
@@ -128,3 +128,9 @@ def test_what_does_not_fit_is_refused_in_one_line() -> None:
         constant=(1, 2),
     )
     assert "4 bytes and 2 scales do not fit 3 rows of 8" in wrong.refusal(ModelError)
+
+
+def test_reasons_are_told_where_an_operator_is_not_supported() -> None:
+    said = Contrib("GreedySearch", [X]).refusal(UnsupportedOperatorsError)
+    assert "com.microsoft.GreedySearch: its decoder is a graph that it calls until sequences end" in said
+    assert "com.microsoft.Unheard ('Unheard')" in Contrib("Unheard", [X]).refusal(UnsupportedOperatorsError)

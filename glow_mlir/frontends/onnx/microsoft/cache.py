@@ -21,10 +21,19 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
 from glow_mlir.dialects.glow_high.indexing import GatherNDOp, ScatterNDOp
 from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.dialects.sizes import largest
+from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.slices import bound_number, iota, leading, scalar
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
+
+
+def size_told(node: Node, position: int, role: str) -> Size:
+    """The size that the operand at a position tells; raises `ModelError` where it tells several."""
+    sizes = node.told_sizes(position, role)
+    if len(sizes) != 1:
+        raise ModelError(f"{role} of {node.kind} is {list(sizes)}", node=node.name, hint="it is one number")
+    return sizes[0]
 
 
 @dataclass(frozen=True)
