@@ -297,13 +297,13 @@ and what passes values on (If, Loop, Scan).
 
 Operands that fix shapes, as the shape of a Reshape or the axes of a ReduceSum, are constants or follow from shapes.
 
-Files that onnxruntime saves when it has optimized a model are imported as the models that they were. What it has fused
-becomes several operators again, and the blocks of its image layout, com.microsoft.nchwc, are taken out of constants, with
-the channels that fill them up. A file does not say how large blocks are: where its shapes do not tell, they are as
-onnxruntime has them on this processor.
+Files that onnxruntime saves when it has optimized a model are imported as the models that they were. What it has
+fused becomes several operators again, and the blocks of its image layout, com.microsoft.nchwc, are taken out of
+constants, with the channels that fill them up. A file does not say how large blocks are: where its shapes do not tell,
+they are as onnxruntime has them on this processor.
 
-What GroupQueryAttention and SparseAttention keep is a result as large as the past, or longer by the new keys. Lengths of
-sequences are data, and rows behind the last key of one may hold anything.
+What GroupQueryAttention and SparseAttention keep is a result as large as the past, or longer by the new keys. Lengths
+of sequences are data, and rows behind the last key of one may hold anything.
 """
 
 GLOW = """\
