@@ -97,7 +97,8 @@ BUILTIN = OperatorPackage(
         "random_numbers training sequences optionals trees features encoders linear_models support_vectors "
         "flex_attention microsoft.activations microsoft.normalization microsoft.products microsoft.convolution "
         "microsoft.blocked_images microsoft.rotary microsoft.attention microsoft.group_query_attention "
-        "microsoft.experts microsoft.quantized_experts",
+        "microsoft.experts microsoft.quantized_experts microsoft.sparse_attention microsoft.gates microsoft.states "
+        "microsoft.standard_forms",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",

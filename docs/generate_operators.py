@@ -37,6 +37,7 @@ from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.shapes import element_of, sizes_of, tensor
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.onnx.functions import find_importer, standard_function
+from glow_mlir.frontends.onnx.refusals import REASONS
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.registry import EXPORTERS, IMPORTERS, LOWERINGS
 from glow_mlir.ir.text import parse_module
@@ -51,9 +52,20 @@ TARGET = Path(__file__).with_name("operators.md")
 NEWEST_OPSET = 28
 """The newest version of ONNX's own operators that the page covers; a newer onnx package changes nothing on it."""
 
-LIMITS = {
-    "Constant": "numbers only",
-    "MaxPool": "no second output",
+OURS = "com.microsoft"
+
+LIMITS: dict[tuple[str, str], str] = {
+    ("", "Constant"): "numbers only",
+    ("", "MaxPool"): "no second output",
+    (OURS, "Attention"): "no rotary positions, no past that is overwritten",
+    (OURS, "CDist"): "euclidean and sqeuclidean",
+    (OURS, "CausalConvWithState"): "one state",
+    (OURS, "GatedAdd"): "no gate that is projected",
+    (OURS, "GroupQueryAttention"): "no past of codes, no weights of keys as a result",
+    (OURS, "LinearAttention"): "one state",
+    (OURS, "MoE"): "no sparse mixer",
+    (OURS, "MultiHeadAttention"): "no past that is overwritten, no beams, no weights of keys as a result",
+    (OURS, "QMoE"): "integers of 2, 4 and 8 bits",
 }
 """What an importer does not do, besides what holds for all."""
 
@@ -147,7 +159,7 @@ def onnx_rows(domain: str, accepts: Callable[[Callable[..., Any]], bool]) -> tup
             continue
         versions = _joined(sorted(version for part in found.values() for version in part))
         how = next(iter(found)) if len(found) == 1 else "; ".join(f"{way}: {_joined(v)}" for way, v in found.items())
-        rows.append([kind, versions, how, LIMITS.get(kind, "") if domain == "" else ""])
+        rows.append([kind, versions, how, LIMITS.get((domain, kind), "")])
     return rows, missing
 
 
@@ -284,6 +296,14 @@ are for Cast, CastLike, BitCast, QuantizeLinear, DequantizeLinear, what moves da
 and what passes values on (If, Loop, Scan).
 
 Operands that fix shapes, as the shape of a Reshape or the axes of a ReduceSum, are constants or follow from shapes.
+
+Files that onnxruntime saves when it has optimized a model are imported as the models that they were. What it has
+fused becomes several operators again, and the blocks of its image layout, com.microsoft.nchwc, are taken out of
+constants, with the channels that fill them up. A file does not say how large blocks are: where its shapes do not tell,
+they are as onnxruntime has them on this processor.
+
+What GroupQueryAttention and SparseAttention keep is a result as large as the past, or longer by the new keys. Lengths
+of sequences are data, and rows behind the last key of one may hold anything.
 """
 
 GLOW = """\
@@ -316,11 +336,25 @@ def page(accepts: Callable[[Callable[..., Any]], bool] = is_built_in, more: Sequ
             lines += [f"### {domain or 'ai.onnx'}", "", *table(["operator", "versions", "how", "limits"], rows), ""]
         if rows and missing:
             lines += [f"Not supported: {', '.join(missing)}.", ""]
+        if rows:
+            lines += refused(domain)
     lines += [
         GLOW,
         *table(["operator", "CPU", "elements", "on the CPU", "to ONNX", "meaning"], glow_rows(accepts, more)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def refused(domain: str) -> Iterator[str]:
+    """What is said of operators of a domain that are not supported for a reason."""
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for (own, kind), reason in REASONS.items():
+        if own == domain:
+            kinds[reason].append(kind)
+    if kinds:
+        yield from ("Not supported:", "")
+        yield from (f"- {', '.join(sorted(names))}: {reason}." for reason, names in kinds.items())
+        yield ""
 
 
 def main(arguments: Sequence[str]) -> int:

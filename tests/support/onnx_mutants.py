@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+import contrib_mutants
 import numpy as np
 import onnx
 import onnx.printer
@@ -141,6 +142,7 @@ def models() -> Sequence[onnx.ModelProto]:
     """The models that are damaged, each of which is valid."""
     makers: Sequence[Callable[[], onnx.ModelProto]] = (
         *(_convolutional, _encoder, _recurrent, _quantized, _branching, _calling, _old),
+        *(contrib_mutants.encoder, contrib_mutants.images, contrib_mutants.codes, contrib_mutants.decoder),
     )
     return [maker() for maker in makers]
 

@@ -44,6 +44,7 @@ ROUNDING = ("QuantizeLinear", "DynamicQuantizeLinear", "DynamicQuantizeMatMul")
 RESULT_SCALES: Mapping[str, int] = {
     **{"QLinearConv": 6, "QLinearMatMul": 6, "QGemm": 7, "QLinearAdd": 6, "QLinearMul": 6, "QLinearConcat": 0},
     **dict.fromkeys(["QLinearSigmoid", "QLinearLeakyRelu", "QLinearAveragePool", "QLinearGlobalAveragePool"], 3),
+    **dict.fromkeys(["QLinearSoftmax", "QLinearReduceMean"], 3),
 }
 """Operator whose result is rounded to codes → which operand is their scale."""
 

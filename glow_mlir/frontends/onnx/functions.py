@@ -10,7 +10,8 @@ from onnx import checker, defs, helper, shape_inference
 from onnx.external_data_helper import uses_external_data
 
 from glow_mlir.frontends.onnx.domains import plain_domain
-from glow_mlir.ir.registry import IMPORTERS, operator_label
+from glow_mlir.frontends.onnx.refusals import refused_label
+from glow_mlir.ir.registry import IMPORTERS
 
 
 def find_importer(domain: str, kind: str, version: int) -> Callable[..., Any] | None:
@@ -122,7 +123,7 @@ def unknown_operator(node: onnx.NodeProto, opsets: Mapping[str, int]) -> str:
     domain = plain_domain(node.domain)
     version = opsets.get(domain)
     is_known = has_importer(domain, node.op_type) if version is None else is_defined(node, version)
-    return "" if is_known else operator_label(domain, node.op_type)
+    return "" if is_known else refused_label(domain, node.op_type)
 
 
 def instantiate(function: onnx.FunctionProto, node: onnx.NodeProto) -> list[onnx.NodeProto]:

@@ -36,6 +36,7 @@ from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, 
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMinOp, ReduceSumOp
 from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds, uniform
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, sizes_of
+from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.products import numpy_product
 from glow_mlir.frontends.onnx.blockwise import numbers_of_blocks
 from glow_mlir.frontends.onnx.convolution import convolved
@@ -154,6 +155,11 @@ def known_type(node: Node, scale: int, zero_point: int, element: Attribute) -> U
     number, offset = node.known(scale), node.known(zero_point)
     if number is None or number.size != 1 or (offset is None) != (node.optional(zero_point) is None):
         return None
+    if offset is not None and offset.size != 1:
+        reason = f"{node.kind}: {offset.size} zero points do not fit one scale"
+        raise ModelError(reason, node=node.name, hint="there are as many of them as scales")
+    if not is_integer(element):
+        raise node.unsupported(f"codes of {element} are not supported")
     ratio, zero = float(number.reshape(())), 0 if offset is None else int(offset.reshape(()))
     is_scale = 0 < ratio < np.inf and byte_width(element) in (1, 2, 4)
     expressed = element_of(node.input(scale))

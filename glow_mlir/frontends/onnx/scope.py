@@ -23,10 +23,10 @@ from glow_mlir.frontends.onnx.functions import (
 from glow_mlir.frontends.onnx.model_import import ModelImport
 from glow_mlir.frontends.onnx.node import Constants, Finding, Node
 from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
+from glow_mlir.frontends.onnx.refusals import refused_label
 from glow_mlir.frontends.onnx.sparse import Initializer, initializers_of
 from glow_mlir.frontends.onnx.string_operands import on_strings
 from glow_mlir.frontends.onnx.values import Strings, Structured, Value, is_aware, kind_of_value, type_of_value
-from glow_mlir.ir.registry import operator_label
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -155,7 +155,7 @@ class Scope:
             if node.domain not in self.opsets and has_importer(node.domain, node.kind):
                 domain = node.domain or "ai.onnx"
                 raise ModelError(f"{node.kind}: the model imports no version of opset '{domain}'", node=node.name)
-            self.model.builder.problems.unknown.append((operator_label(node.domain, node.kind), node.name))
+            self.model.builder.problems.unknown.append((refused_label(node.domain, node.kind), node.name))
             return None
         opsets = {opset.domain: opset.version for opset in function.opset_import}
         given = [*node.operands, *[None] * (len(function.input) - len(node.operands))]

@@ -82,7 +82,9 @@ def test_experts_of_codes(bits: int, block: int, points: bool, attributes: Mappi
         operands += [None] * 3 + [first[2], second[2]]
     sizes = {"expert_weight_bits": bits, "k": 2, **({"block_size": block} if block else {})}
     constant = [place for place in range(2, len(operands)) if operands[place] is not None]
-    Contrib("QMoE", operands, {**attributes, **sizes}, constant=constant).check()
+    # onnxruntime rounds rows to codes of 8 bits before it multiplies them with blocks of such codes.
+    tolerance = 3e-2 if (bits, block) == (8, 32) else 2e-5
+    Contrib("QMoE", operands, {**attributes, **sizes}, constant=constant, tolerance=tolerance).check()
 
 
 @pytest.mark.parametrize("normalized", [0, 1])

@@ -106,6 +106,36 @@ def test_new_keys_of_which_some_are_padding() -> None:
     check(case_of([*given[:16], given[-1]], {"do_rotary": 1}), [3, 1])
 
 
+@pytest.mark.parametrize("room", [4, 6])
+@pytest.mark.parametrize("steps", [(1,) * 9, (6, 1, 1, 1, 2, 1), (3, 3, 3)], ids=str)
+def test_tables_of_the_last_keys_only(steps: Sequence[int], room: int) -> None:
+    """Of which some go where there is no room for more; a call may bring more than there is room for."""
+    attributes = {"do_rotary": 1, "local_window_size": 4, "sliding_window_cache": 1}
+    past, total = [np.zeros((1, K, room, D), np.float32)] * 2, 0
+    for length in steps:
+        total += length
+        given = [*operands(length, (total,), 0, packed=True)]
+        given[3:5] = past
+        case = case_of([*given, *TABLES], attributes)
+        wanted = case.expected()
+        step = room - 4 + 1
+        held = total - step * max(0, -(-(total - room) // step))
+        for backend in BACKENDS:
+            found = case.by_us(backend)
+            assert_near(found[:1], wanted[:1], 2e-5)
+            assert_near([table[:, :, :held] for table in found[1:]], [table[:, :, :held] for table in wanted[1:]], 2e-5)
+        past = wanted[1:]
+
+
+def test_rows_behind_the_last_key_may_hold_anything() -> None:
+    for ends, past in (((6, 4), 5), ((6, 4), 9), ((6,), 9)):
+        given = operands(1, ends, past)
+        for table in given[3:5]:
+            for row, end in enumerate(ends):
+                table[row, :, end - 1 :] = np.nan
+        check(case_of(given, {}))
+
+
 def test_halves() -> None:
     given = [array.astype(np.float16) if array.dtype == np.float32 else array for array in operands(1, (6, 4), 5)]
     check(case_of(given, {}))
@@ -207,7 +237,7 @@ def test_what_does_not_fit_is_refused_in_one_line() -> None:
     for attributes, kind, said in (
         ({"kv_num_heads": 3}, ModelError, "4 heads cannot share 3 of keys"),
         ({"num_heads": 6}, ModelError, "elements are not those of heads [6, 2, 2]"),
-        ({"sliding_window_cache": 1}, UnsupportedError, "a past of the last keys only"),
+        ({"sliding_window_cache": 1, "local_window_size": 6}, ModelError, "no window of 6 of 5 keys"),
         ({"qk_output": 1}, UnsupportedError, "weights of keys as a result"),
         ({"k_quant_type": "PER_TENSOR"}, UnsupportedError, "that are codes are not supported"),
     ):

@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from contrib_cases import ONNXRUNTIME, Contrib, normal
+from contrib_cases import ONNXRUNTIME, Contrib, assert_near, normal
 from onnx import helper, numpy_helper
 from onnx_models import refusal
+from other_runtimes import by_onnxruntime
 
+from glow_mlir import InferenceSession
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.onnx.importer import import_model
 
 F = Mapping[str, Any]
 RANDOM = np.random.default_rng(11)
@@ -125,6 +130,51 @@ def blocked(
     )
     opsets = [helper.make_opsetid(domain, version) for domain, version in ((BLOCKED, 1), ("", 21), (ONNXRUNTIME, 1))]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def packed(filters: np.ndarray, block: int) -> np.ndarray:
+    """Filters as onnxruntime packs them for blocks of that size."""
+    outputs, inputs, *window = filters.shape
+    wide = -(-inputs // block) * block if inputs >= block else inputs
+    filled = np.zeros((-(-outputs // block) * block, wide, *window), np.float32)
+    filled[:outputs, :inputs] = filters
+    if wide % block:
+        parts = filled.reshape(-1, block, wide, *window).transpose(0, 2, 3, 4, 1)
+    else:
+        parts = filled.reshape(-1, block, wide // block, block, *window).transpose(0, 2, 4, 5, 3, 1)
+    return np.ascontiguousarray(parts).reshape(filled.shape)
+
+
+@pytest.mark.parametrize(("block", "channels"), [(8, 24), (8, 40), (16, 24), (16, 32), (16, 40)])
+def test_blocks_of_either_size(block: int, channels: int) -> None:
+    """What fills blocks up tells their size; convolutions are those of the filters without it."""
+    shapes = {"a": (channels, 3, 3, 3), "b": (channels, 1, 3, 3), "c": (20, channels, 1, 1)}
+    weights = {name: normal(*shape) for name, shape in shapes.items()}
+    biases = {f"{name}.bias": normal(len(array)) for name, array in weights.items()}
+    pads = {"pads": [1, 1, 1, 1]}
+
+    def nodes(domain: str, groups: int) -> list[onnx.NodeProto]:
+        return [
+            helper.make_node("Conv", ["x", "a", "a.bias"], ["p"], domain=domain, **pads),
+            helper.make_node("Sigmoid", ["p"], ["q"]),
+            helper.make_node("Conv", ["q", "b", "b.bias"], ["r"], domain=domain, group=groups, **pads),
+            helper.make_node("Add", ["q", "r"], ["s"]),
+            helper.make_node("Conv", ["s", "c", "c.bias"], ["t"], domain=domain),
+        ]
+
+    x = {"x": normal(2, 3, 6, 6)}
+    plain = blocked([*nodes("", channels), helper.make_node("Relu", ["t"], ["y"])], {**weights, **biases}, (2, 3, 6, 6))
+    filled = {name: packed(array, block) for name, array in weights.items()}
+    filled["b"] = packed(weights["b"], block)
+    filled |= {name: np.pad(array, (0, -len(array) % block)) for name, array in biases.items()}
+    outputs = [
+        helper.make_node("ReorderOutput", ["t"], ["u"], domain=BLOCKED, channels=20),
+        helper.make_node("Relu", ["u"], ["y"]),
+    ]
+    model = blocked([*nodes(BLOCKED, len(filled["b"])), *outputs], filled, (2, 3, 6, 6))
+    assert_near(InferenceSession(model, cache=False).run(None, x), list(by_onnxruntime(plain, x).values()), 2e-5)
+    convolutions = [op for op in import_model(model).walk() if isinstance(op, ConvOp)]
+    assert [shape_of(op.filter)[0] for op in convolutions] == [channels, channels, 20]
 
 
 def test_what_is_no_blocked_image_is_refused_in_one_line() -> None:

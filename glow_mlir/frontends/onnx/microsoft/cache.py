@@ -7,14 +7,33 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, EqualOp, MaxOp, SubOp, WhereOp
-from glow_mlir.dialects.glow_high.indexing import ScatterNDOp
+from glow_mlir.dialects.glow_high.elementwise_binary import (
+    AddOp,
+    DivOp,
+    EqualOp,
+    LessOp,
+    MaxOp,
+    MinOp,
+    MulOp,
+    SubOp,
+    WhereOp,
+)
+from glow_mlir.dialects.glow_high.indexing import GatherNDOp, ScatterNDOp
 from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.dialects.sizes import largest
+from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.slices import bound_number, iota, leading, scalar
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
+
+
+def size_told(node: Node, position: int, role: str) -> Size:
+    """The size that the operand at a position tells; raises `ModelError` where it tells several."""
+    sizes = node.told_sizes(position, role)
+    if len(sizes) != 1:
+        raise ModelError(f"{role} of {node.kind} is {list(sizes)}", node=node.name, hint="it is one number")
+    return sizes[0]
 
 
 @dataclass(frozen=True)
@@ -29,6 +48,8 @@ class Lengths:
     """The keys of the longest sequence at most."""
     is_first: bool | None
     """Whether there are no earlier keys; `None` where only the call tells."""
+    starts: SSAValue
+    """[batch, 1]: the keys of each sequence before."""
 
     @staticmethod
     def of(node: Node, last: SSAValue, total: Size, length: Size, valid: SSAValue | None) -> Lengths:
@@ -52,7 +73,7 @@ class Lengths:
             zeros = node.emit(SubOp, ends, ends)
             is_none = node.emit(EqualOp, scalar(node, total), scalar(node, length))
             starts = zeros if is_first else node.emit(WhereOp, is_none, zeros, starts)
-        return Lengths(ends, node.emit(AddOp, starts, steps), total, is_first)
+        return Lengths(ends, node.emit(AddOp, starts, steps), total, is_first, starts)
 
 
 def _are_equal(one: Size, other: Size) -> bool | None:
@@ -77,14 +98,7 @@ def kept(node: Node, past: SSAValue | None, new: SSAValue, lengths: Lengths, res
     table = past
     if room != before:
         table = leading(node, node.emit(ConcatOp, [past, new], axis=2), 2, room)
-    shape = (batch, heads, length, 1)
-    axes = [
-        node.emit(ReshapeOp, iota(node, batch), shape=(batch, 1, 1, 1)),
-        node.emit(ReshapeOp, iota(node, heads), shape=(1, heads, 1, 1)),
-        node.emit(ReshapeOp, lengths.places, shape=(sizes_of(lengths.places)[0], 1, length, 1)),
-    ]
-    places = node.emit(ConcatOp, [node.emit(ExpandOp, axis, shape=shape) for axis in axes], axis=3)
-    return node.emit(ScatterNDOp, table, places, new)
+    return node.emit(ScatterNDOp, table, _indices(node, batch, heads, lengths.places), new)
 
 
 def _room(node: Node, before: Size, length: Size, total: Size, result: int) -> Size:
@@ -102,3 +116,64 @@ def _room(node: Node, before: Size, length: Size, total: Size, result: int) -> S
 def read(node: Node, table: SSAValue, total: Size) -> SSAValue:
     """The keys or values of a table that a sequence may have."""
     return table if sizes_of(table)[2] == total else leading(node, table, 2, total)
+
+
+# ---- the last keys only
+
+
+@dataclass(frozen=True)
+class Window:
+    """
+    Tables [batch, heads, room, elements] of which the first rows hold the last keys of each sequence, in their order.
+
+    As many stay as there is room for, but where there is none for a further one, as many go as leave `reach` of them.
+    """
+
+    room: int
+    reach: int
+    lengths: Lengths
+
+    def seen(self, node: Node) -> tuple[SSAValue, SSAValue]:
+        """The places [batch, keys] of the keys of a call, those of the table and the new ones, and which are keys."""
+        batch, _ = sizes_of(self.lengths.places)
+        rows = node.emit(ReshapeOp, iota(node, self.room), shape=(1, self.room))
+        held = self._held(node, self.lengths.starts)
+        earlier = node.emit(AddOp, node.emit(SubOp, self.lengths.starts, held), rows)
+        is_there = node.emit(LessOp, rows, held)
+        is_new = node.emit(LessOp, self.lengths.places, self.lengths.ends)
+        places = [
+            node.emit(ExpandOp, part, shape=(batch, sizes_of(part)[1])) for part in (earlier, self.lengths.places)
+        ]
+        return node.emit(ConcatOp, places, axis=1), node.emit(ConcatOp, [is_there, is_new], axis=1)
+
+    def moved(self, node: Node, both: SSAValue) -> SSAValue:
+        """The table after a call, of the rows of the table before it and of new ones behind these."""
+        batch, heads, _, _ = sizes_of(both)
+        starts, ends, room = self.lengths.starts, self.lengths.ends, self.room
+        first = node.emit(SubOp, ends, self._held(node, ends))
+        places = node.emit(AddOp, first, node.emit(ReshapeOp, iota(node, room), shape=(1, room)))
+        begin = node.emit(SubOp, starts, self._held(node, starts))
+        behind = node.emit(SubOp, starts, node.constant(np.array(room, np.int64)))
+        rows = node.emit(SubOp, places, node.emit(WhereOp, node.emit(LessOp, places, starts), begin, behind))
+        # Rows behind the last key hold what nobody reads.
+        rows = node.emit(MinOp, rows, scalar(node, sizes_of(both)[2] - 1))
+        return node.emit(GatherNDOp, both, _indices(node, batch, heads, rows))
+
+    def _held(self, node: Node, count: SSAValue) -> SSAValue:
+        """How many of so many keys the table holds."""
+        step = self.room - self.reach + 1
+        over = node.emit(SubOp, count, node.constant(np.array(self.room - step + 1, np.int64)))
+        parts = node.emit(DivOp, node.emit(MaxOp, over, scalar(node, 0)), scalar(node, step))
+        return node.emit(SubOp, count, node.emit(MulOp, parts, scalar(node, step)))
+
+
+def _indices(node: Node, batch: Size, heads: Size, rows: SSAValue) -> SSAValue:
+    """Where the rows [batch, length] of each head of a table [batch, heads, keys, elements] are."""
+    own, length = sizes_of(rows)
+    axes = [
+        node.emit(ReshapeOp, iota(node, batch), shape=(batch, 1, 1, 1)),
+        node.emit(ReshapeOp, iota(node, heads), shape=(1, heads, 1, 1)),
+        node.emit(ReshapeOp, rows, shape=(own, 1, length, 1)),
+    ]
+    shape = (batch, heads, length, 1)
+    return node.emit(ConcatOp, [node.emit(ExpandOp, axis, shape=shape) for axis in axes], axis=3)

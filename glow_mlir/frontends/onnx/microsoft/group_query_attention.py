@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
 import numpy as np
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
     AndOp,
@@ -20,21 +19,20 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
     SubOp,
     WhereOp,
 )
-from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.normalization import RmsNormalizationOp
 from glow_mlir.dialects.shapes import size_along, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.attention import Groups, capped_attention, merged_heads
-from glow_mlir.frontends.builder.rotary import rotated
-from glow_mlir.frontends.builder.slices import cut, iota, part_of, scalar
-from glow_mlir.frontends.onnx.microsoft.cache import Lengths, kept, read
+from glow_mlir.frontends.builder.slices import iota, part_of, scalar
+from glow_mlir.frontends.onnx.microsoft.cache import Lengths, Window, kept, read, size_told
 from glow_mlir.frontends.onnx.microsoft.key_masks import added
+from glow_mlir.frontends.onnx.microsoft.shared_heads import KEY, QUERY, VALUE, Heads, groups_of, parts_of, turned
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
 
-QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LAST, TOTAL, COSINES, SINES, PLACES, ADDEND, SINK = range(12)
+PAST_KEY, PAST_VALUE, LAST, TOTAL, COSINES, SINES, PLACES, ADDEND, SINK = range(3, 12)
 KEY_SCALE, VALUE_SCALE, QUERY_NORM, KEY_NORM, VALID = range(12, 17)
-"""Positions of the operands."""
+"""Positions of the operands behind queries, keys and values."""
 
 _AXES = {
     QUERY: ((3,), "queries are [batch, length, elements]"),
@@ -52,31 +50,25 @@ _AXES = {
 }
 """Position → how many axes the operand may have, and what these are."""
 
-Heads = tuple[SSAValue, SSAValue, SSAValue]
-"""Queries, keys and values, each [batch, length, heads, elements] or [batch, heads, length, elements]."""
-
 
 @onnx_operator("GroupQueryAttention", domain=ONNXRUNTIME)
 def group_query_attention(node: Node) -> Sequence[SSAValue | None]:
     """Attention to earlier and new keys, of which each sequence has its number; keys and values are results too."""
     _check(node)
-    groups = _groups(node)
-    (total,) = node.told_sizes(TOTAL, "the number of keys")
+    groups = groups_of(node)
+    total = size_told(node, TOTAL, "the number of keys")
     lengths = Lengths.of(node, node.input(LAST), total, node.sizes()[1], node.optional(VALID))
     query, key, value = (
         node.emit(TransposeOp, heads, permutation=(0, 2, 1, 3))
-        for heads in _turned(node, _parts(node, groups), lengths)
+        for heads in _turned(node, parts_of(node, groups), lengths)
     )
-    present = [
-        kept(node, node.optional(position), new, lengths, result)
-        for position, new, result in ((PAST_KEY, key, 1), (PAST_VALUE, value, 2))
-    ]
-    keys, values = (groups.apart(node, read(node, table, total)) for table in present)
-    mask = added(node, _mask(node, lengths, query), node.optional(ADDEND))
+    keep = _window if node.flag("sliding_window_cache") else _tables
+    keys, values, seen, present = keep(node, lengths, key, value)
+    mask = added(node, node.emit(WhereOp, seen, *_shown(node, query)), node.optional(ADDEND))
     assert mask is not None
     result = capped_attention(
         node,
-        (groups.split(node, query), keys, values),
+        (groups.split(node, query), groups.apart(node, keys), groups.apart(node, values)),
         groups.split(node, mask),
         node.float("scale", 0.0) or 1 / math.sqrt(max(size_along(query, -1), 1)),
         node.float("softcap", 0.0),
@@ -93,44 +85,12 @@ def _check(node: Node) -> None:
     quantized = [name for name in ("k_quant_type", "v_quant_type") if node.text(name, "NONE") != "NONE"]
     if quantized or node.optional(KEY_SCALE) is not None or node.optional(VALUE_SCALE) is not None:
         raise node.unsupported("earlier keys and values that are codes are not supported")
-    if node.flag("sliding_window_cache"):
-        raise node.unsupported("a past of the last keys only (sliding_window_cache) is not supported")
     if node.int("qk_output", 0) or node.wants(3):
         raise node.unsupported("weights of keys as a result (qk_output) are not supported")
     for one, other in ((KEY, VALUE), (PAST_KEY, PAST_VALUE), (COSINES, SINES), (QUERY_NORM, KEY_NORM)):
         if (node.optional(one) is None) != (node.optional(other) is None):
             hint = "keys and values, cosines and sines are given both, or neither"
             raise ModelError(f"{node.kind} has operand {one} or {other}, and not both", node=node.name, hint=hint)
-
-
-def _groups(node: Node) -> Groups:
-    """The heads; raises `ModelError` where those of queries cannot share those of keys."""
-    queries, keys = node.int("num_heads"), node.int("kv_num_heads")
-    if keys < 1 or queries < 1 or queries % keys:
-        hint = "kv_num_heads divides num_heads"
-        raise ModelError(f"{node.kind}: {queries} heads cannot share {keys} of keys", node=node.name, hint=hint)
-    return Groups(queries, keys)
-
-
-def _parts(node: Node, groups: Groups) -> Heads:
-    """Queries, keys and values [batch, length, heads, elements], which may be columns of one operand."""
-    counts = (groups.queries, groups.keys, groups.keys)
-    if node.optional(KEY) is None:
-        depth = size_along(node.input(), 2) // sum(counts)
-        ends = np.cumsum([0, *(depth * count for count in counts)]).tolist()
-        parts = [cut(node, node.input(), {2: bounds}) for bounds in itertools.pairwise(ends)]
-        fits = ends[-1] == size_along(node.input(), 2)
-    else:
-        parts = [node.input(position) for position in (QUERY, KEY, VALUE)]
-        fits = all(size_along(part, 2) % count == 0 for part, count in zip(parts, counts, strict=True))
-    if not fits:
-        reason = f"{node.kind}: {size_along(node.input(), 2)} elements are not those of heads {list(counts)}"
-        raise ModelError(reason, node=node.name, hint="num_heads and kv_num_heads divide the elements")
-    query, key, value = (
-        node.emit(ReshapeOp, part, shape=(*sizes_of(part)[:2], count, size_along(part, 2) // count))
-        for part, count in zip(parts, counts, strict=True)
-    )
-    return query, key, value
 
 
 def _turned(node: Node, heads: Heads, lengths: Lengths) -> Heads:
@@ -143,14 +103,7 @@ def _turned(node: Node, heads: Heads, lengths: Lengths) -> Heads:
     if not node.flag("do_rotary"):
         return query, key, value
     places = _places(node, lengths)
-    tables: list[SSAValue] = []
-    for position in (COSINES, SINES):
-        rows = node.emit(GatherOp, node.input(position), places, axis=0)
-        batch, length, pairs = sizes_of(rows)
-        tables.append(node.emit(ReshapeOp, rows, shape=(batch, length, 1, pairs)))
-    is_interleaved = node.flag("rotary_interleaved")
-    query, key = (rotated(node, part, *tables, is_interleaved=is_interleaved) for part in (query, key))
-    return query, key, value
+    return (*turned(node, (query, key), places, (COSINES, SINES)), value)
 
 
 def _places(node: Node, lengths: Lengths) -> SSAValue:
@@ -168,19 +121,67 @@ def _places(node: Node, lengths: Lengths) -> SSAValue:
     return node.emit(WhereOp, node.emit(EqualOp, scalar(node, lengths.total), scalar(node, length)), steps, given)
 
 
-def _mask(node: Node, lengths: Lengths, query: SSAValue) -> SSAValue:
-    """What is added to scores: minus infinity for keys that a query does not see."""
+Kept = tuple[SSAValue, SSAValue, SSAValue, Sequence[SSAValue]]
+"""Keys and values of a call, which of them each query sees [batch, 1, queries, keys], and the tables after it."""
+
+
+def _tables(node: Node, lengths: Lengths, key: SSAValue, value: SSAValue) -> Kept:
+    """Those of tables with room for all keys."""
+    new = ((PAST_KEY, key, 1), (PAST_VALUE, value, 2))
+    present = [kept(node, node.optional(position), rows, lengths, result) for position, rows, result in new]
+    keys, values = (read(node, table, lengths.total) for table in present)
+    places = node.emit(ReshapeOp, iota(node, lengths.total), shape=(1, 1, 1, lengths.total))
+    batch, _ = sizes_of(lengths.ends)
+    if batch != 1 or node.optional(VALID) is not None:
+        # Some sequences may be shorter than the longest.
+        is_key = node.emit(LessOp, places, node.emit(ReshapeOp, lengths.ends, shape=(batch, 1, 1, 1)))
+        keys, values = (_without_others(node, table, is_key) for table in (keys, values))
+    return keys, values, _seen(node, lengths, places), present
+
+
+def _window(node: Node, lengths: Lengths, key: SSAValue, value: SSAValue) -> Kept:
+    """Those of tables of the last keys only."""
+    past = [node.input(position) for position in (PAST_KEY, PAST_VALUE)]
+    room, reach = size_along(past[0], 2), node.int("local_window_size", -1)
+    if not 0 < reach <= room or not node.flag("causal", True):
+        hint = "local_window_size is at least 1, and there is room for so many keys"
+        raise ModelError(f"{node.kind}: no window of {reach} of {room} keys", node=node.name, hint=hint)
+    if node.optional(ADDEND) is not None:
+        raise node.unsupported("what is added to scores, beside a past of the last keys only, is not supported")
+    window = Window(room, reach, lengths)
+    both = [node.emit(ConcatOp, list(pair), axis=2) for pair in zip(past, (key, value), strict=True)]
+    places, is_key = window.seen(node)
+    batch, count = sizes_of(places)
+    places, is_key = (node.emit(ReshapeOp, item, shape=(batch, 1, 1, count)) for item in (places, is_key))
+    seen = node.emit(AndOp, _seen(node, lengths, places), is_key)
+    keys, values = (_without_others(node, table, is_key) for table in both)
+    return keys, values, seen, [window.moved(node, table) for table in both]
+
+
+def _without_others(node: Node, table: SSAValue, is_key: SSAValue) -> SSAValue:
+    """A table with zeros in the rows that are no keys, which may hold what is no number."""
+    batch, _, _, count = sizes_of(is_key)
+    rows = node.emit(ReshapeOp, is_key, shape=(batch, 1, count, 1))
+    return node.emit(WhereOp, rows, table, node.splat(0.0, table))
+
+
+def _seen(node: Node, lengths: Lengths, places: SSAValue) -> SSAValue:
+    """Which keys at those places each query sees."""
     batch, length = sizes_of(lengths.places)
-    keys, own = iota(node, lengths.total), node.emit(ReshapeOp, lengths.places, shape=(batch, 1, length, 1))
-    window = node.int("local_window_size", -1)
+    own, window = node.emit(ReshapeOp, lengths.places, shape=(batch, 1, length, 1)), node.int("local_window_size", -1)
     if not node.flag("causal", True):
-        seen = node.emit(LessOp, keys, node.emit(ReshapeOp, lengths.ends, shape=(batch, 1, 1, 1)))
-    else:
-        seen = node.emit(LessOrEqualOp, keys, own)
-    if window >= 0:
-        before = node.emit(SubOp, own, node.constant(np.array(window, np.int64)))
-        seen = node.emit(AndOp, seen, node.emit(GreaterOp, keys, before))
-    return node.emit(WhereOp, seen, node.splat(0.0, query), node.splat(-math.inf, query))
+        ends = node.emit(ReshapeOp, lengths.ends, shape=(sizes_of(lengths.ends)[0], 1, 1, 1))
+        return node.emit(LessOp, node.emit(AddOp, places, node.emit(SubOp, own, own)), ends)
+    seen = node.emit(LessOrEqualOp, places, own)
+    if window < 0:
+        return seen
+    before = node.emit(SubOp, own, node.constant(np.array(window, np.int64)))
+    return node.emit(AndOp, seen, node.emit(GreaterOp, places, before))
+
+
+def _shown(node: Node, query: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """What is added to scores of keys that are seen, and of others."""
+    return node.splat(0.0, query), node.splat(-math.inf, query)
 
 
 def _sink(node: Node, groups: Groups) -> SSAValue | None:

@@ -1,0 +1,41 @@
+"""Why operators of onnxruntime are not supported, where that is more than that nobody has written them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from glow_mlir.ir.registry import operator_label
+
+_ON_GPUS = "onnxruntime has no kernel for processors that would say what it computes"
+_GENERATION = "its decoder is a graph that it calls until sequences end, export one step of it"
+_PACKED = "its weights are packed for a kernel of onnxruntime"
+_TEXT = "it is a step of processing text, do it before the model"
+
+REASONS: Mapping[tuple[str, str], str] = {
+    ("com.microsoft", kind): reason
+    for reason, kinds in {
+        _ON_GPUS: (
+            *("BiasAdd", "BiasDropout", "BiasSoftmax", "BiasSplitGelu", "BitmaskBiasDropout", "BitmaskDropout"),
+            *("ComplexMul", "ComplexMulConj", "DecoderAttention", "DecoderMaskedSelfAttention"),
+            *("DequantizeBFP", "DequantizeWithOrder", "DynamicSparseAttention", "FusedMatMulActivation"),
+            *("GatedRelativePositionBias", "GemmFastGelu", "GemmFloat8", "GemmaRotaryEmbedding", "GroupNorm"),
+            *("Irfft", "IsAllFinite", "LongformerAttention", "MatMulBlockQuantizedFp4Weight"),
+            *("MatMulBlockQuantizedFp8Weight", "MatMulNBitsMlp", "MatMulNBitsQLoRA", "MatMulNBitsQkv", "NhwcConv"),
+            *("PackedAttention", "PackedMultiHeadAttention", "PagedAttention", "QOrderedAttention", "QOrderedGelu"),
+            *("QOrderedLayerNormalization", "QOrderedLongformerAttention", "QOrderedMatMul", "QuantizeBFP"),
+            *("QuantizeWithOrder", "RelativePositionBias", "RemovePadding", "RestorePadding", "Rfft"),
+            *("SkipGroupNorm", "SparsePagedAttention"),
+        ),
+        _GENERATION: ("BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch"),
+        _PACKED: ("GatherPacked", "MatMulFpQ4", "MatMulPacked", "MoEPacked"),
+        _TEXT: ("BifurcationDetector", "MurmurHash3", "NGramHashMapping", "Tokenizer", "WordConvEmbedding"),
+    }.items()
+    for kind in kinds
+}
+"""Domain and name of an operator → the reason."""
+
+
+def refused_label(domain: str, kind: str) -> str:
+    """What to call an operator that is not supported, and why that is, where there is a reason."""
+    label, reason = operator_label(domain, kind), REASONS.get((domain, kind))
+    return label if reason is None else f"{label}: {reason}"
