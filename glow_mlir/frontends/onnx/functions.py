@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import onnx
@@ -11,6 +11,7 @@ from onnx.external_data_helper import uses_external_data
 
 from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.refusals import refused_label
+from glow_mlir.frontends.onnx.traversal import graphs_of
 from glow_mlir.ir.registry import IMPORTERS
 
 
@@ -74,6 +75,55 @@ def _is_whole(node: onnx.NodeProto) -> bool:
     has_graph = any(attribute.HasField("g") or attribute.graphs for attribute in attributes)
     tensors = (tensor for attribute in attributes for tensor in (attribute.t, *attribute.tensors))
     return not has_graph and not any(map(uses_external_data, tensors))
+
+
+def lacks_operands(model: onnx.ModelProto) -> bool:
+    """
+    Whether some node has fewer operands than the standard asks for, or one that nothing before it gives, or is an
+    operator of ai.onnx.ml with attributes that this cannot have.
+
+    ONNX's inference of some operators reads what is not there then, and ends the process.
+    """
+    opsets = {plain_domain(opset.domain): opset.version for opset in model.opset_import}
+    if _graph_lacks(model.graph, opsets, set()):
+        return True
+    return any(_nodes_lack(function.node, opsets, set(function.input)) for function in model.functions)
+
+
+def _is_valid(node: onnx.NodeProto, domain: str, opsets: Mapping[str, int]) -> bool:
+    """Whether the standard allows a node as it is, apart from what its operands are."""
+    context = checker.C.CheckerContext()
+    context.ir_version = onnx.IR_VERSION
+    context.opset_imports = dict(opsets)
+    try:
+        checker.check_node(_with_domain(node, domain), context)
+    except checker.ValidationError:
+        return False
+    return True
+
+
+def _graph_lacks(graph: onnx.GraphProto, opsets: Mapping[str, int], around: set[str]) -> bool:
+    """`lacks_operands` of a graph that sees the names around it."""
+    known = around | {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    return _nodes_lack(graph.node, opsets, known | {tensor.values.name for tensor in graph.sparse_initializer})
+
+
+def _nodes_lack(nodes: Iterable[onnx.NodeProto], opsets: Mapping[str, int], known: set[str]) -> bool:
+    """`lacks_operands` of nodes that see some names, and those that nodes before them give."""
+    for node in nodes:
+        domain = plain_domain(node.domain)
+        schema = schema_of(domain, node.op_type, opsets.get(domain, 0))
+        least = 0 if schema is None else schema.min_input
+        if len(node.input) < least or not all(node.input[:least]):
+            return True
+        if domain == "ai.onnx.ml" and not _is_valid(node, domain, opsets):
+            return True
+        if any(name and name not in known for name in node.input):
+            return True
+        if any(_graph_lacks(graph, opsets, known) for graph in graphs_of(node)):
+            return True
+        known = known | set(node.output)
+    return False
 
 
 def standard_function(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
+import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import helper
 
-from glow_mlir.errors import HostValuesError, UnsupportedError
+from glow_mlir.errors import HostValuesError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.host_operators.registry import (
     ON_STRINGS,
     RESULTS,
@@ -16,9 +17,10 @@ from glow_mlir.frontends.onnx.host_operators.registry import (
     computed_by_python,
     is_host_operator,
 )
-from glow_mlir.frontends.onnx.order import node_name, used_names
+from glow_mlir.frontends.onnx.order import node_name, sorted_nodes, used_names
 from glow_mlir.frontends.onnx.signature import inferred
 from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.frontends.onnx.tensors import Tensors
 from glow_mlir.frontends.onnx.traversal import all_nodes
 from glow_mlir.frontends.onnx.types import tensor_type
 from glow_mlir.support.dataclass import dataclass
@@ -192,7 +194,19 @@ class _Splitter:
 
 
 def host_program(model: onnx.ModelProto) -> list[Step]:
-    """A model, whose functions are inlined, as steps in order; raises `UnsupportedError` for what cannot be parted."""
+    """
+    A model, whose functions are inlined, as steps in order.
+
+    Raises `ModelError` for one that contradicts itself, and `UnsupportedError` for what cannot be parted.
+    """
+    graph = model.graph
+    known = {value.name for value in graph.input} | initializers_of(graph).keys()
+    sorted_nodes(graph.node, known.__contains__)
+    known |= {name for node in graph.node for name in node.output}
+    for value in graph.output:
+        if value.name not in known:
+            hint = "the model is cut off or edited wrongly"
+            raise ModelError(f"output '{value.name}' is computed by no node", hint=hint)
     return list(_Splitter(_with_initializers(model)).run())
 
 
@@ -213,6 +227,8 @@ def _with_initializers(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def _constant(node: onnx.NodeProto) -> onnx.TensorProto | None:
     """The tensor that a node is; `None` for a sparse one."""
+    if len(node.attribute) != 1:
+        return None
     (attribute,) = node.attribute
     value = helper.get_attribute_value(attribute)
     if isinstance(value, onnx.TensorProto):
@@ -233,8 +249,11 @@ def _constant(node: onnx.NodeProto) -> onnx.TensorProto | None:
     return helper.make_tensor("", kinds[attribute.name], [len(value)] if is_list else [], value if is_list else [value])
 
 
-def constant_arrays(model: onnx.ModelProto, names: Sequence[str]) -> dict[str, object]:
-    """The initializers of those names as arrays, which host operators read."""
+def constant_arrays(model: onnx.ModelProto, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """The initializers of those names as arrays, which host operators read; raises `ModelError` for damaged ones."""
+    tensors, wanted = Tensors(), set(names)
     return {
-        tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer if tensor.name in set(names)
+        name: tensors.array(tensor, f"initializer '{name}'")
+        for name, tensor in initializers_of(model.graph).items()
+        if name in wanted and isinstance(tensor, onnx.TensorProto)
     }

@@ -73,6 +73,7 @@ def load_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
 def whole_model(source: ModelSource) -> onnx.ModelProto:
     """The model with all its tensors, those in other files among them; raises as `load_model`."""
     model, path = load_model(source)
+    _checked(model)
     if path is not None:
         tensors = Tensors(None, str(path.parent), in_memory=True)
         for tensor in all_tensors(model):

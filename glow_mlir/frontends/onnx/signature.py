@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import onnx
 from google.protobuf.message import EncodeError
-from onnx import shape_inference
+from onnx import checker, shape_inference
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.errors import GlowError, OptionError, UnsupportedOperatorsError
 from glow_mlir.frontends.builder.inputs import check_dimensions
-from glow_mlir.frontends.onnx.functions import unknown_operator
+from glow_mlir.frontends.onnx.functions import lacks_operands, unknown_operator
 from glow_mlir.frontends.onnx.importer import Model, ModelSource, check_names, open_model, opsets_of
 from glow_mlir.frontends.onnx.inconsistencies import without_shapes
 from glow_mlir.frontends.onnx.inlining import inlined
@@ -122,9 +122,11 @@ def _outputs(model: onnx.ModelProto) -> Iterable[onnx.ValueInfoProto]:
 
 def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     """A model with the shapes that ONNX infers, or as it is, where ONNX cannot."""
+    if lacks_operands(model):
+        return model
     try:
         return shape_inference.infer_shapes(model)
-    except (shape_inference.InferenceError, EncodeError, ValueError, RuntimeError):
+    except (shape_inference.InferenceError, checker.ValidationError, EncodeError, ValueError, RuntimeError):
         return model
 
 
