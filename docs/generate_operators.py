@@ -37,6 +37,7 @@ from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.shapes import element_of, sizes_of, tensor
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.onnx.functions import find_importer, standard_function
+from glow_mlir.frontends.onnx.host_operators.registry import HOST_OPERATORS
 from glow_mlir.frontends.onnx.refusals import REASONS
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.registry import EXPORTERS, IMPORTERS, LOWERINGS
@@ -55,7 +56,6 @@ NEWEST_OPSET = 28
 OURS = "com.microsoft"
 
 LIMITS: dict[tuple[str, str], str] = {
-    ("", "Constant"): "numbers only",
     ("", "MaxPool"): "no second output",
     (OURS, "Attention"): "no rotary positions, no past that is overwritten",
     (OURS, "CDist"): "euclidean and sqeuclidean",
@@ -154,6 +154,8 @@ def onnx_rows(domain: str, accepts: Callable[[Callable[..., Any]], bool]) -> tup
     missing: list[str] = []
     for kind in sorted(registered | current):
         found = ways(domain, kind, accepts)
+        if not found and (domain, kind) in HOST_OPERATORS:
+            found = {"Python": sorted(schema_versions().get((domain, kind), {1: False}))}
         if not found:
             missing += [kind] * (kind in current)
             continue
@@ -290,7 +292,11 @@ Models of all opsets are imported. *Versions* are the opset versions in which an
 imported. An operator has an importer of its own, or the function body by which the standard defines it is expanded.
 Functions that a model brings with it are expanded as well, to 131072 nodes at most.
 
-All take tensors of bf16, f16, f32, f64, integers of 8 to 64 bits and truth values, no strings, sequences or optionals.
+All take tensors of bf16, f16, f32, f64, integers of 8 to 64 bits and truth values. Operators that move, choose or
+compare elements take tensors of strings as well: in machine code a string is its number. Sequences and optionals are
+what they consist of; how long they are is known when a model is compiled for a call. *Python* stands for operators that
+make new strings, take maps or decode images: Python computes them before machine code, behind it or between two parts
+of it, and modules and bundles do not have them.
 Narrow types, floats of 8 and 4 bits and integers of 4 and 2 bits, are stored and converted, and not computed with: they
 are for Cast, CastLike, BitCast, QuantizeLinear, DequantizeLinear, what moves data (Identity, Transpose, Reshape, Pad)
 and what passes values on (If, Loop, Scan).

@@ -21,7 +21,7 @@ ML, ONNXRUNTIME = "ai.onnx.ml", "com.microsoft"
 Evaluate = Callable[..., Any]
 """`(attributes, *operands)`: the result on numpy arrays, of `str` objects for strings, or a tuple of results."""
 
-_FUNCTIONS: Mapping[tuple[str, str], str] = {
+HOST_OPERATORS: Mapping[tuple[str, str], str] = {
     ("", "Cast"): "casts.cast",
     ("", "ImageDecoder"): "images.image_decoder",
     ("", "RegexFullMatch"): "strings.regex_full_match",
@@ -48,7 +48,7 @@ RESULTS = {"Tokenizer": onnx.TensorProto.STRING}
 
 def is_host_operator(node: onnx.NodeProto) -> bool:
     """Whether a node may be one that Python computes; those of `ON_STRINGS` are where there are strings."""
-    return (plain_domain(node.domain), node.op_type) in _FUNCTIONS
+    return (plain_domain(node.domain), node.op_type) in HOST_OPERATORS
 
 
 def check_host_operators(model: onnx.ModelProto) -> None:
@@ -66,7 +66,7 @@ def computed_by_python(node: onnx.NodeProto) -> HostValuesError:
 
 @cache
 def _function(domain: str, kind: str) -> Evaluate:
-    module, _, name = _FUNCTIONS[domain, kind].partition(".")
+    module, _, name = HOST_OPERATORS[domain, kind].partition(".")
     return getattr(import_module(f"{__package__}.{module}"), name)
 
 
