@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from glow_mlir.codegen.access import computed, load, store
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index, vector_loop
+from glow_mlir.codegen.builder.nests import Index, least, vector_loop
 from glow_mlir.codegen.builder.types import i8, i16, i32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.sliced_trees import SlicedTrees
@@ -96,23 +96,18 @@ def _longest(op: CompleteTreeEnsembleOp, target: Target) -> int:
 
 
 def _blocks(
-    b: Builder, position: Index, end: Index, rows: int, least: int, body: Callable[[Index, Index], None]
+    b: Builder, position: Index, end: Index, rows: int, fewest: int, body: Callable[[Index, Index], None]
 ) -> Index:
     """
-    Blocks of `rows` from a position on, of which the last has `least` or more; returns where they end.
+    Blocks of `rows` from a position on, of which the last has `fewest` or more; returns where they end.
 
     `body` gets the first row and how many there are.
     """
-    count = (end - position + (rows - least)) // rows
+    count = (end - position + (rows - fewest)) // rows
     stop = position + count * rows
     with b.loop(position, stop, rows) as start:
-        body(start, _least(b, end - start, rows))
-    return _least(b, stop, end)
-
-
-def _least(b: Builder, one: Index, other: Index) -> Index:
-    """The smaller of two numbers."""
-    return min(one, other) if isinstance(one, int) and isinstance(other, int) else b.min(one, other)
+        body(start, least(b, end - start, rows))
+    return least(b, stop, end)
 
 
 # ---- one row

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import load
-from glow_mlir.codegen.builder.nests import Index, vector_loop
+from glow_mlir.codegen.builder.nests import Index, least, vector_loop
 from glow_mlir.codegen.builder.types import i8, i32, i64
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.tree_leaves import RowSums
@@ -22,7 +22,10 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
 _TOGETHER = 8
-"""How many trees a row goes down at the same time, so that as many loads are on their way."""
+"""How many trees a row, or rows a tree, go down at the same time, so that as many loads are on their way."""
+
+_BLOCK = 2048
+"""Rows that go down a tree before they go down the next one: their features take less of the caches than a tree."""
 
 @kernel("trees")
 class TreesKernel(Kernel[TreeEnsembleOp]):
@@ -39,10 +42,16 @@ class TreesKernel(Kernel[TreeEnsembleOp]):
         return {"rows": shape_of(op.outputs()[0])[0]}
 
     def emit(self, call: KernelCall[TreeEnsembleOp]) -> None:
-        begin, end = call.share("rows").of(call.result.extents[0])
-        descent = _Descent(call)
-        with call.b.loop(begin, end) as row:
-            descent.row(row)
+        b, descent = call.b, _Descent(call)
+        position, end = call.share("rows").of(call.result.extents[0])
+        together = _TOGETHER if call.target.vector_bits else 1
+        if together > 1:
+            stop = position + (end - position) // together * together
+            with b.loop(position, stop, _BLOCK) as first:
+                descent.block(first, least(b, stop - first, _BLOCK), together)
+            position = stop
+        with b.loop(position, end) as row:
+            descent.row(row, together)
 
 
 @dataclass(frozen=True)
@@ -51,22 +60,36 @@ class _Descent:
 
     call: KernelCall[TreeEnsembleOp]
 
-    def row(self, row: Index) -> None:
-        """One row of the result."""
+    def block(self, first: Index, count: Index, together: int) -> None:
+        """Some rows, whose number is a multiple of how many go down a tree `together`: the tree stays in the cache."""
+        call, b = self.call, self.call.b
+        roots = call.one("roots")
+        with b.loop(first, first + count) as row:
+            RowSums(call, row).begin()
+        with b.loop(0, roots.shape[0]) as tree:
+            root = load(b, roots, tree * roots.strides[0], 1, 1)
+            with b.loop(first, first + count, together) as row:
+                rows = [row + number for number in range(together)]
+                for own, leaf in zip(rows, self._leaves(rows, [root] * together), strict=True):
+                    RowSums(call, own).add([leaf])
+        with b.loop(first, first + count) as row:
+            RowSums(call, row).end()
+
+    def row(self, row: Index, together: int) -> None:
+        """One row, which goes down some trees `together`."""
         call, b = self.call, self.call.b
         sums, roots = RowSums(call, row), call.one("roots")
         sums.begin()
-        together = _TOGETHER if call.target.vector_bits else 1
 
         def some(tree: Index, count: int) -> None:
             starts = [load(b, roots, (tree + number) * roots.strides[0], 1, 1) for number in range(count)]
-            sums.add(self._leaves(row, starts))
+            sums.add(self._leaves([row] * count, starts))
 
         vector_loop(b, roots.shape[0], together, some)
         sums.end()
 
-    def _leaves(self, row: Index, starts: Sequence[Value]) -> list[Value]:
-        """The leaves that a row gets to from some nodes."""
+    def _leaves(self, rows: Sequence[Index], starts: Sequence[Value]) -> list[Value]:
+        """The leaves that rows get to, each from a node."""
         b = self.call.b
 
         def is_inside(*places: Value) -> Value:
@@ -76,7 +99,10 @@ class _Descent:
             return common >= 0
 
         def step(*places: Value) -> list[Value]:
-            return [b.select(place >= 0, self._child(row, b.max(place, 0)), place) for place in places]
+            return [
+                b.select(place >= 0, self._child(row, b.max(place, 0)), place)
+                for row, place in zip(rows, places, strict=True)
+            ]
 
         return [-1 - place for place in b.repeat(starts, step, is_inside)]
 
