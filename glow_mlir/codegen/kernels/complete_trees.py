@@ -14,6 +14,7 @@ from glow_mlir.codegen.kernels.tree_leaves import RowSums
 from glow_mlir.codegen.kernels.tree_tests import RunLoop, compared
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
+from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.trees import CompleteTreeEnsembleOp
 from glow_mlir.dialects.glow_low.memory import is_dense
 from glow_mlir.dialects.properties import integer
@@ -28,6 +29,9 @@ _FEW = 6
 
 _TOGETHER = 4
 """How many trees one row goes down at the same time."""
+
+_NEAR = 1 << 18
+"""Bytes of leaves that a cache nearby has room for, beside the tests."""
 
 _BEHIND = 64
 """Bytes behind the outcomes of a row that a vector may reach."""
@@ -57,15 +61,17 @@ class CompleteTreesKernel(Kernel[CompleteTreeEnsembleOp]):
         return {"rows": shape_of(op.outputs()[0])[0]}
 
     def private(self, op: CompleteTreeEnsembleOp) -> Sequence[int]:
-        return range(4 if _may_be_many(op) else 1)
+        return range(5 if _may_be_many(op) else 2)
 
     def scratch(self, op: CompleteTreeEnsembleOp, target: Target) -> Sequence[Buffer]:
         tests = size_of(op.thresholds)
+        leaves: Buffer = ((shape_of(op.tests)[0] if _has_far_leaves(op) else 1,), i32)
         if not _may_be_many(op):
-            return [((tests + _BEHIND,), i8)]
+            return [((tests + _BEHIND,), i8), leaves]
         rows = _longest(op, target)
         return [
             ((max(tests * rows // 8, tests) + _BEHIND,), i8),
+            leaves,
             ((rows,), computed(element_of(op.input))),
             ((op.levels() * rows // 8,), i8),
             ((integer(op.size) * rows,), computed(element_of(op.outputs()[0]))),
@@ -114,12 +120,34 @@ def _blocks(
 
 
 def _one_row(call: KernelCall[CompleteTreeEnsembleOp], row: Index) -> None:
-    """The outcomes of all tests, then the way through each tree."""
+    """
+    The outcomes of all tests, then the leaves of all trees, and their weights: where these are not in a cache nearby,
+    not before all leaves are known, so that no step waits for them.
+    """
+    b, sums, trees = call.b, RowSums(call, row), call.one("tests").shape[0]
     _outcomes(call, row)
-    sums = RowSums(call, row)
     sums.begin()
-    vector_loop(call.b, call.one("tests").shape[0], _TOGETHER, lambda tree, count: _some_trees(call, sums, tree, count))
+    if not _has_far_leaves(call.op):
+        vector_loop(b, trees, _TOGETHER, lambda tree, count: sums.add_complete(tree, _some_leaves(call, tree, count)))
+        sums.end()
+        return
+    leaves = call.many("scratch")[1].pointer
+
+    def find(tree: Index, count: int) -> None:
+        for number, leaf in enumerate(_some_leaves(call, tree, count)):
+            leaves.at(tree + number, i32).store(b.cast(leaf, i32))
+
+    def add(tree: Index, count: int) -> None:
+        sums.add_complete(tree, [b.index(leaves.at(tree + number, i32).load(i32)) for number in range(count)])
+
+    vector_loop(b, trees, _TOGETHER, find)
+    vector_loop(b, trees, _TOGETHER, add)
     sums.end()
+
+
+def _has_far_leaves(op: CompleteTreeEnsembleOp) -> bool:
+    """Whether there are more leaves than a cache nearby has room for."""
+    return size_of(op.weights) * byte_width(element_of(op.weights)) > _NEAR
 
 
 def _outcomes(call: KernelCall[CompleteTreeEnsembleOp], row: Index) -> None:
@@ -141,17 +169,17 @@ def _outcomes(call: KernelCall[CompleteTreeEnsembleOp], row: Index) -> None:
     RunLoop(call).each(run)
 
 
-def _some_trees(call: KernelCall[CompleteTreeEnsembleOp], sums: RowSums, tree: Index, count: int) -> None:
-    """Add what some trees say of a row."""
+def _some_leaves(call: KernelCall[CompleteTreeEnsembleOp], tree: Index, count: int) -> list[Value]:
+    """The leaves of some trees that a row gets to, by their numbers in a tree."""
     b, op = call.b, call.op
     outcomes, nodes = call.many("scratch")[0].pointer, (1 << op.levels()) - 1
     tests = [call.one("tests").pointer.at((tree + number) * nodes, i16) for number in range(count)]
     places: list[Index] = [0] * count
     for _ in range(op.levels()):
-        numbers = [b.cast(own.at(place, i16).load(i16), i32, signed=False) for own, place in zip(tests, places, strict=True)]
-        bits = [b.index(b.cast(outcomes.at(_unsigned(b, number), i8).load(i8), i32, signed=False)) for number in numbers]
+        numbers = [_unsigned(b, own.at(place, i16).load(i16)) for own, place in zip(tests, places, strict=True)]
+        bits = [_unsigned(b, outcomes.at(number, i8).load(i8)) for number in numbers]
         places = [bit + (place * 2 + 1) for bit, place in zip(bits, places, strict=True)]
-    sums.add_complete(tree, [place - nodes for place in places])
+    return [b.index(place - nodes) for place in places]
 
 
 def _unsigned(b: Builder, number: Value) -> Value:

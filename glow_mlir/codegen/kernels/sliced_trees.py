@@ -62,7 +62,7 @@ class SlicedTrees:
         """The outcomes of all tests."""
         call, b = self.call, self.call.b
         source, thresholds = call.one("input"), call.one("thresholds")
-        outcomes, column, *_ = (buffer.pointer for buffer in call.many("scratch"))
+        outcomes, _, column, *_ = (buffer.pointer for buffer in call.many("scratch"))
         type_, lanes = computed(source.element), self._lanes
 
         def run(relation: int, feature: Value, begin: Value, end: Value) -> None:
@@ -83,7 +83,7 @@ class SlicedTrees:
     def _tree(self, tree: Value) -> None:
         """Add what a tree says of the rows."""
         call, b, depth = self.call, self.call.b, self.call.op.levels()
-        planes = call.many("scratch")[2].pointer
+        planes = call.many("scratch")[3].pointer
         tests = call.one("tests").pointer.at(tree * ((1 << depth) - 1), i16)
         for level, bits in enumerate(self._chosen(tests, 0, depth)):
             planes.at(level * self._bytes, i8).store(bits)
@@ -114,7 +114,7 @@ class SlicedTrees:
     def _leaves(self, tree: Value, column: Index, target: Index) -> None:
         """Add the weights in a column of the leaves whose numbers are in planes."""
         call, b, depth = self.call, self.call.b, self.call.op.levels()
-        _, _, planes, sums = (buffer.pointer for buffer in call.many("scratch"))
+        *_, planes, sums = (buffer.pointer for buffer in call.many("scratch"))
         weights = call.one("weights")
         type_, lanes = computed(weights.element), self._lanes
         leaves = weights.pointer.at((tree * weights.shape[1] + column) * (1 << depth), type_)
@@ -133,7 +133,7 @@ class SlicedTrees:
         """No leaf has been seen yet."""
         call, b = self.call, self.call.b
         type_, lanes = computed(call.result.element), self._lanes
-        sums = call.many("scratch")[3].pointer
+        sums = call.many("scratch")[4].pointer
         start = b.constant(STARTS[text(call.op.aggregate)], vector(type_, lanes))
         with b.loop(0, integer(call.op.size) * self.rows, lanes) as place:
             sums.at(place, type_).store(start)
@@ -141,7 +141,7 @@ class SlicedTrees:
     def _end(self, first: Index, count: Index) -> None:
         """Write the sums to the result; what no tree is for is 0."""
         call, b, result = self.call, self.call.b, self.call.result
-        sums = call.many("scratch")[3].pointer
+        sums = call.many("scratch")[4].pointer
         with b.loop(0, integer(call.op.size)) as target, b.loop(0, count) as row:
             total = sums.at(target * self.rows + row, computed(result.element)).load(computed(result.element))
             if may_lack(call):

@@ -12,7 +12,7 @@ from glow_mlir.codegen.builder.types import i8, i32, i64
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.tree_leaves import RowSums
 from glow_mlir.codegen.kernels.tree_tests import compared
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.trees import EQUAL, GREATER, LESS, LINKS, UNORDERED, TreeEnsembleOp
@@ -22,14 +22,18 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
 _TOGETHER = 8
-"""How many trees a row, or rows a tree, go down at the same time, so that as many loads are on their way."""
+"""How many rows go down a tree at the same time, so that as many loads are on their way."""
 
 _BLOCK = 2048
 """Rows that go down a tree before they go down the next one: their features take less of the caches than a tree."""
 
 @kernel("trees")
 class TreesKernel(Kernel[TreeEnsembleOp]):
-    """Each row goes down some trees at a time, without branches, until all of them are in leaves."""
+    """
+    Several rows go down one tree at a time, and a row that is left over down all of them, without branches.
+
+    On machines without vectors, which take one step after the other, each row goes down one tree after the other.
+    """
 
     name = "trees"
     AXES = ("rows",)
@@ -41,17 +45,30 @@ class TreesKernel(Kernel[TreeEnsembleOp]):
     def cuts(self, op: TreeEnsembleOp, target: Target) -> Mapping[str, int]:
         return {"rows": shape_of(op.outputs()[0])[0]}
 
+    def private(self, op: TreeEnsembleOp) -> Sequence[int]:
+        return range(2)
+
+    def scratch(self, op: TreeEnsembleOp, target: Target) -> Sequence[Buffer]:
+        lists: Buffer = ((size_of(op.roots) + 1,), i32)
+        return [lists, lists] if _is_wide(target) else []
+
     def emit(self, call: KernelCall[TreeEnsembleOp]) -> None:
         b, descent = call.b, _Descent(call)
         position, end = call.share("rows").of(call.result.extents[0])
-        together = _TOGETHER if call.target.vector_bits else 1
-        if together > 1:
-            stop = position + (end - position) // together * together
-            with b.loop(position, stop, _BLOCK) as first:
-                descent.block(first, least(b, stop - first, _BLOCK), together)
-            position = stop
-        with b.loop(position, end) as row:
-            descent.row(row, together)
+        if not _is_wide(call.target):
+            with b.loop(position, end) as row:
+                descent.alone(row)
+            return
+        stop = position + (end - position) // _TOGETHER * _TOGETHER
+        with b.loop(position, stop, _BLOCK) as first:
+            descent.block(first, least(b, stop - first, _BLOCK))
+        with b.loop(stop, end) as row:
+            descent.row(row)
+
+
+def _is_wide(target: Target) -> bool:
+    """Whether a machine looks far ahead, as those with vectors do."""
+    return target.vector_bits > 0
 
 
 @dataclass(frozen=True)
@@ -60,32 +77,62 @@ class _Descent:
 
     call: KernelCall[TreeEnsembleOp]
 
-    def block(self, first: Index, count: Index, together: int) -> None:
-        """Some rows, whose number is a multiple of how many go down a tree `together`: the tree stays in the cache."""
+    def block(self, first: Index, count: Index) -> None:
+        """Some rows, a multiple of those that go down a tree together: it stays in the cache."""
         call, b = self.call, self.call.b
         roots = call.one("roots")
         with b.loop(first, first + count) as row:
             RowSums(call, row).begin()
         with b.loop(0, roots.shape[0]) as tree:
             root = load(b, roots, tree * roots.strides[0], 1, 1)
-            with b.loop(first, first + count, together) as row:
-                rows = [row + number for number in range(together)]
-                for own, leaf in zip(rows, self._leaves(rows, [root] * together), strict=True):
+            with b.loop(first, first + count, _TOGETHER) as row:
+                rows = [row + number for number in range(_TOGETHER)]
+                for own, leaf in zip(rows, self._leaves(rows, [root] * _TOGETHER), strict=True):
                     RowSums(call, own).add([leaf])
         with b.loop(first, first + count) as row:
             RowSums(call, row).end()
 
-    def row(self, row: Index, together: int) -> None:
-        """One row, which goes down some trees `together`."""
+    def row(self, row: Index) -> None:
+        """
+        One row, which goes a level down in all trees where it is in no leaf yet, and then the next one.
+
+        So as many loads are on their way as there can be. Nodes that are left, and leaves, move up in their lists.
+        """
+        call, b = self.call, self.call.b
+        sums, roots = RowSums(call, row), call.one("roots")
+        nodes, leaves = (buffer.pointer for buffer in call.many("scratch"))
+        sums.begin()
+
+        def sort(place: Value, inner: Value, outer: Value) -> tuple[Value, Value]:
+            nodes.at(inner, i32).store(place)
+            leaves.at(outer, i32).store(-1 - place)
+            is_leaf = b.cast(place < 0, b.index_type, signed=False)
+            return inner + 1 - is_leaf, outer + is_leaf
+
+        zero = b.index(0)
+        with b.loop(0, roots.shape[0], carried=[zero, zero]) as loop:
+            loop.set(*sort(load(b, roots, loop.index * roots.strides[0], 1, 1), *loop.values))
+
+        def level(count: Value, found: Value) -> Sequence[Value]:
+            with b.loop(0, count, carried=[zero, found]) as loop:
+                loop.set(*sort(self._child(row, nodes.at(loop.index, i32).load(i32)), *loop.values))
+            return loop.results
+
+        b.repeat(loop.results, level, lambda count, _: count > 0)
+
+        def some(first: Index, count: int) -> None:
+            sums.add([leaves.at(first + number, i32).load(i32) for number in range(count)])
+
+        vector_loop(b, roots.shape[0], _TOGETHER, some)
+        sums.end()
+
+    def alone(self, row: Index) -> None:
+        """One row, which goes down one tree after the other."""
         call, b = self.call, self.call.b
         sums, roots = RowSums(call, row), call.one("roots")
         sums.begin()
-
-        def some(tree: Index, count: int) -> None:
-            starts = [load(b, roots, (tree + number) * roots.strides[0], 1, 1) for number in range(count)]
-            sums.add(self._leaves([row] * count, starts))
-
-        vector_loop(b, roots.shape[0], together, some)
+        with b.loop(0, roots.shape[0]) as tree:
+            sums.add(self._leaves([row], [load(b, roots, tree * roots.strides[0], 1, 1)]))
         sums.end()
 
     def _leaves(self, rows: Sequence[Index], starts: Sequence[Value]) -> list[Value]:
