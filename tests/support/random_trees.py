@@ -121,3 +121,50 @@ def tree_model(kind: str, attributes: Mapping[str, Any], x: np.ndarray, rows: in
     version = 5 if kind == "TreeEnsemble" else 3
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid("ai.onnx.ml", version)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def tree_operands(made: RandomTrees, relations: Sequence[int] = ()) -> list[np.ndarray | None]:
+    """
+    Nodes, tests, roots, weights and targets of `tree_ensemble`, that of LEQ in all nodes unless tests have `relations`.
+    """
+    inner = [node for node in made.nodes if node["mode"] != "LEAF"]
+    places = {(node["tree"], node["id"]): place for place, node in enumerate(inner)}
+    leaves = list(dict.fromkeys(item[:2] for item in made.leaves))
+    places |= {key: -1 - place for place, key in enumerate(leaves)}
+    links = [[node["feature"], *(places[node["tree"], node[side]] for side in ("true", "false"))] for node in inner]
+    words = np.array([node["value"] for node in inner], made.dtype)[:, None].view(np.int32)
+    nodes = np.concatenate([np.array(links, np.int32), words.reshape(len(inner), -1)], axis=1)
+    given: dict[tuple[int, int], list[tuple[int, float]]] = {key: [] for key in leaves}
+    for *key, target, weight in made.leaves:
+        given[key[0], key[1]].append((target, weight))
+    targets = np.array([[target for target, _ in given[key]] for key in leaves], np.int32)
+    weights = np.array([[weight for _, weight in given[key]] for key in leaves], made.dtype)
+    tests = made.rng.choice(relations, len(inner)).astype(np.uint8) if relations else None
+    roots = np.array([places[tree, 0] for tree in range(made.trees)], np.int32)
+    return [nodes, tests, roots, weights, targets]
+
+
+def complete_operands(
+    trees: int,
+    depth: int,
+    runs: Sequence[tuple[int, int]],
+    columns: int = 1,
+    size: int | None = None,
+    dtype: Any = np.float32,
+) -> list[np.ndarray | None]:
+    """
+    Runs, thresholds, tests, weights and targets of `complete_tree_ensemble`; runs are of a feature and so many tests.
+
+    Trees have `size` targets, if that is given.
+    """
+    rng = np.random.default_rng(depth)
+    ends = np.cumsum([count for _, count in runs])
+    thresholds = np.round(rng.normal(size=ends[-1]) * 2) / 2
+    tests = rng.integers(0, ends[-1], (trees, 2**depth - 1)).astype(np.uint16)
+    return [
+        np.stack([[feature for feature, _ in runs], ends], axis=1).astype(np.int32),
+        thresholds.astype(dtype),
+        tests,
+        rng.normal(size=(trees, columns, 2**depth)).astype(dtype),
+        None if size is None else rng.integers(0, size, trees).astype(np.int32),
+    ]
