@@ -19,13 +19,13 @@ AGGREGATES = ("sum", "min", "max")
 """What becomes of the weights that the trees give to one target."""
 
 LESS, EQUAL, GREATER, UNORDERED = 1, 2, 4, 8
-"""How a feature compares to a threshold: one of these. A test is a set of them, their sum: where they hold, so does it."""
+"""How a feature compares to a threshold: one of these. A test holds where one of a set does, which is their sum."""
 
 ANY_RELATION = LESS | EQUAL | GREATER | UNORDERED
 """The test that always holds."""
 
 LINKS = 3
-"""Numbers of a node in front of the bits of its threshold: its feature, and its children where the test holds or not."""
+"""Numbers of a node in front of the bits of its threshold: its feature, its children where the test holds or not."""
 
 
 def threshold_words(element: Attribute) -> int:
@@ -59,11 +59,11 @@ class Ensemble(HighOp):
 @op_definition
 class TreeEnsembleOp(Ensemble):
     """
-    What decision trees say of each row of features in `input` [N, C], summed by target, as [N, size] (ONNX TreeEnsemble).
+    What decision trees say of each row of features in `input` [N, C], by target, as [N, size] (ONNX TreeEnsemble).
 
     Each of the `nodes` [M, 3 + W] compares a feature to a threshold: it has the number of the feature, its children
     where the test holds and where it does not, and the bits of the threshold, of the element type of `input`, in one
-    i32, or two for f64, the lowest first. A child that is not negative is a node with a higher number; −1 − l is leaf l.
+    i32, or two for f64, the lowest first. A child from 0 on is a node, whose number is higher; −1 − l is leaf l.
     `tests` [M] says of each node for which relations to its threshold the test holds, the sum of 1 for less, 2 for
     equal, 4 for greater, and 8 for NaN; without it, all have `test`. `roots` [R] are the first nodes of the trees, or
     leaves. A leaf has `weights` [L, K], each for the target that `targets` [L, K] names, or −1 for none; without it,
@@ -106,16 +106,16 @@ class CompleteTreeEnsembleOp(Ensemble):
     """
     What complete decision trees, which share tests, say of each row of features in `input` [N, C], as [N, size].
 
-    Each of the `runs` [F, 2] is of tests of one feature: its number, and how many tests there are up to the end of the
-    run. Test p compares the feature of its run to `thresholds`[p]; it holds for the `relations` (those of
-    `tree_ensemble`) that the first `counts`[0] runs have in common, the next `counts`[1], and so on. Each tree has a
+    Each of the `ranges` [F, 2] is of tests of one feature: its number, and how many tests there are up to the end of
+    the range. Test p compares the feature of its range to `thresholds`[p]; it holds for the `relations` (those of
+    `tree_ensemble`) that the first `counts`[0] ranges have in common, the next `counts`[1], and so on. Each tree has a
     test in each of its nodes, `tests` [R, 2^D − 1], level by level, and behind a node number i that of number 2i + 1
     where the test fails and 2i + 2 where it holds. Its 2^D leaves have `weights` [R, K, 2^D]: those of tree r are for
     the target `targets`[r], or, without that, for each target in order. `aggregate` is as in `tree_ensemble`, which
     becomes this where it is worth it (`complete-trees`).
 
     ```mlir
-    %y = glow_high.complete_tree_ensemble %x, %runs, %thresholds, %tests, %weights
+    %y = glow_high.complete_tree_ensemble %x, %ranges, %thresholds, %tests, %weights
       {relations = [3], counts = [30], size = 1} : tensor<8x1xf32>
     ```
     """
@@ -125,7 +125,7 @@ class CompleteTreeEnsembleOp(Ensemble):
     FAILURE: ClassVar[str] = "a test of a tree is out of range"
 
     input = operand_def(FLOATS.of_rank(2))
-    runs = operand_def(I32.of_rank(2))
+    ranges = operand_def(I32.of_rank(2))
     thresholds = operand_def(FLOATS.of_rank(1))
     tests = operand_def(UI16.of_rank(2))
     weights = operand_def(FLOATS.of_rank(3))
@@ -140,15 +140,15 @@ class CompleteTreeEnsembleOp(Ensemble):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         trees, columns, leaves = shape_of(self.weights)
-        count, element = shape_of(self.runs)[0], element_of(self.input)
+        count, element = shape_of(self.ranges)[0], element_of(self.input)
         require(element_of(self.thresholds) == element, f"thresholds must be {element}, as features are")
-        require(shape_of(self.runs)[1] == 2, "a run is a feature, and where its tests end")
+        require(shape_of(self.ranges)[1] == 2, "a range is a feature, and where its tests end")
         require(leaves == 1 << self.levels() and self.levels() > 0, f"a complete tree has 2^D leaves, not {leaves}")
         shape = trees, leaves - 1
         require(shape_of(self.tests) == shape, f"tests must have shape {shape}, not {shape_of(self.tests)}")
         relations, counts = ints(self.relations), ints(self.counts)
         fits = len(relations) == len(counts) and sum(counts) == count and min(counts, default=0) >= 0
-        require(fits, f"relations and counts must tell those of all {count} runs")
+        require(fits, f"relations and counts must tell those of all {count} ranges")
         require(all(0 <= test <= ANY_RELATION for test in relations), f"a test is from 0 to {ANY_RELATION}")
         self._check(columns, self.targets, (trees,))
         require(self.targets is None or columns == 1, "a tree with a target has one weight in each leaf")

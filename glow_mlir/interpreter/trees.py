@@ -48,9 +48,9 @@ def tree_ensemble(
     while len(rows):
         here = current[rows, trees]
         holds = _holds(x[rows, features[here]], thresholds[here], sets[here])
-        following = current[rows, trees] = np.where(holds, links[here, 0], links[here, 1])
-        inner = following >= 0
-        rows, trees = rows[inner], trees[inner]
+        current[rows, trees] = np.where(holds, links[here, 0], links[here, 1])
+        is_inside = current[rows, trees] >= 0
+        rows, trees = rows[is_inside], trees[is_inside]
     leaves = -1 - current
     if targets is not None:
         _check(op, targets, -1, integer(op.size))
@@ -62,7 +62,7 @@ def tree_ensemble(
 def complete_tree_ensemble(
     op: CompleteTreeEnsembleOp,
     x: np.ndarray,
-    runs: np.ndarray,
+    ranges: np.ndarray,
     thresholds: np.ndarray,
     tests: np.ndarray,
     weights: np.ndarray,
@@ -70,13 +70,13 @@ def complete_tree_ensemble(
 ) -> np.ndarray:
     """The outcome of each test, once, and then the way through each tree."""
     count = len(thresholds)
-    lengths = np.diff(runs[:, 1], prepend=0)
-    _check(op, runs[:, 0], 0, x.shape[1])
+    lengths = np.diff(ranges[:, 1], prepend=0)
+    _check(op, ranges[:, 0], 0, x.shape[1])
     _check(op, lengths, 0, count + 1)
-    _check(op, runs[-1:, 1], count, count + 1)
+    _check(op, ranges[-1:, 1], count, count + 1)
     _check(op, tests, 0, count)
     sets = np.repeat(np.repeat(np.array(ints(op.relations), np.int64), ints(op.counts)), lengths)
-    outcomes = _holds(x[:, np.repeat(runs[:, 0], lengths)], thresholds, sets)
+    outcomes = _holds(x[:, np.repeat(ranges[:, 0], lengths)], thresholds, sets)
     rows, trees = np.arange(len(x))[:, None], np.arange(len(tests))
     current = np.zeros((len(x), len(tests)), np.int64)
     for _ in range(op.levels()):

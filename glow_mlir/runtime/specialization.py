@@ -90,7 +90,7 @@ class Specialization:
 
     def fitting(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         """Inputs as its entry takes them, of any layout before."""
-        copied = []
+        copied: list[str] = []
         for name in self._packed_inputs:  # Each call asks: generators take longer.
             if name in inputs and not ((known := inputs[name].flags).c_contiguous and known.aligned):
                 copied.append(name)

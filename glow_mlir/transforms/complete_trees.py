@@ -25,9 +25,6 @@ MOST_LEAVES = 1 << 21
 MOST_TESTS = 1 << 16
 """Different tests that a ui16 tells apart."""
 
-_RUN = 16
-"""Tests of a feature that has not few come in so many, so that vectors have no rest."""
-
 
 class CompleteTrees(Pattern):
     """Trees of which the deepest has few levels, and which have few different tests."""
@@ -41,7 +38,8 @@ class CompleteTrees(Pattern):
         if trees is None or levels is None:
             return
         *inner, leaves = levels
-        tests, targets = trees.tests(), trees.targets_by_tree(leaves)
+        tests = trees.tests(rewriter.function.target.vector_width(element_of(op.input)))
+        targets = trees.targets_by_tree(leaves)
         if len(tests.thresholds) <= MOST_TESTS and (trees.targets is None or targets is not None):
             rewriter.replace(op, (), [_complete(op, rewriter.emit, trees, inner, leaves, tests, targets)])
 
@@ -52,7 +50,8 @@ class CompleteTreesPass(PatternPass):
     Let decision trees that are not deep be complete ones, of which many rows find the leaves at once.
 
     Each leaf that is not at the bottom becomes a subtree whose leaves are alike, and nodes with the same test share it.
-    It does so for machines with vectors, where a tree has no more than 8 levels, and its leaves name one target, or all.
+    It does so for machines with vectors, where no tree has more than 8 levels, and the leaves of each name one target,
+    or all.
     """
 
     name = "complete-trees"
@@ -64,12 +63,12 @@ class CompleteTreesPass(PatternPass):
 @dataclass(frozen=True)
 class _Tests:
     """
-    Different tests, sorted: their thresholds, and runs of those of one feature.
+    Different tests, sorted: their thresholds, and ranges of those of one feature.
 
     `places` has the test of each node.
     """
 
-    runs: np.ndarray
+    ranges: np.ndarray
     thresholds: np.ndarray
     places: np.ndarray
     relations: Sequence[int]
@@ -118,29 +117,29 @@ class _Trees:
             levels.append(np.where(places[..., None] < 0, places[..., None], links).reshape(len(places), -1))
         return None if np.any(-1 - levels[-1] >= len(self.weights)) else levels
 
-    def tests(self) -> _Tests:
-        """The different tests of nodes."""
+    def tests(self, lanes: int) -> _Tests:
+        """The different tests of nodes; those of a feature that has not few fill vectors."""
         features = self.nodes[:, 0].astype(np.int64)
         thresholds = np.ascontiguousarray(self.nodes[:, LINKS:]).view(self.dtype)[:, 0]
         order = np.lexsort([thresholds.view(np.int32 if thresholds.itemsize == 4 else np.int64), features, self.sets])
         sets, features, thresholds = self.sets[order], features[order], thresholds[order]
-        is_new_run = _changes(sets, features)
-        is_new = is_new_run | _changes(thresholds.view(np.int32 if thresholds.itemsize == 4 else np.int64))
+        is_new_range = _changes(sets, features)
+        is_new = is_new_range | _changes(thresholds.view(np.int32 if thresholds.itemsize == 4 else np.int64))
         number = np.cumsum(is_new) - 1  # Of each node, without padding.
         first = np.flatnonzero(is_new)
-        starts = np.flatnonzero(is_new_run[first])
+        starts = np.flatnonzero(is_new_range[first])
         counts = np.diff(starts, append=len(first))
-        padded = np.where(counts >= _RUN // 2, -(-counts // _RUN) * _RUN, counts)
+        padded = np.where(2 * counts >= lanes, -(-counts // lanes) * lanes, counts)
         ends = np.cumsum(padded)
         moved = np.repeat(ends - padded - starts, counts)
         kept = np.repeat(thresholds[first][starts + counts - 1], padded)
         kept[np.arange(len(first)) + moved] = thresholds[first]
         places = np.empty(len(order), np.int64)
         places[order] = (np.arange(len(first)) + moved)[number]
-        relations, runs = np.unique(sets[first][starts], return_counts=True)
+        relations, ranges = np.unique(sets[first][starts], return_counts=True)
         columns = features[first][starts]
         return _Tests(
-            np.stack([columns, ends], axis=1).astype(np.int32), kept, places, relations.tolist(), runs.tolist()
+            np.stack([columns, ends], axis=1).astype(np.int32), kept, places, relations.tolist(), ranges.tolist()
         )
 
     def targets_by_tree(self, leaves: np.ndarray) -> np.ndarray | None:
@@ -175,7 +174,7 @@ def _complete(
     return emit(
         CompleteTreeEnsembleOp,
         op.input,
-        emit.constant(tests.runs, "runs"),
+        emit.constant(tests.ranges, "ranges"),
         emit.constant(tests.thresholds, "thresholds"),
         emit.constant(np.concatenate(numbers, axis=1).astype(np.uint16), "tests"),
         emit.constant(np.ascontiguousarray(trees.weights[-1 - leaves].transpose(0, 2, 1)), "leaves"),

@@ -15,7 +15,7 @@ from random_trees import RandomTrees, complete_operands, tree_operands
 from glow_mlir.dialects.glow_high.trees import AGGREGATES, CompleteTreeEnsembleOp, TreeEnsembleOp
 
 TARGETS = ("scalar", "avx2", "host")
-RUNS = ((0, 17), (2, 3), (1, 40), (0, 5))
+RANGES = ((0, 17), (2, 3), (1, 40), (0, 5))
 
 
 def rows(count: int, dtype: Any = np.float32) -> np.ndarray:
@@ -34,7 +34,7 @@ def test_nodes(target: str, dtype: Any) -> None:
             x = rows(21, dtype)
             cases.append(Case(TreeEnsembleOp, x, nodes, None, roots, weights, targets, size=3, aggregate=aggregate))
             if named == 3:
-                properties = {"size": 3, "test": 12, "aggregate": aggregate}
+                properties: dict[str, Any] = {"size": 3, "test": 12, "aggregate": aggregate}
                 cases.append(Case(TreeEnsembleOp, x, nodes, None, roots, weights, None, **properties))
     check_all(cases, target)
 
@@ -50,7 +50,7 @@ def test_tests_of_nodes(seed: int, count: int, relations: list[int]) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("count", [1, 6, 7, 63, 65, 200, 530])
 def test_complete_trees(target: str, count: int) -> None:
-    operands = complete_operands(9, 4, RUNS)
+    operands = complete_operands(9, 4, RANGES)
     check(CompleteTreeEnsembleOp, rows(count), *operands, target=target, size=1, relations=(3, 5, 10), counts=(2, 1, 1))
 
 
@@ -58,7 +58,7 @@ def test_complete_trees(target: str, count: int) -> None:
 @pytest.mark.parametrize("depth", [1, 2, 5, 6, 8])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_depths_of_complete_trees(target: str, depth: int, dtype: Any) -> None:
-    operands = complete_operands(5, depth, RUNS, dtype=dtype)
+    operands = complete_operands(5, depth, RANGES, dtype=dtype)
     cases = [
         Case(CompleteTreeEnsembleOp, rows(count, dtype), *operands, size=1, relations=(1,), counts=(4,))
         for count in (2, 70)
@@ -69,8 +69,8 @@ def test_depths_of_complete_trees(target: str, depth: int, dtype: Any) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("aggregate", AGGREGATES)
 def test_targets_of_complete_trees(target: str, aggregate: str) -> None:
-    named, all_ = complete_operands(9, 3, RUNS, size=4), complete_operands(9, 3, RUNS, columns=4)
-    properties = {"size": 4, "relations": (6,), "counts": (4,), "aggregate": aggregate}
+    named, all_ = complete_operands(9, 3, RANGES, size=4), complete_operands(9, 3, RANGES, columns=4)
+    properties: dict[str, Any] = {"size": 4, "relations": (6,), "counts": (4,), "aggregate": aggregate}
     operands = [(rows(count), *operands) for operands in (named, all_) for count in (3, 75)]
     check_all([Case(CompleteTreeEnsembleOp, *given, **properties) for given in operands], target)
 

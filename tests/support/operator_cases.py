@@ -301,7 +301,8 @@ PIXELS: list[OperatorCase] = [
 ]
 
 CASES: dict[str, OperatorCase] = {
-    case.operator.name.removeprefix("glow_high."): case for case in (*ELEMENTWISE, *MOVEMENT, *TREES, *SUMS, *PRODUCTS, *PIXELS)
+    case.operator.name.removeprefix("glow_high."): case
+    for case in (*ELEMENTWISE, *MOVEMENT, *TREES, *SUMS, *PRODUCTS, *PIXELS)
 }
 """Operator → its case."""
 

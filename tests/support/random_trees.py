@@ -110,7 +110,9 @@ class RandomTrees:
         }
 
 
-def tree_model(kind: str, attributes: Mapping[str, Any], x: np.ndarray, rows: int | str | None = None) -> onnx.ModelProto:
+def tree_model(
+    kind: str, attributes: Mapping[str, Any], x: np.ndarray, rows: int | str | None = None
+) -> onnx.ModelProto:
     """A model of one of ONNX's operators of trees, for features such as `x`; `rows` may be a name."""
     outputs = ["label", "scores"] if kind == "TreeEnsembleClassifier" else ["y"]
     node = helper.make_node(kind, ["x"], outputs, domain="ai.onnx.ml", **attributes)
@@ -147,22 +149,22 @@ def tree_operands(made: RandomTrees, relations: Sequence[int] = ()) -> list[np.n
 def complete_operands(
     trees: int,
     depth: int,
-    runs: Sequence[tuple[int, int]],
+    ranges: Sequence[tuple[int, int]],
     columns: int = 1,
     size: int | None = None,
     dtype: Any = np.float32,
 ) -> list[np.ndarray | None]:
     """
-    Runs, thresholds, tests, weights and targets of `complete_tree_ensemble`; runs are of a feature and so many tests.
+    Ranges, thresholds, tests, weights, targets of `complete_tree_ensemble`; `ranges` are features and how many tests.
 
     Trees have `size` targets, if that is given.
     """
     rng = np.random.default_rng(depth)
-    ends = np.cumsum([count for _, count in runs])
-    thresholds = np.round(rng.normal(size=ends[-1]) * 2) / 2
-    tests = rng.integers(0, ends[-1], (trees, 2**depth - 1)).astype(np.uint16)
+    ends, count = np.cumsum([count for _, count in ranges]), sum(count for _, count in ranges)
+    thresholds: np.ndarray = np.round(rng.normal(size=count) * 2) / 2
+    tests = rng.integers(0, count, (trees, 2**depth - 1)).astype(np.uint16)
     return [
-        np.stack([[feature for feature, _ in runs], ends], axis=1).astype(np.int32),
+        np.stack([[feature for feature, _ in ranges], ends], axis=1).astype(np.int32),
         thresholds.astype(dtype),
         tests,
         rng.normal(size=(trees, columns, 2**depth)).astype(dtype),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from glow_mlir.codegen.access import computed, load, store
+from glow_mlir.codegen.access import computed, load
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.nests import Index, least, vector_loop
 from glow_mlir.codegen.builder.types import i8, i16, i32
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.sliced_trees import SlicedTrees
 from glow_mlir.codegen.kernels.tree_leaves import RowSums
-from glow_mlir.codegen.kernels.tree_tests import RunLoop, compared
+from glow_mlir.codegen.kernels.tree_tests import RangeLoop, compared
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import byte_width
@@ -23,15 +24,6 @@ from glow_mlir.dialects.target import Target
 
 SHORT = 64
 """Rows of a short block, whose outcomes of a test are one integer."""
-
-_FEW = 6
-"""Rows that are computed one by one, since a short block takes longer."""
-
-_TOGETHER = 4
-"""How many trees one row goes down at the same time."""
-
-_NEAR = 1 << 18
-"""Bytes of leaves that a cache nearby has room for, beside the tests."""
 
 _BEHIND = 64
 """Bytes behind the outcomes of a row that a vector may reach."""
@@ -54,45 +46,43 @@ class CompleteTreesKernel(Kernel[CompleteTreeEnsembleOp]):
     RUN_TIME_SIZES = True
 
     def accepts(self, op: CompleteTreeEnsembleOp) -> bool:
-        tables = (op.runs, op.thresholds, op.tests, op.weights)
+        tables = (op.ranges, op.thresholds, op.tests, op.weights)
         return not any(map(is_empty, tables)) and all(map(is_dense, tables))
 
     def cuts(self, op: CompleteTreeEnsembleOp, target: Target) -> Mapping[str, int]:
         return {"rows": shape_of(op.outputs()[0])[0]}
 
     def private(self, op: CompleteTreeEnsembleOp) -> Sequence[int]:
-        return range(5 if _may_be_many(op) else 2)
+        return range(5)
 
     def scratch(self, op: CompleteTreeEnsembleOp, target: Target) -> Sequence[Buffer]:
-        tests = size_of(op.thresholds)
-        leaves: Buffer = ((shape_of(op.tests)[0] if _has_far_leaves(op) else 1,), i32)
-        if not _may_be_many(op):
-            return [((tests + _BEHIND,), i8), leaves]
-        rows = _longest(op, target)
+        tests, trees = size_of(op.thresholds), shape_of(op.tests)[0]
+        rows = _longest(op, target) if _may_be_many(op, target) else 0
         return [
             ((max(tests * rows // 8, tests) + _BEHIND,), i8),
-            leaves,
-            ((rows,), computed(element_of(op.input))),
-            ((op.levels() * rows // 8,), i8),
-            ((integer(op.size) * rows,), computed(element_of(op.outputs()[0]))),
+            ((trees if _has_far_leaves(op, target) else 1,), i32),
+            ((max(rows, 1),), computed(element_of(op.input))),
+            ((max(op.levels() * rows // 8, 1),), i8),
+            ((max(integer(op.size) * rows, 1),), computed(element_of(op.outputs()[0]))),
         ]
 
     def emit(self, call: KernelCall[CompleteTreeEnsembleOp]) -> None:
         b = call.b
         position, end = call.share("rows").of(call.result.extents[0])
-        if _may_be_many(call.op):
+        if _may_be_many(call.op, call.target):
             longest = _longest(call.op, call.target)
             if longest > SHORT:
                 position = _blocks(b, position, end, longest, longest // 2, SlicedTrees(call, longest).block)
-            position = _blocks(b, position, end, SHORT, _FEW + 1, SlicedTrees(call, SHORT).block)
+            fewest = kernel_costs(call.target).single_rows + 1
+            position = _blocks(b, position, end, SHORT, fewest, SlicedTrees(call, SHORT).block)
         with b.loop(position, end) as row:
             _one_row(call, row)
 
 
-def _may_be_many(op: CompleteTreeEnsembleOp) -> bool:
+def _may_be_many(op: CompleteTreeEnsembleOp, target: Target) -> bool:
     """Whether there may be more than few rows."""
     rows = sizes_of(op.outputs()[0])[0]
-    return not isinstance(rows, int) or rows > _FEW
+    return not isinstance(rows, int) or rows > kernel_costs(target).single_rows
 
 
 def _longest(op: CompleteTreeEnsembleOp, target: Target) -> int:
@@ -124,11 +114,12 @@ def _one_row(call: KernelCall[CompleteTreeEnsembleOp], row: Index) -> None:
     The outcomes of all tests, then the leaves of all trees, and their weights: where these are not in a cache nearby,
     not before all leaves are known, so that no step waits for them.
     """
+    together = kernel_costs(call.target).trees_together
     b, sums, trees = call.b, RowSums(call, row), call.one("tests").shape[0]
     _outcomes(call, row)
     sums.begin()
-    if not _has_far_leaves(call.op):
-        vector_loop(b, trees, _TOGETHER, lambda tree, count: sums.add_complete(tree, _some_leaves(call, tree, count)))
+    if not _has_far_leaves(call.op, call.target):
+        vector_loop(b, trees, together, lambda tree, count: sums.add_complete(tree, _some_leaves(call, tree, count)))
         sums.end()
         return
     leaves = call.many("scratch")[1].pointer
@@ -140,14 +131,14 @@ def _one_row(call: KernelCall[CompleteTreeEnsembleOp], row: Index) -> None:
     def add(tree: Index, count: int) -> None:
         sums.add_complete(tree, [b.index(leaves.at(tree + number, i32).load(i32)) for number in range(count)])
 
-    vector_loop(b, trees, _TOGETHER, find)
-    vector_loop(b, trees, _TOGETHER, add)
+    vector_loop(b, trees, together, find)
+    vector_loop(b, trees, together, add)
     sums.end()
 
 
-def _has_far_leaves(op: CompleteTreeEnsembleOp) -> bool:
+def _has_far_leaves(op: CompleteTreeEnsembleOp, target: Target) -> bool:
     """Whether there are more leaves than a cache nearby has room for."""
-    return size_of(op.weights) * byte_width(element_of(op.weights)) > _NEAR
+    return size_of(op.weights) * byte_width(element_of(op.weights)) > kernel_costs(target).near_leaf_bytes
 
 
 def _outcomes(call: KernelCall[CompleteTreeEnsembleOp], row: Index) -> None:
@@ -156,7 +147,7 @@ def _outcomes(call: KernelCall[CompleteTreeEnsembleOp], row: Index) -> None:
     outcomes = call.many("scratch")[0].pointer
     lanes = call.target.vector_width(computed(source.element))
 
-    def run(relation: int, feature: Value, begin: Value, end: Value) -> None:
+    def test_range(relation: int, feature: Value, begin: Value, end: Value) -> None:
         value = load(b, source, row * source.strides[0] + feature * source.strides[1], 1, 1)
 
         def some(offset: Index, count: int) -> None:
@@ -166,7 +157,7 @@ def _outcomes(call: KernelCall[CompleteTreeEnsembleOp], row: Index) -> None:
 
         vector_loop(b, end - begin, lanes, some, rest=1)
 
-    RunLoop(call).each(run)
+    RangeLoop(call).each(test_range)
 
 
 def _some_leaves(call: KernelCall[CompleteTreeEnsembleOp], tree: Index, count: int) -> list[Value]:

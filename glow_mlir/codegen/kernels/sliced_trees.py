@@ -10,7 +10,7 @@ from glow_mlir.codegen.builder.types import i1, i8, i16, i32, i64, integer_of_wi
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.leaf_table import LeafTable
 from glow_mlir.codegen.kernels.tree_leaves import STARTS, folded, may_lack
-from glow_mlir.codegen.kernels.tree_tests import RunLoop, compared
+from glow_mlir.codegen.kernels.tree_tests import RangeLoop, compared
 from glow_mlir.codegen.selection.kernel import KernelCall
 from glow_mlir.dialects.glow_high.trees import CompleteTreeEnsembleOp
 from glow_mlir.dialects.properties import integer, text
@@ -65,7 +65,7 @@ class SlicedTrees:
         outcomes, _, column, *_ = (buffer.pointer for buffer in call.many("scratch"))
         type_, lanes = computed(source.element), self._lanes
 
-        def run(relation: int, feature: Value, begin: Value, end: Value) -> None:
+        def test_range(relation: int, feature: Value, begin: Value, end: Value) -> None:
             start = first * source.strides[0] + feature * source.strides[1]
             with b.loop(0, count) as row:
                 column.at(row, type_).store(load(b, source, start + row * source.strides[0], 1, 1))
@@ -76,7 +76,7 @@ class SlicedTrees:
                     holds = compared(b, relation, column.at(row, type_).load(vector(type_, lanes)), threshold)
                     place.at(row // _BYTE, i8).store(b.bitcast(holds, integer_of_width(lanes)))
 
-        RunLoop(call).each(run)
+        RangeLoop(call).each(test_range)
 
     # ---- trees
 
@@ -96,7 +96,6 @@ class SlicedTrees:
 
     def _chosen(self, tests: Value, node: int, levels: int) -> list[Value]:
         """The bits of the numbers of leaves, for each of the levels from a node on."""
-        b = self.call.b
         outcome = self._outcome(tests, node)
         if levels == 1:
             return [outcome]

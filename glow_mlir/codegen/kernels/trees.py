@@ -10,6 +10,7 @@ from glow_mlir.codegen.access import load
 from glow_mlir.codegen.builder.nests import Index, least, vector_loop
 from glow_mlir.codegen.builder.types import i8, i32, i64
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.tree_leaves import RowSums
 from glow_mlir.codegen.kernels.tree_tests import compared
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall
@@ -21,11 +22,6 @@ from glow_mlir.dialects.shapes import shape_of, size_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
-_TOGETHER = 8
-"""How many rows go down a tree at the same time, so that as many loads are on their way."""
-
-_BLOCK = 2048
-"""Rows that go down a tree before they go down the next one: their features take less of the caches than a tree."""
 
 @kernel("trees")
 class TreesKernel(Kernel[TreeEnsembleOp]):
@@ -59,9 +55,10 @@ class TreesKernel(Kernel[TreeEnsembleOp]):
             with b.loop(position, end) as row:
                 descent.alone(row)
             return
-        stop = position + (end - position) // _TOGETHER * _TOGETHER
-        with b.loop(position, stop, _BLOCK) as first:
-            descent.block(first, least(b, stop - first, _BLOCK))
+        costs = kernel_costs(call.target)
+        stop = position + (end - position) // costs.rows_together * costs.rows_together
+        with b.loop(position, stop, costs.rows_a_tree) as first:
+            descent.block(first, least(b, stop - first, costs.rows_a_tree))
         with b.loop(stop, end) as row:
             descent.row(row)
 
@@ -79,15 +76,15 @@ class _Descent:
 
     def block(self, first: Index, count: Index) -> None:
         """Some rows, a multiple of those that go down a tree together: it stays in the cache."""
-        call, b = self.call, self.call.b
+        call, b, together = self.call, self.call.b, kernel_costs(self.call.target).rows_together
         roots = call.one("roots")
         with b.loop(first, first + count) as row:
             RowSums(call, row).begin()
         with b.loop(0, roots.shape[0]) as tree:
             root = load(b, roots, tree * roots.strides[0], 1, 1)
-            with b.loop(first, first + count, _TOGETHER) as row:
-                rows = [row + number for number in range(_TOGETHER)]
-                for own, leaf in zip(rows, self._leaves(rows, [root] * _TOGETHER), strict=True):
+            with b.loop(first, first + count, together) as row:
+                rows = [row + number for number in range(together)]
+                for own, leaf in zip(rows, self._leaves(rows, [root] * together), strict=True):
                     RowSums(call, own).add([leaf])
         with b.loop(first, first + count) as row:
             RowSums(call, row).end()
@@ -118,12 +115,15 @@ class _Descent:
                 loop.set(*sort(self._child(row, nodes.at(loop.index, i32).load(i32)), *loop.values))
             return loop.results
 
-        b.repeat(loop.results, level, lambda count, _: count > 0)
+        def is_inside(count: Value, found: Value) -> Value:
+            return count > 0
+
+        b.repeat(loop.results, level, is_inside)
 
         def some(first: Index, count: int) -> None:
             sums.add([leaves.at(first + number, i32).load(i32) for number in range(count)])
 
-        vector_loop(b, roots.shape[0], _TOGETHER, some)
+        vector_loop(b, roots.shape[0], kernel_costs(call.target).rows_together, some)
         sums.end()
 
     def alone(self, row: Index) -> None:

@@ -140,9 +140,7 @@ def tree_ensemble_classifier(node: Node) -> Sequence[SSAValue]:
     return labels(node, index), node.cast(scores, f32)
 
 
-def _classes(
-    node: Node, x: SSAValue, sums: SSAValue, trees: Trees, base: np.ndarray
-) -> tuple[SSAValue, SSAValue]:
+def _classes(node: Node, x: SSAValue, sums: SSAValue, trees: Trees, base: np.ndarray) -> tuple[SSAValue, SSAValue]:
     """The first class with the largest sum, of those that leaves of the row name, and the scores."""
     size = sizes_of(sums)[1]
     assert isinstance(size, int)
@@ -312,10 +310,11 @@ def _tests(node: Node, words: Sequence[str], codes: np.ndarray, picked: np.ndarr
     if len(missing) not in (0, len(codes)):
         raise ModelError(f"{node.kind}: nodes_missing_value_tracks_true is not as long as nodes_modes", node=node.name)
     sets = np.zeros((2, len(words)), np.int64)
-    for code in np.unique(codes).tolist():
-        if words[code] not in _MODES[:-1]:
-            raise node.unsupported(f"there is no test '{words[code]}'")
-        sets[:, code] = [tests_of(words[code], tracks_true) for tracks_true in (False, True)]
+    for code, word in enumerate(words):
+        if np.any(codes == code):
+            if word not in _MODES[:-1]:
+                raise node.unsupported(f"there is no test '{word}'")
+            sets[:, code] = [tests_of(word, tracks_true) for tracks_true in (False, True)]
     return sets[(missing != 0).astype(np.int64) if len(missing) else 0, codes]
 
 
@@ -355,7 +354,8 @@ def _same_length(node: Node, count: int, *arrays: np.ndarray) -> None:
 def _aggregated(node: Node, x: SSAValue, trees: Trees, size: int, word: str) -> SSAValue:
     """What the trees say, by target."""
     if word not in _AGGREGATES or size < 1 or not len(trees.roots):
-        raise ModelError(f"{node.kind}: {len(trees.roots)} trees, aggregate_function {word}, {size} targets", node=node.name)
+        found = f"{len(trees.roots)} trees, {size} targets, and the aggregate_function {word}"
+        raise ModelError(f"{node.kind} has {found}", node=node.name, hint=f"there are {', '.join(_AGGREGATES)}")
     found = emit_trees(node, x, trees, size, "sum" if word == "AVERAGE" else word.lower())
     return node.emit(DivOp, found, node.splat(len(trees.roots), found)) if word == "AVERAGE" else found
 
@@ -401,5 +401,3 @@ def _probit(node: Node, value: SSAValue) -> SSAValue:
     size = node.emit(MulOp, node.emit(SqrtOp, node.emit(SubOp, root, middle)), number(2.0**0.5))
     is_negative = node.emit(GreaterOp, number(0.0), x)
     return node.emit(WhereOp, is_negative, node.emit(NegOp, size), size)
-
-
