@@ -10,7 +10,7 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, ParallelAxes
-from glow_mlir.dialects.operand_types import FLOATS, I32, TENSOR, UI8, UI16
+from glow_mlir.dialects.operand_types import FLOATS, I16, I32, TENSOR, UI8, UI16
 from glow_mlir.dialects.properties import int_prop, integer, ints, ints_prop, text, text_prop
 from glow_mlir.dialects.shapes import element_of, require, shape_of, size_of, sizes_of, tensor
 from glow_mlir.support.op_definition import op_definition
@@ -102,40 +102,42 @@ class TreeEnsembleOp(Ensemble):
 
 
 @op_definition
-class CompleteTreeEnsembleOp(Ensemble):
+class BinnedTreeEnsembleOp(Ensemble):
     """
-    What complete decision trees, which share tests, say of each row of features in `input` [N, C], as [N, size].
+    What decision trees that share tests say of each row of features in `input` [N, C], as [N, size].
 
     Each of the `ranges` [F, 2] is of tests of one feature: its number, and how many tests there are up to the end of
     the range. Test p compares the feature of its range to `thresholds`[p]; it holds for the `relations` (those of
-    `tree_ensemble`) that the first `counts`[0] ranges have in common, the next `counts`[1], and so on. Each tree has a
-    test in each of its nodes, `tests` [R, 2^D − 1], level by level, and behind a node number i that of number 2i + 1
-    where the test fails and 2i + 2 where it holds. Its 2^D leaves have `weights` [R, K, 2^D]: those of tree r are for
-    the target `targets`[r], or, without that, for each target in order. `aggregate` is as in `tree_ensemble`, which
-    becomes this where it is worth it (`complete-trees`).
+    `tree_ensemble`) that the first `counts`[0] ranges have in common, the next `counts`[1], and so on. `tests` [R, I]
+    has the test of each node of a tree, whose first node is its root. `links` [R, I, 2] lead from a node where its test
+    fails, and where it holds, to a node with a higher number, or −1 − l to leaf l. Without them the trees are complete:
+    node i leads to 2i + 1 and 2i + 2, level by level. The leaves of a tree, 2^B, have `weights` [R, K, 2^B]: those of
+    tree r are for the target `targets`[r], or, without that, for each target in order. `aggregate` is as in
+    `tree_ensemble`, which becomes this where it is worth it (`bin-trees`).
 
     ```mlir
-    %y = glow_high.complete_tree_ensemble %x, %ranges, %thresholds, %tests, %weights
+    %y = glow_high.binned_tree_ensemble %x, %ranges, %thresholds, %tests, none, %weights
       {relations = [3], counts = [30], size = 1} : tensor<8x1xf32>
     ```
     """
 
-    name = "glow_high.complete_tree_ensemble"
+    name = "glow_high.binned_tree_ensemble"
     irdl_options = SEGMENTS
-    FAILURE: ClassVar[str] = "a test of a tree is out of range"
+    FAILURE: ClassVar[str] = "a test of a tree, or a node, is out of range"
 
     input = operand_def(FLOATS.of_rank(2))
     ranges = operand_def(I32.of_rank(2))
     thresholds = operand_def(FLOATS.of_rank(1))
     tests = operand_def(UI16.of_rank(2))
+    links = opt_operand_def(I16.of_rank(3))
     weights = operand_def(FLOATS.of_rank(3))
     targets = opt_operand_def(I32.of_rank(1))
     relations = ints_prop()
     counts = ints_prop()
     result = result_def(TENSOR)
 
-    def levels(self) -> int:
-        """How many tests there are between the root of a tree and a leaf."""
+    def leaf_bits(self) -> int:
+        """How many bits tell the leaves of a tree apart: where it is complete, how many tests lead to each of them."""
         return self.plain_shape("weights")[2].bit_length() - 1
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
@@ -143,9 +145,12 @@ class CompleteTreeEnsembleOp(Ensemble):
         count, element = shape_of(self.ranges)[0], element_of(self.input)
         require(element_of(self.thresholds) == element, f"thresholds must be {element}, as features are")
         require(shape_of(self.ranges)[1] == 2, "a range is a feature, and where its tests end")
-        require(leaves == 1 << self.levels() and self.levels() > 0, f"a complete tree has 2^D leaves, not {leaves}")
-        shape = trees, leaves - 1
+        require(leaves == 1 << self.leaf_bits() and leaves > 1, f"a tree has 2^B leaves, two or more, not {leaves}")
+        shape = (trees, leaves - 1) if self.links is None else (trees, shape_of(self.tests)[1])
         require(shape_of(self.tests) == shape, f"tests must have shape {shape}, not {shape_of(self.tests)}")
+        if self.links is not None:
+            pairs = (*shape, 2)
+            require(shape_of(self.links) == pairs, f"links must have shape {pairs}, not {shape_of(self.links)}")
         relations, counts = ints(self.relations), ints(self.counts)
         fits = len(relations) == len(counts) and sum(counts) == count and min(counts, default=0) >= 0
         require(fits, f"relations and counts must tell those of all {count} ranges")
@@ -156,7 +161,7 @@ class CompleteTreeEnsembleOp(Ensemble):
 
     def arithmetic(self) -> Arithmetic:
         trees = shape_of(self.weights)[0]
-        return Arithmetic(shape_of(self.input)[0] * (size_of(self.thresholds) + trees * (1 + self.levels())))
+        return Arithmetic(shape_of(self.input)[0] * (size_of(self.thresholds) + trees * (1 + self.leaf_bits())))
 
 
 def tests_of(mode: str, tracks_true: bool) -> int:

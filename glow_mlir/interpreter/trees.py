@@ -11,7 +11,7 @@ from glow_mlir.dialects.glow_high.trees import (
     LESS,
     LINKS,
     UNORDERED,
-    CompleteTreeEnsembleOp,
+    BinnedTreeEnsembleOp,
     Ensemble,
     TreeEnsembleOp,
 )
@@ -58,30 +58,37 @@ def tree_ensemble(
     return _aggregated(op, weights[leaves], named)
 
 
-@semantics(CompleteTreeEnsembleOp)
-def complete_tree_ensemble(
-    op: CompleteTreeEnsembleOp,
+@semantics(BinnedTreeEnsembleOp)
+def binned_tree_ensemble(
+    op: BinnedTreeEnsembleOp,
     x: np.ndarray,
     ranges: np.ndarray,
     thresholds: np.ndarray,
     tests: np.ndarray,
+    links: np.ndarray | None,
     weights: np.ndarray,
     targets: np.ndarray | None,
 ) -> np.ndarray:
     """The outcome of each test, once, and then the way through each tree."""
-    count = len(thresholds)
+    count, (trees, nodes) = len(thresholds), tests.shape
     lengths = np.diff(ranges[:, 1], prepend=0)
     _check(op, ranges[:, 0], 0, x.shape[1])
     _check(op, lengths, 0, count + 1)
     _check(op, ranges[-1:, 1], count, count + 1)
     _check(op, tests, 0, count)
+    numbers = np.arange(nodes)[:, None]
+    if links is None:
+        links = 2 * numbers + np.array([1, 2])
+        links = np.broadcast_to(np.where(links < nodes, links, nodes - 1 - links), (trees, nodes, 2))
+    _check(op, links, np.where(links < 0, -weights.shape[2], numbers + 1), nodes)
     sets = np.repeat(np.repeat(np.array(ints(op.relations), np.int64), ints(op.counts)), lengths)
-    outcomes = _holds(x[:, np.repeat(ranges[:, 0], lengths)], thresholds, sets)
-    rows, trees = np.arange(len(x))[:, None], np.arange(len(tests))
-    current = np.zeros((len(x), len(tests)), np.int64)
-    for _ in range(op.levels()):
-        current = 2 * current + 1 + outcomes[rows, tests[trees, current]]
-    given = weights[trees[:, None], np.arange(weights.shape[1]), (current - tests.shape[1])[..., None]]
+    outcomes = _holds(x[:, np.repeat(ranges[:, 0], lengths)], thresholds, sets).astype(np.int64)
+    places, every = np.arange(len(x))[:, None], np.arange(trees)
+    current = np.zeros((len(x), trees), np.int64)
+    while np.any(current >= 0):
+        inner = np.maximum(current, 0)
+        current = np.where(current < 0, current, links[every, inner, outcomes[places, tests[every, inner]]])
+    given = weights[every[:, None], np.arange(weights.shape[1]), (-1 - current)[..., None]]
     if targets is not None:
         _check(op, targets, 0, integer(op.size))
     named = None if targets is None else np.broadcast_to(targets[:, None], given.shape)

@@ -20,7 +20,7 @@ WITHOUT = {
     "arg_min": POSITIONS,
     "blockwise_dequantize": CODES,
     "blockwise_matmul": CODES,
-    "complete_tree_ensemble": STEPS,
+    "binned_tree_ensemble": STEPS,
     "gradient": "the pass replaces it first, and differentiates what takes its place",
     "linear_attention": "its past is a recurrence over tokens, which the operator does not keep",
     "lookup": CODES,

@@ -77,7 +77,7 @@ KERNELS = {
     "builder/x86": {"MOST_PACKED", "_CURRENT_ROUNDING", "_PART", "_WIDEST"},
     "kernels/blockwise_tile": {"TABLE_BITS"},
     "kernels/clipped_store": {"_LARGEST"},
-    "kernels/complete_trees": {"SHORT", "_BEHIND"},
+    "kernels/binned_trees": {"SHORT", "_BEHIND"},
     "kernels/conv": {"MOST_UNROLLED"},
     "kernels/dot_products": {"_SIGN_BITS"},
     "kernels/generic": {"MOST_FORMS"},

@@ -45,7 +45,7 @@ CASES: dict[str, OperatorCase] = {
     "position": BY_OPERATOR["arg_max"],
     "running": BY_OPERATOR["cum_sum"],
     "trees": BY_OPERATOR["tree_ensemble"],
-    "complete-trees": BY_OPERATOR["complete_tree_ensemble"],
+    "binned-trees": BY_OPERATOR["binned_tree_ensemble"],
     "ngrams": BY_OPERATOR["tf_idf_vectorizer"],
     "stack": row("exp", sample((BATCH, 40))),
     "fill": OperatorCase(OPERATORS["splat"], [], {}, lambda batch: {"shape": (batch, 90), "value": 0.5}, beside=BESIDE),

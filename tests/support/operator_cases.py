@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from execute import Given, sample
 from operator_case import BATCH, OperatorCase, Properties
-from random_trees import RandomTrees, complete_operands, tree_operands
+from random_trees import RandomTrees, binned_operands, tree_operands
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, f32, i8, i32
 from xdsl.ir import Region
 
@@ -202,9 +202,9 @@ MOVEMENT: list[OperatorCase] = [
 TREES: list[OperatorCase] = [
     row("tree_ensemble", sample((BATCH, 3)), *tree_operands(RandomTrees(0, targets=2)), size=2),
     row(
-        "complete_tree_ensemble",
+        "binned_tree_ensemble",
         sample((BATCH, 3)),
-        *complete_operands(5, 3, ((0, 17), (2, 3), (1, 4)), size=2),
+        *binned_operands(5, 3, ((0, 17), (2, 3), (1, 4)), size=2),
         size=2,
         relations=(3, 2),
         counts=(2, 1),
@@ -310,7 +310,7 @@ WITHOUT_ONNX = frozenset(
     "bit_cast generic integer_rescale tf_idf_vectorizer cum_prod sparse_lengths_sum deform_columns linear_attention "
     "philox blockwise_matmul blockwise_dequantize lstm_recurrence gru_recurrence rnn_recurrence predicate "
     "predicated_matmul lstm_recurrence_with_sums gru_recurrence_with_sums rnn_recurrence_with_sums "
-    "complete_tree_ensemble tree_ensemble".split()
+    "binned_tree_ensemble tree_ensemble".split()
 )
 """Operators for which the export has no words."""
 

@@ -146,27 +146,34 @@ def tree_operands(made: RandomTrees, relations: Sequence[int] = ()) -> list[np.n
     return [nodes, tests, roots, weights, targets]
 
 
-def complete_operands(
+def binned_operands(
     trees: int,
     depth: int,
     ranges: Sequence[tuple[int, int]],
     columns: int = 1,
     size: int | None = None,
     dtype: Any = np.float32,
+    linked: int = 0,
 ) -> list[np.ndarray | None]:
     """
-    Ranges, thresholds, tests, weights, targets of `complete_tree_ensemble`; `ranges` are features and how many tests.
+    Ranges, thresholds, tests, links, weights, targets of `binned_tree_ensemble`, of `ranges` of a feature and a count.
 
-    Trees have `size` targets, if that is given.
+    Trees have `size` targets, if that is given, and are complete unless so many nodes are `linked`.
     """
     rng = np.random.default_rng(depth)
     ends, count = np.cumsum([count for _, count in ranges]), sum(count for _, count in ranges)
     thresholds: np.ndarray = np.round(rng.normal(size=count) * 2) / 2
-    tests = rng.integers(0, count, (trees, 2**depth - 1)).astype(np.uint16)
+    nodes = linked or 2**depth - 1
+    tests = rng.integers(0, count, (trees, nodes)).astype(np.uint16)
+    leads = -1 - rng.integers(0, 2**depth, (trees, nodes, 2))
+    for node in range(1, linked):
+        parent = rng.integers(0, node, trees)
+        leads[np.arange(trees), parent, rng.integers(0, 2, trees)] = node
     return [
         np.stack([[feature for feature, _ in ranges], ends], axis=1).astype(np.int32),
         thresholds.astype(dtype),
         tests,
+        leads.astype(np.int16) if linked else None,
         rng.normal(size=(trees, columns, 2**depth)).astype(dtype),
         None if size is None else rng.integers(0, size, trees).astype(np.int32),
     ]

@@ -12,11 +12,19 @@ from glow_mlir.codegen.kernels.leaf_table import LeafTable
 from glow_mlir.codegen.kernels.tree_leaves import STARTS, folded, may_lack
 from glow_mlir.codegen.kernels.tree_tests import RangeLoop, compared
 from glow_mlir.codegen.selection.kernel import KernelCall
-from glow_mlir.dialects.glow_high.trees import CompleteTreeEnsembleOp
+from glow_mlir.dialects.glow_high.trees import BinnedTreeEnsembleOp
 from glow_mlir.dialects.properties import integer, text
 from glow_mlir.support.dataclass import dataclass
 
 _BYTE = 8
+
+_WORD = 8
+"""Bytes of an i64."""
+
+
+def leaf_planes(op: BinnedTreeEnsembleOp) -> int:
+    """How many planes the leaves of a tree with links have."""
+    return op.leaf_bits() << op.leaf_bits()
 
 
 @dataclass(frozen=True)
@@ -28,7 +36,7 @@ class SlicedTrees:
     chosen by the outcomes of the nodes, from the bottom of a tree to its root.
     """
 
-    call: KernelCall[CompleteTreeEnsembleOp]
+    call: KernelCall[BinnedTreeEnsembleOp]
     rows: int
 
     @property
@@ -47,6 +55,19 @@ class SlicedTrees:
         call = self.call
         widths = [call.target.vector_width(computed(call.one(name).element)) for name in ("input", "weights")]
         return max(_BYTE, min(widths))
+
+    def prepare(self) -> None:
+        """Write the planes of leaves, which are alike for all rows, where trees have links."""
+        call, b, bits = self.call, self.call.b, self.call.op.leaf_bits()
+        if call.maybe("links") is None:
+            return
+        with b.loop(0, 1 << bits) as leaf:
+            own = self._planes.at((-1 - leaf) * (bits * self._bytes), i8)
+            for level in range(bits):
+                is_set = b.cast(b.cast(leaf, i32), i32) & (1 << (bits - 1 - level))
+                plane = b.select(is_set.ne(0), b.constant(-1, i64), b.constant(0, i64))
+                for offset in range(0, self._bytes, _WORD):
+                    own.at(level * self._bytes + offset, i8).store(plane)
 
     def block(self, first: Index, count: Index) -> None:
         """All trees for `count` rows from the first one on."""
@@ -82,11 +103,13 @@ class SlicedTrees:
 
     def _tree(self, tree: Value) -> None:
         """Add what a tree says of the rows."""
-        call, b, depth = self.call, self.call.b, self.call.op.levels()
-        planes = call.many("scratch")[3].pointer
-        tests = call.one("tests").pointer.at(tree * ((1 << depth) - 1), i16)
-        for level, bits in enumerate(self._chosen(tests, 0, depth)):
-            planes.at(level * self._bytes, i8).store(bits)
+        call, b, depth = self.call, self.call.b, self.call.op.leaf_bits()
+        tests = call.one("tests").pointer.at(tree * call.one("tests").shape[1], i16)
+        if call.maybe("links") is not None:
+            self._linked(tree, tests)
+        else:
+            for level, bits in enumerate(self._chosen(tests, 0, depth)):
+                self._planes.at(level * self._bytes, i8).store(bits)
         targets = call.maybe("targets")
         if targets is None:
             with b.loop(0, call.one("weights").shape[1]) as column:
@@ -102,7 +125,31 @@ class SlicedTrees:
         fails, holds = (self._chosen(tests, 2 * node + side, levels - 1) for side in (1, 2))
         return [outcome, *((outcome & (yes ^ no)) ^ no for no, yes in zip(fails, holds, strict=True))]
 
-    def _outcome(self, tests: Value, node: int) -> Value:
+    @property
+    def _planes(self) -> Value:
+        """
+        Where the bits of the numbers of leaves are, a plane for each: those that lie behind the root.
+
+        With links, planes of each leaf lie in front of it, in the opposite order, and those of other nodes behind it.
+        """
+        call = self.call
+        found = call.many("scratch")[3].pointer
+        return found if call.maybe("links") is None else found.at(leaf_planes(call.op) * self._bytes, i8)
+
+    def _linked(self, tree: Value, tests: Value) -> None:
+        """The bits behind each node, from the last one to the root: those of the node that its outcome leads to."""
+        call, b, count = self.call, self.call.b, self.call.one("tests").shape[1]
+        links, size = call.one("links").pointer.at(tree * (2 * count), i16), self.call.op.leaf_bits() * self._bytes
+        with b.loop(0, count) as step:
+            node = b.index(count - 1) - step
+            outcome, link = self._outcome(tests, node), links.at(node * 2, i16)
+            no, yes = (self._planes.at(b.index(link.at(side, i16).load(i16)) * size, i8) for side in range(2))
+            own = self._planes.at(node * size, i8)
+            for offset in range(0, size, self._bytes):
+                fails, holds = (planes.at(offset, i8).load(self._bits) for planes in (no, yes))
+                own.at(offset, i8).store((outcome & (holds ^ fails)) ^ fails)
+
+    def _outcome(self, tests: Value, node: Index) -> Value:
         """The outcomes of the test of a node."""
         call, b = self.call, self.call.b
         number = b.cast(tests.at(node, i16).load(i16), b.index_type, signed=False)
@@ -112,8 +159,8 @@ class SlicedTrees:
 
     def _leaves(self, tree: Value, column: Index, target: Index) -> None:
         """Add the weights in a column of the leaves whose numbers are in planes."""
-        call, b, depth = self.call, self.call.b, self.call.op.levels()
-        *_, planes, sums = (buffer.pointer for buffer in call.many("scratch"))
+        call, b, depth = self.call, self.call.b, self.call.op.leaf_bits()
+        planes, sums = self._planes, call.many("scratch")[4].pointer
         weights = call.one("weights")
         type_, lanes = computed(weights.element), self._lanes
         leaves = weights.pointer.at((tree * weights.shape[1] + column) * (1 << depth), type_)

@@ -8,7 +8,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import i32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.selection.kernel import KernelCall
-from glow_mlir.dialects.glow_high.trees import EQUAL, GREATER, LESS, UNORDERED, CompleteTreeEnsembleOp
+from glow_mlir.dialects.glow_high.trees import EQUAL, GREATER, LESS, UNORDERED, BinnedTreeEnsembleOp
 from glow_mlir.dialects.properties import ints
 from glow_mlir.support.dataclass import dataclass
 
@@ -37,7 +37,7 @@ def compared(b: Builder, test: int, values: Value, thresholds: Value) -> Value:
 class RangeLoop:
     """The loops over the ranges of tests of one feature."""
 
-    call: KernelCall[CompleteTreeEnsembleOp]
+    call: KernelCall[BinnedTreeEnsembleOp]
 
     def each(self, body: Callable[[int, Value, Value, Value], None]) -> None:
         """

@@ -52,7 +52,7 @@ glow_low.func @trees(@in %x: memref<8x3xf32>, @in %nodes: memref<5x4xi32>, @in %
   %a = glow_low.alloc : memref<8x1xf32>
   glow_low.tree_ensemble @out %a, @in %x, @in %nodes, @in none, @in %roots, @in %leaves {size = 1}
   %b = glow_low.alloc : memref<8x1xf32>
-  glow_low.complete_tree_ensemble @out %b, @in %x, @in %ranges, @in %t, @in %tests, @in %complete {relations = [3], counts = [3], size = 1}
+  glow_low.binned_tree_ensemble @out %b, @in %x, @in %ranges, @in %t, @in %tests, @in none, @in %complete {relations = [3], counts = [3], size = 1}
 }
 
 glow_low.func @embedding(@in %t: memref<9x64xui8>, @in %i: memref<14xi64>, @in %l: memref<4xi32>, @in %s: memref<9xf32>) {

@@ -1,7 +1,7 @@
 // Trees that are not deep become complete ones, which share their tests.
 
-// RUN: glow-opt %s -p 'assign-target{target=avx2},complete-trees' --split-input-file | filecheck %s
-// RUN: glow-opt %s -p 'assign-target{target=scalar},complete-trees' --split-input-file | filecheck %s --check-prefix=SCALAR
+// RUN: glow-opt %s -p 'assign-target{target=avx2},bin-trees' --split-input-file | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=scalar},bin-trees' --split-input-file | filecheck %s --check-prefix=SCALAR
 
 // Two trees: x0 <= 0.5 ? (x1 <= 2 ? 1 : 2) : 3, and x1 <= 2 ? 4 : 5, where a leaf takes the place of two.
 
@@ -9,7 +9,7 @@
 // CHECK-NEXT:  glow_high.constant @thresholds : tensor<2xf32> {value = dense<[5.000000e-01, 2.000000e+00]> : tensor<2xf32>}
 // CHECK-NEXT:  glow_high.constant @tests : tensor<2x3xui16> {value = dense<[[0, 0, 1], [1, 0, 0]]> : tensor<2x3xui16>}
 // CHECK-NEXT:  glow_high.constant @leaves_1 : tensor<2x1x4xf32> {value = dense<{{\[\[}}[3.000000e+00, 3.000000e+00, 2.000000e+00, 1.000000e+00]], {{\[\[}}5.000000e+00, 5.000000e+00, 4.000000e+00, 4.000000e+00]]]> : tensor<2x1x4xf32>}
-// CHECK:         %{{.*}} = glow_high.complete_tree_ensemble %x, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {relations = [3], counts = [2], size = 1} : tensor<8x1xf32>
+// CHECK:         %{{.*}} = glow_high.binned_tree_ensemble %x, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {relations = [3], counts = [2], size = 1} : tensor<8x1xf32>
 // SCALAR:        glow_high.tree_ensemble
 
 glow_high.constant @nodes : tensor<3x4xi32> {value = dense<[[0, 1, -3, 1056964608], [1, -1, -2, 1073741824], [1, -4, -5, 1073741824]]> : tensor<3x4xi32>}

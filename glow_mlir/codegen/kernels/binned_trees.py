@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from glow_mlir.codegen.access import computed, load
 from glow_mlir.codegen.builder.builder import Builder
@@ -10,13 +10,13 @@ from glow_mlir.codegen.builder.nests import Index, least, vector_loop
 from glow_mlir.codegen.builder.types import i8, i16, i32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
-from glow_mlir.codegen.kernels.sliced_trees import SlicedTrees
+from glow_mlir.codegen.kernels.sliced_trees import SlicedTrees, leaf_planes
 from glow_mlir.codegen.kernels.tree_leaves import RowSums
 from glow_mlir.codegen.kernels.tree_tests import RangeLoop, compared
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import byte_width
-from glow_mlir.dialects.glow_high.trees import CompleteTreeEnsembleOp
+from glow_mlir.dialects.glow_high.trees import BinnedTreeEnsembleOp
 from glow_mlir.dialects.glow_low.memory import is_dense
 from glow_mlir.dialects.properties import integer
 from glow_mlir.dialects.shapes import element_of, is_empty, shape_of, size_of, sizes_of
@@ -34,82 +34,91 @@ def block_rows(target: Target) -> int:
     return max(SHORT, target.vector_bits)
 
 
-@kernel("complete-trees")
-class CompleteTreesKernel(Kernel[CompleteTreeEnsembleOp]):
+@kernel("binned-trees")
+class BinnedTreesKernel(Kernel[BinnedTreeEnsembleOp]):
     """
     Blocks of many rows in bits: the outcomes of a test are a register, and bits of the number of a leaf are chosen by
     them for all rows at once. Single rows have the outcomes of all tests in bytes, and go down some trees at a time.
     """
 
-    name = "complete-trees"
+    name = "binned-trees"
     AXES = ("rows",)
     RUN_TIME_SIZES = True
 
-    def accepts(self, op: CompleteTreeEnsembleOp) -> bool:
-        tables = (op.ranges, op.thresholds, op.tests, op.weights)
+    def accepts(self, op: BinnedTreeEnsembleOp) -> bool:
+        links = () if op.links is None else (op.links,)
+        tables = (op.ranges, op.thresholds, op.tests, op.weights, *links)
         return not any(map(is_empty, tables)) and all(map(is_dense, tables))
 
-    def cuts(self, op: CompleteTreeEnsembleOp, target: Target) -> Mapping[str, int]:
+    def cuts(self, op: BinnedTreeEnsembleOp, target: Target) -> Mapping[str, int]:
         return {"rows": shape_of(op.outputs()[0])[0]}
 
-    def private(self, op: CompleteTreeEnsembleOp) -> Sequence[int]:
+    def private(self, op: BinnedTreeEnsembleOp) -> Sequence[int]:
         return range(5)
 
-    def scratch(self, op: CompleteTreeEnsembleOp, target: Target) -> Sequence[Buffer]:
+    def scratch(self, op: BinnedTreeEnsembleOp, target: Target) -> Sequence[Buffer]:
         tests, trees = size_of(op.thresholds), shape_of(op.tests)[0]
         rows = _longest(op, target) if _may_be_many(op, target) else 0
         return [
             ((max(tests * rows // 8, tests) + _BEHIND,), i8),
             ((trees if _has_far_leaves(op, target) else 1,), i32),
             ((max(rows, 1),), computed(element_of(op.input))),
-            ((max(op.levels() * rows // 8, 1),), i8),
+            ((max(_planes(op) * rows // 8, 1),), i8),
             ((max(integer(op.size) * rows, 1),), computed(element_of(op.outputs()[0]))),
         ]
 
-    def emit(self, call: KernelCall[CompleteTreeEnsembleOp]) -> None:
+    def emit(self, call: KernelCall[BinnedTreeEnsembleOp]) -> None:
         b = call.b
         position, end = call.share("rows").of(call.result.extents[0])
         if _may_be_many(call.op, call.target):
             longest = _longest(call.op, call.target)
             if longest > SHORT:
-                position = _blocks(b, position, end, longest, longest // 2, SlicedTrees(call, longest).block)
+                position = _blocks(call, position, end, longest // 2, SlicedTrees(call, longest))
             fewest = kernel_costs(call.target).single_rows + 1
-            position = _blocks(b, position, end, SHORT, fewest, SlicedTrees(call, SHORT).block)
+            position = _blocks(call, position, end, fewest, SlicedTrees(call, SHORT))
         with b.loop(position, end) as row:
             _one_row(call, row)
 
 
-def _may_be_many(op: CompleteTreeEnsembleOp, target: Target) -> bool:
+def _may_be_many(op: BinnedTreeEnsembleOp, target: Target) -> bool:
     """Whether there may be more than few rows."""
     rows = sizes_of(op.outputs()[0])[0]
     return not isinstance(rows, int) or rows > kernel_costs(target).single_rows
 
 
-def _longest(op: CompleteTreeEnsembleOp, target: Target) -> int:
+def _longest(op: BinnedTreeEnsembleOp, target: Target) -> int:
     """How many rows the longest blocks have that there may be."""
     rows, most = sizes_of(op.outputs()[0])[0], block_rows(target)
     return most if not isinstance(rows, int) or rows > most // 2 else SHORT
 
 
-def _blocks(
-    b: Builder, position: Index, end: Index, rows: int, fewest: int, body: Callable[[Index, Index], None]
-) -> Index:
-    """
-    Blocks of `rows` from a position on, of which the last has `fewest` or more; returns where they end.
+def _planes(op: BinnedTreeEnsembleOp) -> int:
+    """How many planes of bits there are of one tree."""
+    return op.leaf_bits() if op.links is None else leaf_planes(op) + op.leaf_bits() * shape_of(op.tests)[1]
 
-    `body` gets the first row and how many there are.
-    """
+
+def _blocks(
+    call: KernelCall[BinnedTreeEnsembleOp], position: Index, end: Index, fewest: int, trees: SlicedTrees
+) -> Index:
+    """Blocks of rows from a position on, of which the last has `fewest` or more; returns where they end."""
+    b, rows = call.b, trees.rows
     count = (end - position + (rows - fewest)) // rows
     stop = position + count * rows
+    if isinstance(stop, int):
+        if count:
+            trees.prepare()
+    else:
+        with b.when(b.index(position) < stop):
+            trees.prepare()
     with b.loop(position, stop, rows) as start:
-        body(start, least(b, end - start, rows))
+        trees.block(start, least(b, end - start, rows))
     return least(b, stop, end)
 
 
 # ---- one row
 
 
-def _one_row(call: KernelCall[CompleteTreeEnsembleOp], row: Index) -> None:
+def _one_row(call: KernelCall[BinnedTreeEnsembleOp], row: Index) -> None:
     """
     The outcomes of all tests, then the leaves of all trees, and their weights: where these are not in a cache nearby,
     not before all leaves are known, so that no step waits for them.
@@ -136,12 +145,12 @@ def _one_row(call: KernelCall[CompleteTreeEnsembleOp], row: Index) -> None:
     sums.end()
 
 
-def _has_far_leaves(op: CompleteTreeEnsembleOp, target: Target) -> bool:
+def _has_far_leaves(op: BinnedTreeEnsembleOp, target: Target) -> bool:
     """Whether there are more leaves than a cache nearby has room for."""
     return size_of(op.weights) * byte_width(element_of(op.weights)) > kernel_costs(target).near_leaf_bytes
 
 
-def _outcomes(call: KernelCall[CompleteTreeEnsembleOp], row: Index) -> None:
+def _outcomes(call: KernelCall[BinnedTreeEnsembleOp], row: Index) -> None:
     """A byte for each test, 1 where it holds."""
     b, source, thresholds = call.b, call.one("input"), call.one("thresholds")
     outcomes = call.many("scratch")[0].pointer
@@ -160,17 +169,49 @@ def _outcomes(call: KernelCall[CompleteTreeEnsembleOp], row: Index) -> None:
     RangeLoop(call).each(test_range)
 
 
-def _some_leaves(call: KernelCall[CompleteTreeEnsembleOp], tree: Index, count: int) -> list[Value]:
+def _some_leaves(call: KernelCall[BinnedTreeEnsembleOp], tree: Index, count: int) -> list[Value]:
     """The leaves of some trees that a row gets to, by their numbers in a tree."""
+    if call.maybe("links") is not None:
+        return _linked_leaves(call, tree, count)
     b, op = call.b, call.op
-    outcomes, nodes = call.many("scratch")[0].pointer, (1 << op.levels()) - 1
+    nodes = (1 << op.leaf_bits()) - 1
     tests = [call.one("tests").pointer.at((tree + number) * nodes, i16) for number in range(count)]
     places: list[Index] = [0] * count
-    for _ in range(op.levels()):
-        numbers = [_unsigned(b, own.at(place, i16).load(i16)) for own, place in zip(tests, places, strict=True)]
-        bits = [_unsigned(b, outcomes.at(number, i8).load(i8)) for number in numbers]
+    for _ in range(op.leaf_bits()):
+        bits = [_outcome(call, own, place) for own, place in zip(tests, places, strict=True)]
         places = [bit + (place * 2 + 1) for bit, place in zip(bits, places, strict=True)]
     return [b.index(place - nodes) for place in places]
+
+
+def _linked_leaves(call: KernelCall[BinnedTreeEnsembleOp], tree: Index, count: int) -> list[Value]:
+    """The same, until all are in leaves; from a leaf, the root leads on for nothing."""
+    b, nodes = call.b, call.one("tests").shape[1]
+    tests = [call.one("tests").pointer.at((tree + number) * nodes, i16) for number in range(count)]
+    links = [call.one("links").pointer.at((tree + number) * (2 * nodes), i16) for number in range(count)]
+
+    def step(*places: Value) -> list[Value]:
+        found: list[Value] = []
+        for own, lead, place in zip(tests, links, places, strict=True):
+            inner = b.max(place, 0)
+            outcome = _outcome(call, own, inner)
+            found.append(b.select(place < 0, place, b.index(lead.at(inner * 2 + outcome, i16).load(i16))))
+        return found
+
+    def is_inside(*places: Value) -> Value:
+        common = places[0]
+        for place in places[1:]:
+            common = common & place
+        return common >= 0
+
+    # `common` is negative where all are.
+    return [-1 - place for place in b.repeat([b.index(0)] * count, step, is_inside)]
+
+
+def _outcome(call: KernelCall[BinnedTreeEnsembleOp], tests: Value, place: Index) -> Value:
+    """Whether the test of a node of a tree holds, 1 or 0."""
+    b = call.b
+    number = _unsigned(b, tests.at(place, i16).load(i16))
+    return _unsigned(b, call.many("scratch")[0].pointer.at(number, i8).load(i8))
 
 
 def _unsigned(b: Builder, number: Value) -> Value:
