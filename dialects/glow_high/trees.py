@@ -8,7 +8,7 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, ParallelAxes
-from glow_mlir.dialects.operand_types import FLOATS, I16, I32, TENSOR, UI8, UI16
+from glow_mlir.dialects.operand_types import I16, I32, TENSOR, UI8, UI16, WIDE_FLOATS
 from glow_mlir.dialects.properties import int_prop, integer, ints, ints_prop, text, text_prop
 from glow_mlir.dialects.shapes import element_of, require, shape_of, size_of, sizes_of, tensor
 from glow_mlir.support.op_definition import op_definition
@@ -76,11 +76,11 @@ class TreeEnsembleOp(Ensemble):
     name = "glow_high.tree_ensemble"
     irdl_options = SEGMENTS
 
-    input = operand_def(FLOATS.of_rank(2))
+    input = operand_def(WIDE_FLOATS.of_rank(2))
     nodes = operand_def(I32.of_rank(2))
     tests = opt_operand_def(UI8.of_rank(1))
     roots = operand_def(I32.of_rank(1))
-    weights = operand_def(FLOATS.of_rank(2))
+    weights = operand_def(WIDE_FLOATS.of_rank(2))
     targets = opt_operand_def(I32.of_rank(2))
     test = int_prop(LESS | EQUAL)
     result = result_def(TENSOR)
@@ -122,12 +122,12 @@ class BinnedTreeEnsembleOp(Ensemble):
     name = "glow_high.binned_tree_ensemble"
     irdl_options = SEGMENTS
 
-    input = operand_def(FLOATS.of_rank(2))
+    input = operand_def(WIDE_FLOATS.of_rank(2))
     ranges = operand_def(I32.of_rank(2))
-    thresholds = operand_def(FLOATS.of_rank(1))
+    thresholds = operand_def(WIDE_FLOATS.of_rank(1))
     tests = operand_def(UI16.of_rank(2))
     links = opt_operand_def(I16.of_rank(3))
-    weights = operand_def(FLOATS.of_rank(3))
+    weights = operand_def(WIDE_FLOATS.of_rank(3))
     targets = opt_operand_def(I32.of_rank(1))
     relations = ints_prop()
     counts = ints_prop()

@@ -73,7 +73,7 @@ def binned_tree_ensemble(
     targets: np.ndarray | None,
 ) -> np.ndarray:
     """The outcome of each test, once, and then the way through each tree."""
-    count, (trees, nodes) = len(thresholds), tests.shape
+    count, trees, nodes = len(thresholds), len(tests), int(tests.shape[1])
     lengths = np.diff(ranges[:, 1], prepend=0)
     _check(op, ranges[:, 0], 0, x.shape[1])
     _check(op, lengths, 0, count + 1)
@@ -81,16 +81,20 @@ def binned_tree_ensemble(
     _check(op, tests, 0, count)
     numbers = np.arange(nodes)[:, None]
     if links is None:
-        links = 2 * numbers + np.array([1, 2])
-        links = np.broadcast_to(np.where(links < nodes, links, nodes - 1 - links), (trees, nodes, 2))
+        children = 2 * numbers + np.array([1, 2])
+        links = np.broadcast_to(np.where(children < nodes, children, nodes - 1 - children), (trees, nodes, 2))
     _check(op, links, np.where(links < 0, -weights.shape[2], numbers + 1), nodes)
     sets = np.repeat(np.repeat(np.array(ints(op.relations), np.int64), ints(op.counts)), lengths)
     outcomes = _holds(x[:, np.repeat(ranges[:, 0], lengths)], thresholds, sets).astype(np.int64)
-    places, every = np.arange(len(x))[:, None], np.arange(trees)
+    every = np.arange(trees)
     current = np.zeros((len(x), trees), np.int64)
     while np.any(current >= 0):
         inner = np.maximum(current, 0)
-        current = np.where(current < 0, current, links[every, inner, outcomes[places, tests[every, inner]]])
+        current = np.where(
+            current < 0,
+            current,
+            links[every, inner, np.take_along_axis(outcomes, tests[every, inner].astype(np.int64), 1)],
+        )
     given = weights[every[:, None], np.arange(weights.shape[1]), (-1 - current)[..., None]]
     if targets is not None:
         _check(op, targets, 0, integer(op.size))

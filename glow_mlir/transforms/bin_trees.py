@@ -28,7 +28,7 @@ MOST_NODES = 128
 MOST_LEAVES = 1 << 21
 """Leaves of all trees beyond which the trees as they are take less of the caches."""
 
-_FEW = 8
+FEW = 8
 """Nodes up to which a tree becomes complete whatever its form."""
 
 MOST_TESTS = 1 << 16
@@ -134,7 +134,7 @@ class _Trees:
             links = self.nodes[np.maximum(places, 0), LINKS - 1 : 0 : -1]  # Where the test fails comes first.
             levels.append(np.where(places[..., None] < 0, places[..., None], links).reshape(len(places), -1))
         nodes = np.maximum(np.concatenate(levels[:-1], axis=1), -1)
-        if nodes.shape[1] > MOST_GROWTH * max(np.count_nonzero(nodes >= 0, axis=1).max(), _FEW):
+        if nodes.shape[1] > MOST_GROWTH * max(np.count_nonzero(nodes >= 0, axis=1).max(), FEW):
             return None
         return _Form(nodes, -1 - levels[-1], None)
 
@@ -146,7 +146,7 @@ class _Trees:
             return None
         sizes = np.diff(roots, append=count)
         most, trees = int(sizes.max()), len(self.roots)
-        if most >= MOST_NODES or most * trees > MOST_GROWTH * max(count, _FEW * trees):
+        if most >= MOST_NODES or most * trees > MOST_GROWTH * max(count, FEW * trees):
             return None
         own = np.repeat(np.arange(len(roots)), sizes)  # The tree of each node, among those that are no leaf.
         place = np.arange(count) - roots[own]

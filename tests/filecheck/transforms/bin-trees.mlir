@@ -58,3 +58,24 @@ glow_high.func @several_targets(%x: tensor<8x3xf32>) -> tensor<8x2xf32> {
   %y = glow_high.tree_ensemble %x, %nodes, none, %roots, %leaves, %targets {size = 2} : tensor<8x2xf32>
   glow_high.return %y
 }
+
+// -----
+
+// A tree with more levels than that, and few leaves, has links: where a test fails, and where it holds.
+
+// CHECK-LABEL: glow_high.constant @nodes
+// CHECK:       glow_high.constant @tests : tensor<1x9xui16> {value = dense<0> : tensor<1x9xui16>}
+// CHECK-NEXT:  glow_high.constant @links : tensor<1x9x2xi16>
+// CHECK:       glow_high.binned_tree_ensemble %x, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {relations = [3], counts = [1], size = 1} : tensor<8x1xf32>
+
+glow_high.constant @nodes : tensor<9x4xi32> {value = dense<[[0, 1, -1, 0], [0, 2, -2, 0], [0, 3, -3, 0], [0, 4, -4, 0], [0, 5, -5, 0], [0, 6, -6, 0], [0, 7, -7, 0], [0, 8, -8, 0], [0, -9, -10, 0]]> : tensor<9x4xi32>}
+glow_high.constant @roots : tensor<1xi32> {value = dense<0> : tensor<1xi32>}
+glow_high.constant @leaves : tensor<10x1xf32> {value = dense<[[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0], [9.0], [10.0]]> : tensor<10x1xf32>}
+
+glow_high.func @deep(%x: tensor<8x3xf32>) -> tensor<8x1xf32> {
+  %nodes = glow_high.get @nodes : tensor<9x4xi32>
+  %roots = glow_high.get @roots : tensor<1xi32>
+  %leaves = glow_high.get @leaves : tensor<10x1xf32>
+  %y = glow_high.tree_ensemble %x, %nodes, none, %roots, %leaves {size = 1} : tensor<8x1xf32>
+  glow_high.return %y
+}

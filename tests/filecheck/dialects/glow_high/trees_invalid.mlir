@@ -82,3 +82,17 @@ glow_high.func @wrong(%x: tensor<8x3xf32>, %ranges: tensor<3x2xi32>, %t: tensor<
   // expected-error @below {{a tree with a target has one weight in each leaf}}
   %0 = glow_high.binned_tree_ensemble %x, %ranges, %t, %tests, none, %leaves, %targets {relations = [3], counts = [3], size = 2} : tensor<8x2xf32>
 }
+
+// -----
+
+glow_high.func @wrong(%x: tensor<8x3xf16>, %nodes: tensor<5x4xi32>, %roots: tensor<2xi32>, %leaves: tensor<7x1xf32>) {
+  // expected-error @below {{takes f32 or f64, not f16}}
+  %0 = glow_high.tree_ensemble %x, %nodes, none, %roots, %leaves {size = 1} : tensor<8x1xf32>
+}
+
+// -----
+
+glow_high.func @wrong(%x: tensor<8x3xf32>, %ranges: tensor<3x2xi32>, %t: tensor<6xf32>, %tests: tensor<4x9xui16>, %links: tensor<4x8x2xi16>, %leaves: tensor<4x1x8xf32>) {
+  // expected-error @below {{links must have shape (4, 9, 2), not (4, 8, 2)}}
+  %0 = glow_high.binned_tree_ensemble %x, %ranges, %t, %tests, %links, %leaves {relations = [3], counts = [3], size = 1} : tensor<8x1xf32>
+}
