@@ -10,8 +10,9 @@ from breadth import examples
 from execute import Case, check, check_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_trees import RandomTrees, binned_operands, tree_operands
+from random_trees import RandomTrees, binned_operands, tree_model, tree_operands
 
+from glow_mlir import InferenceSession
 from glow_mlir.dialects.glow_high.trees import AGGREGATES, BinnedTreeEnsembleOp, TreeEnsembleOp
 
 TARGETS = ("scalar", "avx2", "host")
@@ -94,3 +95,16 @@ def test_trees_as_constants(seed: int, count: int, relations: list[int], constan
         operands = tree_operands(made, relations)
         known = tuple(place for place in range(1, 6) if operands[place - 1] is not None) if constant else ()
         check(TreeEnsembleOp, rows(count), *operands, constants=known, size=made.targets)
+
+
+@pytest.mark.parametrize("kind", ["nodes", "complete", "linked"])
+def test_sums_do_not_depend_on_the_rows_beside(kind: str) -> None:
+    depth, share = {"nodes": (9, 0.95), "complete": (4, 1.0), "linked": (14, 0.75)}[kind]
+    made = RandomTrees(2, 13, depth=depth, share=share, modes=("LEQ",))
+    x = made.rows(700)
+    model = tree_model("TreeEnsembleRegressor", made.older("target", n_targets=1), x, rows="rows")
+    session = InferenceSession(model, dimensions={"rows": (1, 700)}, threads=1, cache=False)
+    (whole,) = session.run(None, {"x": x})
+    for begin, end in ((0, 1), (3, 40), (5, 75), (0, 530), (699, 700)):
+        (part,) = session.run(None, {"x": x[begin:end]})
+        np.testing.assert_array_equal(part, whole[begin:end])

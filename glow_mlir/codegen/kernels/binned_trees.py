@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from glow_mlir.codegen.access import computed, load
 from glow_mlir.codegen.builder.builder import Builder
@@ -64,7 +64,7 @@ class BinnedTreesKernel(Kernel[BinnedTreeEnsembleOp]):
             ((trees if _has_far_leaves(op, target) else 1,), i32),
             ((max(rows, 1),), computed(element_of(op.input))),
             ((max(_planes(op) * rows // 8, 1),), i8),
-            ((max(integer(op.size) * rows, 1),), computed(element_of(op.outputs()[0]))),
+            ((max(2 * integer(op.size) * rows, 1),), computed(element_of(op.outputs()[0]))),
         ]
 
     def emit(self, call: KernelCall[BinnedTreeEnsembleOp]) -> None:
@@ -123,12 +123,11 @@ def _one_row(call: KernelCall[BinnedTreeEnsembleOp], row: Index) -> None:
     The outcomes of all tests, then the leaves of all trees, and their weights: where these are not in a cache nearby,
     not before all leaves are known, so that no step waits for them.
     """
-    together = kernel_costs(call.target).trees_together
-    b, sums, trees = call.b, RowSums(call, row), call.one("tests").shape[0]
+    b, sums = call.b, RowSums(call, row)
     _outcomes(call, row)
     sums.begin()
     if not _has_far_leaves(call.op, call.target):
-        vector_loop(b, trees, together, lambda tree, count: sums.add_complete(tree, _some_leaves(call, tree, count)))
+        _tree_groups(call, lambda tree, count: sums.add_next(tree, _some_leaves(call, tree, count)))
         sums.end()
         return
     leaves = call.many("scratch")[1].pointer
@@ -138,11 +137,21 @@ def _one_row(call: KernelCall[BinnedTreeEnsembleOp], row: Index) -> None:
             leaves.at(tree + number, i32).store(b.cast(leaf, i32))
 
     def add(tree: Index, count: int) -> None:
-        sums.add_complete(tree, [b.index(leaves.at(tree + number, i32).load(i32)) for number in range(count)])
+        sums.add_next(tree, [b.index(leaves.at(tree + number, i32).load(i32)) for number in range(count)])
 
-    vector_loop(b, trees, together, find)
-    vector_loop(b, trees, together, add)
+    _tree_groups(call, find)
+    _tree_groups(call, add)
     sums.end()
+
+
+def _tree_groups(call: KernelCall[BinnedTreeEnsembleOp], body: Callable[[Index, int], None]) -> None:
+    """Loops over groups of trees, the last of which may be smaller; `body` gets the first tree and how many."""
+    trees, together = call.one("tests").shape[0], kernel_costs(call.target).trees_together
+    rest = trees % together
+    with call.b.loop(0, trees - rest, together) as tree:
+        body(tree, together)
+    if rest:
+        body(trees - rest, rest)
 
 
 def _has_far_leaves(op: BinnedTreeEnsembleOp, target: Target) -> bool:

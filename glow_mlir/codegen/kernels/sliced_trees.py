@@ -5,9 +5,10 @@ from __future__ import annotations
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import computed, load, store
-from glow_mlir.codegen.builder.nests import Index
+from glow_mlir.codegen.builder.nests import Index, least
 from glow_mlir.codegen.builder.types import i1, i8, i16, i32, i64, integer_of_width, vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.leaf_table import LeafTable
 from glow_mlir.codegen.kernels.tree_leaves import STARTS, folded, may_lack
 from glow_mlir.codegen.kernels.tree_tests import RangeLoop, compared
@@ -73,8 +74,14 @@ class SlicedTrees:
         """All trees for `count` rows from the first one on."""
         self._outcomes(first, count)
         self._begin()
-        with self.call.b.loop(0, self.call.one("tests").shape[0]) as tree:
-            self._tree(tree)
+        call, b = self.call, self.call.b
+        trees, together = call.one("tests").shape[0], kernel_costs(call.target).trees_together
+        # Groups of trees are added up as for a single row, so that sums are the same.
+        with b.loop(0, trees, together) as group:
+            with b.loop(group, least(b, group + together, trees)) as tree:
+                self._tree(tree)
+            if call.maybe("targets") is None:
+                self._add_group()
         self._end(first, count)
 
     # ---- tests
@@ -165,7 +172,8 @@ class SlicedTrees:
         type_, lanes = computed(weights.element), self._lanes
         leaves = weights.pointer.at((tree * weights.shape[1] + column) * (1 << depth), type_)
         table = LeafTable.of(b, leaves, type_, depth, lanes)
-        totals = sums.at(target * self.rows, type_)
+        is_group = call.maybe("targets") is None
+        totals = sums.at((target + (integer(call.op.size) if is_group else 0)) * self.rows, type_)
         with b.loop(0, self.rows // lanes) as group:
             place = planes.at(group * (lanes // _BYTE), i8)
             masks = [place.at(level * self._bytes, i8).load(integer_of_width(lanes)) for level in range(depth)]
@@ -181,8 +189,19 @@ class SlicedTrees:
         type_, lanes = computed(call.result.element), self._lanes
         sums = call.many("scratch")[4].pointer
         start = b.constant(STARTS[text(call.op.aggregate)], vector(type_, lanes))
-        with b.loop(0, integer(call.op.size) * self.rows, lanes) as place:
+        with b.loop(0, 2 * integer(call.op.size) * self.rows, lanes) as place:
             sums.at(place, type_).store(start)
+
+    def _add_group(self) -> None:
+        """Add the sums of a group of trees, which lie behind those of all, to these, and begin the next group."""
+        call, b = self.call, self.call.b
+        type_, lanes = computed(call.result.element), self._lanes
+        sums, size = call.many("scratch")[4].pointer, integer(call.op.size) * self.rows
+        start = b.constant(STARTS[text(call.op.aggregate)], vector(type_, lanes))
+        with b.loop(0, size, lanes) as place:
+            total, group = sums.at(place, type_), sums.at(place + size, type_)
+            total.store(folded(call, total.load(start.type), group.load(start.type)))
+            group.store(start)
 
     def _end(self, first: Index, count: Index) -> None:
         """Write the sums to the result; what no tree is for is 0."""

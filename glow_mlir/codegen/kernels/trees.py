@@ -42,11 +42,11 @@ class TreesKernel(Kernel[TreeEnsembleOp]):
         return {"rows": shape_of(op.outputs()[0])[0]}
 
     def private(self, op: TreeEnsembleOp) -> Sequence[int]:
-        return range(2)
+        return range(3)
 
     def scratch(self, op: TreeEnsembleOp, target: Target) -> Sequence[Buffer]:
         lists: Buffer = ((size_of(op.roots) + 1,), i32)
-        return [lists, lists] if _is_wide(target) else []
+        return [lists] * 3 if _is_wide(target) else []
 
     def emit(self, call: KernelCall[TreeEnsembleOp]) -> None:
         b, descent = call.b, _Descent(call)
@@ -93,35 +93,37 @@ class _Descent:
         """
         One row, which goes a level down in all trees where it is in no leaf yet, and then the next one.
 
-        So as many loads are on their way as there can be. Nodes that are left, and leaves, move up in their lists.
+        So as many loads are on their way as there can be. Nodes that are left, and whose trees they are of, move up in
+        their lists.
         """
         call, b = self.call, self.call.b
         sums, roots = RowSums(call, row), call.one("roots")
-        nodes, leaves = (buffer.pointer for buffer in call.many("scratch"))
+        nodes, owners, reached = (buffer.pointer for buffer in call.many("scratch"))
         sums.begin()
 
-        def sort(place: Value, inner: Value, outer: Value) -> tuple[Value, Value]:
-            nodes.at(inner, i32).store(place)
-            leaves.at(outer, i32).store(-1 - place)
-            is_leaf = b.cast(place < 0, b.index_type, signed=False)
-            return inner + 1 - is_leaf, outer + is_leaf
+        def keep(place: Value, owner: Value, count: Value) -> Value:
+            nodes.at(count, i32).store(place)
+            owners.at(count, i32).store(owner)
+            reached.at(b.index(owner), i32).store(place)
+            return count + b.cast(place >= 0, b.index_type, signed=False)
 
-        zero = b.index(0)
-        with b.loop(0, roots.shape[0], carried=[zero, zero]) as loop:
-            loop.set(*sort(load(b, roots, loop.index * roots.strides[0], 1, 1), *loop.values))
+        with b.loop(0, roots.shape[0], carried=[b.index(0)]) as loop:
+            root = load(b, roots, loop.index * roots.strides[0], 1, 1)
+            loop.set(keep(root, b.cast(loop.index, i32), loop.values[0]))
 
-        def level(count: Value, found: Value) -> Sequence[Value]:
-            with b.loop(0, count, carried=[zero, found]) as loop:
-                loop.set(*sort(self._child(row, nodes.at(loop.index, i32).load(i32)), *loop.values))
+        def level(count: Value) -> Sequence[Value]:
+            with b.loop(0, count, carried=[b.index(0)]) as loop:
+                place, owner = (part.at(loop.index, i32).load(i32) for part in (nodes, owners))
+                loop.set(keep(self._child(row, place), owner, loop.values[0]))
             return loop.results
 
-        def is_inside(count: Value, found: Value) -> Value:
+        def is_inside(count: Value) -> Value:
             return count > 0
 
         b.repeat(loop.results, level, is_inside)
 
         def some(first: Index, count: int) -> None:
-            sums.add([leaves.at(first + number, i32).load(i32) for number in range(count)])
+            sums.add([-1 - reached.at(first + number, i32).load(i32) for number in range(count)])
 
         vector_loop(b, roots.shape[0], kernel_costs(call.target).rows_together, some)
         sums.end()
