@@ -127,9 +127,9 @@ class KernelCosts(Costs):
     rows_a_tree: int
     """Rows that go down a tree before they go down the next one: their features take less of the caches than a tree."""
     trees_together: int
-    """Complete trees that a row goes down at the same time."""
+    """Binned trees that a row goes down at the same time, and whose weights are added up before they join the sums."""
     single_rows: int
-    """Rows that go down complete trees one by one, since a block of them takes longer."""
+    """Rows that go down binned trees one by one, since a block of them takes longer."""
     near_leaf_bytes: int
     """Bytes of leaves that a cache nearby has room for, beside the tests."""
 

@@ -1,4 +1,4 @@
-"""The kernel of ensembles of complete decision trees."""
+"""The kernel of ensembles of decision trees that share tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The weights of the leaves of one complete tree, looked up for several rows at once."""
+"""The weights of the leaves of one tree, looked up for several rows at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Complete decision trees for a block of rows, of which each has a bit in a register."""
+"""Decision trees that share tests for a block of rows, of which each has a bit in a register."""
 
 from __future__ import annotations
 
