@@ -120,7 +120,8 @@ BUILTIN = OperatorPackage(
             "glow_mlir.codegen.kernels",
             "elementwise pack conv matmul predicated_matmul attention linear_attention determinant reductions pooling "
             "sum_pool max_pool_with_indices data_movement indexing top_k resize sampling roi_align col2im ngrams "
-            "embedding selection non_max_suppression recurrent lookup blockwise_matmul sizes reshape generic trees complete_trees",
+            "embedding selection non_max_suppression recurrent lookup blockwise_matmul sizes reshape generic trees "
+            "binned_trees",
         ),
         "blocks": _modules("glow_mlir.codegen.block_kernels", "product rows depthwise"),
     },

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from xdsl.dialects.builtin import TensorType, f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, ParallelAxes
-from glow_mlir.dialects.operand_types import FLOATS, I32, TENSOR, UI8, UI16
+from glow_mlir.dialects.operand_types import I16, I32, TENSOR, UI8, UI16, WIDE_FLOATS
 from glow_mlir.dialects.properties import int_prop, integer, ints, ints_prop, text, text_prop
 from glow_mlir.dialects.shapes import element_of, require, shape_of, size_of, sizes_of, tensor
 from glow_mlir.support.op_definition import op_definition
@@ -19,13 +17,13 @@ AGGREGATES = ("sum", "min", "max")
 """What becomes of the weights that the trees give to one target."""
 
 LESS, EQUAL, GREATER, UNORDERED = 1, 2, 4, 8
-"""How a feature compares to a threshold: one of these. A test is a set of them, their sum: where they hold, so does it."""
+"""How a feature compares to a threshold: one of these. A test holds where one of a set does, which is their sum."""
 
 ANY_RELATION = LESS | EQUAL | GREATER | UNORDERED
 """The test that always holds."""
 
 LINKS = 3
-"""Numbers of a node in front of the bits of its threshold: its feature, and its children where the test holds or not."""
+"""Numbers of a node in front of the bits of its threshold: its feature, its children where the test holds or not."""
 
 
 def threshold_words(element: Attribute) -> int:
@@ -59,15 +57,16 @@ class Ensemble(HighOp):
 @op_definition
 class TreeEnsembleOp(Ensemble):
     """
-    What decision trees say of each row of features in `input` [N, C], summed by target, as [N, size] (ONNX TreeEnsemble).
+    What decision trees say of each row of features in `input` [N, C], by target, as [N, size] (ONNX TreeEnsemble).
 
     Each of the `nodes` [M, 3 + W] compares a feature to a threshold: it has the number of the feature, its children
     where the test holds and where it does not, and the bits of the threshold, of the element type of `input`, in one
-    i32, or two for f64, the lowest first. A child that is not negative is a node with a higher number; −1 − l is leaf l.
+    i32, or two for f64, the lowest first. A child from 0 on is a node, whose number is higher; −1 − l is leaf l.
     `tests` [M] says of each node for which relations to its threshold the test holds, the sum of 1 for less, 2 for
     equal, 4 for greater, and 8 for NaN; without it, all have `test`. `roots` [R] are the first nodes of the trees, or
     leaves. A leaf has `weights` [L, K], each for the target that `targets` [L, K] names, or −1 for none; without it,
-    for each target in order. `aggregate` is `sum`, `min` or `max`; a target that no leaf of a row names is 0.
+    for each target in order. `aggregate` is `sum`, `min` or `max`; a target that no leaf of a row names is 0. All
+    numbers have to be in range, which machine code does not look at.
 
     ```mlir
     %y = glow_high.tree_ensemble %x, %nodes, none, %roots, %weights {size = 1} : tensor<8x1xf32>
@@ -76,13 +75,12 @@ class TreeEnsembleOp(Ensemble):
 
     name = "glow_high.tree_ensemble"
     irdl_options = SEGMENTS
-    FAILURE: ClassVar[str] = "a node of a tree is out of range"
 
-    input = operand_def(FLOATS.of_rank(2))
+    input = operand_def(WIDE_FLOATS.of_rank(2))
     nodes = operand_def(I32.of_rank(2))
     tests = opt_operand_def(UI8.of_rank(1))
     roots = operand_def(I32.of_rank(1))
-    weights = operand_def(FLOATS.of_rank(2))
+    weights = operand_def(WIDE_FLOATS.of_rank(2))
     targets = opt_operand_def(I32.of_rank(2))
     test = int_prop(LESS | EQUAL)
     result = result_def(TENSOR)
@@ -102,53 +100,57 @@ class TreeEnsembleOp(Ensemble):
 
 
 @op_definition
-class CompleteTreeEnsembleOp(Ensemble):
+class BinnedTreeEnsembleOp(Ensemble):
     """
-    What complete decision trees, which share tests, say of each row of features in `input` [N, C], as [N, size].
+    What decision trees that share tests say of each row of features in `input` [N, C], as [N, size].
 
-    Each of the `runs` [F, 2] is of tests of one feature: its number, and how many tests there are up to the end of the
-    run. Test p compares the feature of its run to `thresholds`[p]; it holds for the `relations` (those of
-    `tree_ensemble`) that the first `counts`[0] runs have in common, the next `counts`[1], and so on. Each tree has a
-    test in each of its nodes, `tests` [R, 2^D − 1], level by level, and behind a node number i that of number 2i + 1
-    where the test fails and 2i + 2 where it holds. Its 2^D leaves have `weights` [R, K, 2^D]: those of tree r are for
-    the target `targets`[r], or, without that, for each target in order. `aggregate` is as in `tree_ensemble`, which
-    becomes this where it is worth it (`complete-trees`).
+    Each of the `ranges` [F, 2] is of tests of one feature: its number, and how many tests there are up to the end of
+    the range. Test p compares the feature of its range to `thresholds`[p]; it holds for the `relations` (those of
+    `tree_ensemble`) that the first `counts`[0] ranges have in common, the next `counts`[1], and so on. `tests` [R, I]
+    has the test of each node of a tree, whose first node is its root. `links` [R, I, 2] lead from a node where its test
+    fails, and where it holds, to a node with a higher number, or −1 − l to leaf l. Without them the trees are complete:
+    node i leads to 2i + 1 and 2i + 2, level by level. The leaves of a tree, 2^B, have `weights` [R, K, 2^B]: those of
+    tree r are for the target `targets`[r], or, without that, for each target in order. `aggregate` is as in
+    `tree_ensemble`, which becomes this where it is worth it (`bin-trees`). All numbers have to be in range.
 
     ```mlir
-    %y = glow_high.complete_tree_ensemble %x, %runs, %thresholds, %tests, %weights
+    %y = glow_high.binned_tree_ensemble %x, %ranges, %thresholds, %tests, none, %weights
       {relations = [3], counts = [30], size = 1} : tensor<8x1xf32>
     ```
     """
 
-    name = "glow_high.complete_tree_ensemble"
+    name = "glow_high.binned_tree_ensemble"
     irdl_options = SEGMENTS
-    FAILURE: ClassVar[str] = "a test of a tree is out of range"
 
-    input = operand_def(FLOATS.of_rank(2))
-    runs = operand_def(I32.of_rank(2))
-    thresholds = operand_def(FLOATS.of_rank(1))
+    input = operand_def(WIDE_FLOATS.of_rank(2))
+    ranges = operand_def(I32.of_rank(2))
+    thresholds = operand_def(WIDE_FLOATS.of_rank(1))
     tests = operand_def(UI16.of_rank(2))
-    weights = operand_def(FLOATS.of_rank(3))
+    links = opt_operand_def(I16.of_rank(3))
+    weights = operand_def(WIDE_FLOATS.of_rank(3))
     targets = opt_operand_def(I32.of_rank(1))
     relations = ints_prop()
     counts = ints_prop()
     result = result_def(TENSOR)
 
-    def levels(self) -> int:
-        """How many tests there are between the root of a tree and a leaf."""
+    def leaf_bits(self) -> int:
+        """How many bits tell the leaves of a tree apart: where it is complete, how many tests lead to each of them."""
         return self.plain_shape("weights")[2].bit_length() - 1
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         trees, columns, leaves = shape_of(self.weights)
-        count, element = shape_of(self.runs)[0], element_of(self.input)
+        count, element = shape_of(self.ranges)[0], element_of(self.input)
         require(element_of(self.thresholds) == element, f"thresholds must be {element}, as features are")
-        require(shape_of(self.runs)[1] == 2, "a run is a feature, and where its tests end")
-        require(leaves == 1 << self.levels() and self.levels() > 0, f"a complete tree has 2^D leaves, not {leaves}")
-        shape = trees, leaves - 1
+        require(shape_of(self.ranges)[1] == 2, "a range is a feature, and where its tests end")
+        require(leaves == 1 << self.leaf_bits() and leaves > 1, f"a tree has 2^B leaves, two or more, not {leaves}")
+        shape = (trees, leaves - 1) if self.links is None else (trees, shape_of(self.tests)[1])
         require(shape_of(self.tests) == shape, f"tests must have shape {shape}, not {shape_of(self.tests)}")
+        if self.links is not None:
+            pairs = (*shape, 2)
+            require(shape_of(self.links) == pairs, f"links must have shape {pairs}, not {shape_of(self.links)}")
         relations, counts = ints(self.relations), ints(self.counts)
         fits = len(relations) == len(counts) and sum(counts) == count and min(counts, default=0) >= 0
-        require(fits, f"relations and counts must tell those of all {count} runs")
+        require(fits, f"relations and counts must tell those of all {count} ranges")
         require(all(0 <= test <= ANY_RELATION for test in relations), f"a test is from 0 to {ANY_RELATION}")
         self._check(columns, self.targets, (trees,))
         require(self.targets is None or columns == 1, "a tree with a target has one weight in each leaf")
@@ -156,7 +158,7 @@ class CompleteTreeEnsembleOp(Ensemble):
 
     def arithmetic(self) -> Arithmetic:
         trees = shape_of(self.weights)[0]
-        return Arithmetic(shape_of(self.input)[0] * (size_of(self.thresholds) + trees * (1 + self.levels())))
+        return Arithmetic(shape_of(self.input)[0] * (size_of(self.thresholds) + trees * (1 + self.leaf_bits())))
 
 
 def tests_of(mode: str, tracks_true: bool) -> int:

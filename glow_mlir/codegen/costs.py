@@ -121,6 +121,18 @@ class KernelCosts(Costs):
     recurrent_block_percent: int
     """What a block of hidden units costs beside its products, in hundredths of a vector of its panel."""
 
+    # Decision trees.
+    rows_together: int
+    """Rows that go down a tree at the same time."""
+    rows_a_tree: int
+    """Rows that go down a tree before they go down the next one: their features take less of the caches than a tree."""
+    trees_together: int
+    """Binned trees that a row goes down at the same time, and whose weights are added up before they join the sums."""
+    single_rows: int
+    """Rows that go down binned trees one by one, since a block of them takes longer."""
+    near_leaf_bytes: int
+    """Bytes of leaves that a cache nearby has room for, beside the tests."""
+
     # Data movement.
     square_rows: int
     """Rows of the squares that are transposed in registers."""

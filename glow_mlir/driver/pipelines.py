@@ -379,7 +379,7 @@ HOST_PROGRAM = Stage.of(
 
 LOWERED = Stage.of(
     "lowered",
-    "complete-trees",  # By whether the target has vectors.
+    "bin-trees",  # By whether the target has vectors.
     "lower-quantization",  # Products of codes in products of integers, which backends execute.
     "lower",  # What the backend does not execute, in simpler operators.
     "expand-powers",  # Cheaper than the functions that kernels have for them.

@@ -11,7 +11,7 @@ from glow_mlir.dialects.glow_high.trees import (
     LESS,
     LINKS,
     UNORDERED,
-    CompleteTreeEnsembleOp,
+    BinnedTreeEnsembleOp,
     Ensemble,
     TreeEnsembleOp,
 )
@@ -20,6 +20,9 @@ from glow_mlir.dialects.shapes import element_of
 from glow_mlir.errors import ExecutionError
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import semantics
+
+_OUT_OF_RANGE = "a number of a node, a test or a target is out of range"
+"""What is wrong with trees that lead nowhere."""
 
 _FOLDS = {"sum": (np.add, 0.0), "min": (np.minimum, np.inf), "max": (np.maximum, -np.inf)}
 """Aggregate → the function, and what it begins with."""
@@ -48,9 +51,9 @@ def tree_ensemble(
     while len(rows):
         here = current[rows, trees]
         holds = _holds(x[rows, features[here]], thresholds[here], sets[here])
-        following = current[rows, trees] = np.where(holds, links[here, 0], links[here, 1])
-        inner = following >= 0
-        rows, trees = rows[inner], trees[inner]
+        current[rows, trees] = np.where(holds, links[here, 0], links[here, 1])
+        is_inside = current[rows, trees] >= 0
+        rows, trees = rows[is_inside], trees[is_inside]
     leaves = -1 - current
     if targets is not None:
         _check(op, targets, -1, integer(op.size))
@@ -58,30 +61,41 @@ def tree_ensemble(
     return _aggregated(op, weights[leaves], named)
 
 
-@semantics(CompleteTreeEnsembleOp)
-def complete_tree_ensemble(
-    op: CompleteTreeEnsembleOp,
+@semantics(BinnedTreeEnsembleOp)
+def binned_tree_ensemble(
+    op: BinnedTreeEnsembleOp,
     x: np.ndarray,
-    runs: np.ndarray,
+    ranges: np.ndarray,
     thresholds: np.ndarray,
     tests: np.ndarray,
+    links: np.ndarray | None,
     weights: np.ndarray,
     targets: np.ndarray | None,
 ) -> np.ndarray:
     """The outcome of each test, once, and then the way through each tree."""
-    count = len(thresholds)
-    lengths = np.diff(runs[:, 1], prepend=0)
-    _check(op, runs[:, 0], 0, x.shape[1])
+    count, trees, nodes = len(thresholds), len(tests), int(tests.shape[1])
+    lengths = np.diff(ranges[:, 1], prepend=0)
+    _check(op, ranges[:, 0], 0, x.shape[1])
     _check(op, lengths, 0, count + 1)
-    _check(op, runs[-1:, 1], count, count + 1)
+    _check(op, ranges[-1:, 1], count, count + 1)
     _check(op, tests, 0, count)
+    numbers = np.arange(nodes)[:, None]
+    if links is None:
+        children = 2 * numbers + np.array([1, 2])
+        links = np.broadcast_to(np.where(children < nodes, children, nodes - 1 - children), (trees, nodes, 2))
+    _check(op, links, np.where(links < 0, -weights.shape[2], numbers + 1), nodes)
     sets = np.repeat(np.repeat(np.array(ints(op.relations), np.int64), ints(op.counts)), lengths)
-    outcomes = _holds(x[:, np.repeat(runs[:, 0], lengths)], thresholds, sets)
-    rows, trees = np.arange(len(x))[:, None], np.arange(len(tests))
-    current = np.zeros((len(x), len(tests)), np.int64)
-    for _ in range(op.levels()):
-        current = 2 * current + 1 + outcomes[rows, tests[trees, current]]
-    given = weights[trees[:, None], np.arange(weights.shape[1]), (current - tests.shape[1])[..., None]]
+    outcomes = _holds(x[:, np.repeat(ranges[:, 0], lengths)], thresholds, sets).astype(np.int64)
+    every = np.arange(trees)
+    current = np.zeros((len(x), trees), np.int64)
+    while np.any(current >= 0):
+        inner = np.maximum(current, 0)
+        current = np.where(
+            current < 0,
+            current,
+            links[every, inner, np.take_along_axis(outcomes, tests[every, inner].astype(np.int64), 1)],
+        )
+    given = weights[every[:, None], np.arange(weights.shape[1]), (-1 - current)[..., None]]
     if targets is not None:
         _check(op, targets, 0, integer(op.size))
     named = None if targets is None else np.broadcast_to(targets[:, None], given.shape)
@@ -91,7 +105,7 @@ def complete_tree_ensemble(
 def _check(op: Ensemble, numbers: np.ndarray, least: np.ndarray | int, count: int) -> None:
     """Raise `ExecutionError` for a number that is not from `least` up to but not `count`."""
     if not np.all((numbers >= least) & (numbers < count)):
-        raise ExecutionError(op.FAILURE, node=location_name(op.location))
+        raise ExecutionError(_OUT_OF_RANGE, node=location_name(op.location))
 
 
 def _holds(values: np.ndarray, thresholds: np.ndarray, sets: np.ndarray) -> np.ndarray:

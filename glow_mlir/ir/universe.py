@@ -21,7 +21,7 @@ DIALECTS: dict[str, str] = {
 
 _ROOMS: dict[str, str] = {
     "transforms": (
-        "allocate apply-patterns assign-devices assign-target canonicalize complete-trees "
+        "allocate apply-patterns assign-devices assign-target bin-trees canonicalize "
         "convert-precision cse "
         "decompose-data-movement deduplicate eliminate-copies eliminate-dead-stores equalize-channels expand-powers "
         "flatten-convolutions fold-constants fold-dilated-convolutions fold-into-weights fold-quantization "

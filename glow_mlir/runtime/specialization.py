@@ -91,8 +91,11 @@ class Specialization:
 
     def fitting(self, inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         """Inputs as its entry takes them, of any layout before."""
-        flags = ((name, inputs[name].flags) for name in self._packed_inputs if name in inputs)
-        if not (copied := [name for name, known in flags if not (known.c_contiguous and known.aligned)]):
+        copied: list[str] = []
+        for name in self._packed_inputs:  # Each call asks: generators take longer.
+            if name in inputs and not ((known := inputs[name].flags).c_contiguous and known.aligned):
+                copied.append(name)
+        if not copied:
             return inputs
         copies = ((name, np.require(inputs[name], requirements=("C", "ALIGNED"))) for name in copied)
         return {**inputs, **{name: copy.reshape(inputs[name].shape) for name, copy in copies}}

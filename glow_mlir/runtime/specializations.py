@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TypeVar
@@ -52,6 +52,9 @@ class SpecializationLimits:
 OTHER_BOUNDS = "begin a session with other bounds"
 """What to do where a size is outside of bounds."""
 
+_MOST_SHAPES = 1024
+"""Shapes of inputs of which it is kept what they want."""
+
 Served = TypeVar("Served")
 
 
@@ -83,6 +86,9 @@ class Specializations(Executable):
         self._planned: dict[str, int] = {}
         """Dimension that grows → the largest size that is compiled for."""
         self._following = following(set(signature.free).difference(self._bounds), self._bounds)
+        self._by_shapes: dict[Hashable, Assumptions] = {}
+        """Shapes of inputs → what a call wants that brings them, where that follows from them alone."""
+        self._grows = any(most is None for _, most in self._bounds.values())
         self.signature = signature
         self.limits = limits
         self._names = tuple(names)
@@ -161,16 +167,28 @@ class Specializations(Executable):
 
     def _serving(self, inputs: Mapping[str, Tensor]) -> tuple[Assumptions, Specialization]:
         """What a call wants, and what serves it."""
-        sizes = tuple(self._open_sizes(self.signature.sizes(inputs)).items())
         while True:
             names = self._names
-            wanted = Assumptions(sizes, tuple(InputValue.of(name, on_host(inputs[name])) for name in names))
+            wanted = self._wanted(inputs, names)
             with self._looking:
                 if (found := self._found(wanted)) is not None:
                     found.calls += 1
                     self._latest = found
                     return wanted, found
             self._make(wanted, names)
+
+    def _wanted(self, inputs: Mapping[str, Tensor], names: Sequence[str]) -> Assumptions:
+        """What a call with those inputs wants, where those with `names` fix shapes."""
+        shapes = None if names or self._grows else tuple([(name, value.shape) for name, value in inputs.items()])
+        if shapes is not None and (known := self._by_shapes.get(shapes)) is not None:
+            return known
+        sizes = tuple(self._open_sizes(self.signature.sizes(inputs)).items())
+        wanted = Assumptions(sizes, tuple(InputValue.of(name, on_host(inputs[name])) for name in names))
+        if shapes is not None:
+            if len(self._by_shapes) >= _MOST_SHAPES:
+                self._by_shapes.clear()
+            self._by_shapes[shapes] = wanted
+        return wanted
 
     def _found(self, wanted: Assumptions) -> Specialization | None:
         """What serves a call by now."""

@@ -86,7 +86,9 @@ def test_transforms_of_a_regressor(transform: str, targets: int) -> None:
     assert_agrees(tree_model("TreeEnsembleRegressor", attributes, x), x)
 
 
-def classifier(classes: int, named: str, positive: bool, base: int, transform: str) -> tuple[onnx.ModelProto, np.ndarray]:
+def classifier(
+    classes: int, named: str, positive: bool, base: int, transform: str
+) -> tuple[onnx.ModelProto, np.ndarray]:
     """A classifier whose leaves name the first class, the last, any, or all of them."""
     first = classes - 1 if named == "last" else 0
     targets = 1 if named == "first" else classes

@@ -13,11 +13,14 @@ from glow_mlir.ir.registry import GRADIENTS
 POSITIONS = "its results are places of elements, or how many there are"
 CODES = "networks are trained in floats, and their codes made afterwards"
 
+STEPS = "a step of a feature leads to another leaf or to none"
+
 WITHOUT = {
     "arg_max": POSITIONS,
     "arg_min": POSITIONS,
     "blockwise_dequantize": CODES,
     "blockwise_matmul": CODES,
+    "binned_tree_ensemble": STEPS,
     "gradient": "the pass replaces it first, and differentiates what takes its place",
     "linear_attention": "its past is a recurrence over tokens, which the operator does not keep",
     "lookup": CODES,
@@ -25,6 +28,7 @@ WITHOUT = {
     "non_zero": POSITIONS,
     "sum_pool": "it is of integers",
     "tf_idf_vectorizer": "its operand is integers",
+    "tree_ensemble": STEPS,
     "unique": "which elements are equal changes with any of them",
 }
 """Operator → why it has no gradient."""

@@ -44,6 +44,8 @@ CASES: dict[str, OperatorCase] = {
     "reduce": BY_OPERATOR["reduce_sum"],
     "position": BY_OPERATOR["arg_max"],
     "running": BY_OPERATOR["cum_sum"],
+    "trees": BY_OPERATOR["tree_ensemble"],
+    "binned-trees": BY_OPERATOR["binned_tree_ensemble"],
     "ngrams": BY_OPERATOR["tf_idf_vectorizer"],
     "stack": row("exp", sample((BATCH, 40))),
     "fill": OperatorCase(OPERATORS["splat"], [], {}, lambda batch: {"shape": (batch, 90), "value": 0.5}, beside=BESIDE),

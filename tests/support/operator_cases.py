@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from execute import Given, sample
 from operator_case import BATCH, OperatorCase, Properties
+from random_trees import RandomTrees, binned_operands, tree_operands
 from xdsl.dialects.builtin import ArrayAttr, StringAttr, f32, i8, i32
 from xdsl.ir import Region
 
@@ -198,6 +199,18 @@ MOVEMENT: list[OperatorCase] = [
     ),
 ]
 
+TREES: list[OperatorCase] = [
+    row("tree_ensemble", sample((BATCH, 3)), *tree_operands(RandomTrees(0, targets=2)), size=2),
+    row(
+        "binned_tree_ensemble",
+        sample((BATCH, 3)),
+        *binned_operands(5, 3, ((0, 17), (2, 3), (1, 4)), size=2),
+        size=2,
+        relations=(3, 2),
+        counts=(2, 1),
+    ),
+]
+
 SUMS: list[OperatorCase] = [
     *(row(f"reduce_{kind}", CUBE, axes=(2,)) for kind in REDUCTIONS),
     *(row(f"reduce_{kind}", np.abs(CUBE), axes=(1, 2), keepdims=False) for kind in ("log_sum", "log_sum_exp")),
@@ -288,14 +301,16 @@ PIXELS: list[OperatorCase] = [
 ]
 
 CASES: dict[str, OperatorCase] = {
-    case.operator.name.removeprefix("glow_high."): case for case in (*ELEMENTWISE, *MOVEMENT, *SUMS, *PRODUCTS, *PIXELS)
+    case.operator.name.removeprefix("glow_high."): case
+    for case in (*ELEMENTWISE, *MOVEMENT, *TREES, *SUMS, *PRODUCTS, *PIXELS)
 }
 """Operator → its case."""
 
 WITHOUT_ONNX = frozenset(
     "bit_cast generic integer_rescale tf_idf_vectorizer cum_prod sparse_lengths_sum deform_columns linear_attention "
     "philox blockwise_matmul blockwise_dequantize lstm_recurrence gru_recurrence rnn_recurrence predicate "
-    "predicated_matmul lstm_recurrence_with_sums gru_recurrence_with_sums rnn_recurrence_with_sums".split()
+    "predicated_matmul lstm_recurrence_with_sums gru_recurrence_with_sums rnn_recurrence_with_sums "
+    "binned_tree_ensemble tree_ensemble".split()
 )
 """Operators for which the export has no words."""
 

@@ -110,7 +110,9 @@ class RandomTrees:
         }
 
 
-def tree_model(kind: str, attributes: Mapping[str, Any], x: np.ndarray, rows: int | str | None = None) -> onnx.ModelProto:
+def tree_model(
+    kind: str, attributes: Mapping[str, Any], x: np.ndarray, rows: int | str | None = None
+) -> onnx.ModelProto:
     """A model of one of ONNX's operators of trees, for features such as `x`; `rows` may be a name."""
     outputs = ["label", "scores"] if kind == "TreeEnsembleClassifier" else ["y"]
     node = helper.make_node(kind, ["x"], outputs, domain="ai.onnx.ml", **attributes)
@@ -121,3 +123,57 @@ def tree_model(kind: str, attributes: Mapping[str, Any], x: np.ndarray, rows: in
     version = 5 if kind == "TreeEnsemble" else 3
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid("ai.onnx.ml", version)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def tree_operands(made: RandomTrees, relations: Sequence[int] = ()) -> list[np.ndarray | None]:
+    """
+    Nodes, tests, roots, weights and targets of `tree_ensemble`, that of LEQ in all nodes unless tests have `relations`.
+    """
+    inner = [node for node in made.nodes if node["mode"] != "LEAF"]
+    places = {(node["tree"], node["id"]): place for place, node in enumerate(inner)}
+    leaves = list(dict.fromkeys(item[:2] for item in made.leaves))
+    places |= {key: -1 - place for place, key in enumerate(leaves)}
+    links = [[node["feature"], *(places[node["tree"], node[side]] for side in ("true", "false"))] for node in inner]
+    words = np.array([node["value"] for node in inner], made.dtype)[:, None].view(np.int32)
+    nodes = np.concatenate([np.array(links, np.int32), words.reshape(len(inner), -1)], axis=1)
+    given: dict[tuple[int, int], list[tuple[int, float]]] = {key: [] for key in leaves}
+    for *key, target, weight in made.leaves:
+        given[key[0], key[1]].append((target, weight))
+    targets = np.array([[target for target, _ in given[key]] for key in leaves], np.int32)
+    weights = np.array([[weight for _, weight in given[key]] for key in leaves], made.dtype)
+    tests = made.rng.choice(relations, len(inner)).astype(np.uint8) if relations else None
+    roots = np.array([places[tree, 0] for tree in range(made.trees)], np.int32)
+    return [nodes, tests, roots, weights, targets]
+
+
+def binned_operands(
+    trees: int,
+    depth: int,
+    ranges: Sequence[tuple[int, int]],
+    columns: int = 1,
+    size: int | None = None,
+    dtype: Any = np.float32,
+    linked: int = 0,
+) -> list[np.ndarray | None]:
+    """
+    Ranges, thresholds, tests, links, weights, targets of `binned_tree_ensemble`, of `ranges` of a feature and a count.
+
+    Trees have `size` targets, if that is given, and are complete unless so many nodes are `linked`.
+    """
+    rng = np.random.default_rng(depth)
+    ends, count = np.cumsum([count for _, count in ranges]), sum(count for _, count in ranges)
+    thresholds: np.ndarray = np.round(rng.normal(size=count) * 2) / 2
+    nodes = linked or 2**depth - 1
+    tests = rng.integers(0, count, (trees, nodes)).astype(np.uint16)
+    leads = -1 - rng.integers(0, 2**depth, (trees, nodes, 2))
+    for node in range(1, linked):
+        parent = rng.integers(0, node, trees)
+        leads[np.arange(trees), parent, rng.integers(0, 2, trees)] = node
+    return [
+        np.stack([[feature for feature, _ in ranges], ends], axis=1).astype(np.int32),
+        thresholds.astype(dtype),
+        tests,
+        leads.astype(np.int16) if linked else None,
+        rng.normal(size=(trees, columns, 2**depth)).astype(dtype),
+        None if size is None else rng.integers(0, size, trees).astype(np.int32),
+    ]

@@ -93,6 +93,11 @@ def steps_of(extent: Index, width: Index) -> Index:
     return -(-extent // width) if known else (extent + (width - 1)) // width
 
 
+def least(b: Builder, one: Index, other: Index) -> Index:
+    """The smaller of two numbers."""
+    return min(one, other) if isinstance(one, int) and isinstance(other, int) else b.min(one, other)
+
+
 def product(extents: Iterable[Index]) -> Index:
     """How many steps there are along all of some axes."""
     total: Index = 1

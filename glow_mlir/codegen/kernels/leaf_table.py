@@ -1,4 +1,4 @@
-"""The weights of the leaves of one complete tree, looked up for several rows at once."""
+"""The weights of the leaves of one tree, looked up for several rows at once."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ class LeafTable:
             return self._loaded(b, masks)
         low = (2 * self.lanes).bit_length() - 1
         number = _number(b, masks[-low:], integer_of_width(type_info(self.element).bits), self.lanes)
-        pairs = [*zip(self.registers[::2], self.registers[1::2], strict=False)] or [(self.registers[0],) * 2]
-        found = [x86.permute_floats_of_two(b, *pair, number) for pair in pairs]
+        # A single register takes the place of both.
+        pairs = zip(self.registers[::2], self.registers[1::2] or self.registers, strict=True)
+        found = [x86.permute_floats_of_two(b, first, second, number) for first, second in pairs]
         for mask in reversed(masks[:-low]):
             found = [b.select(mask, yes, no) for no, yes in zip(found[::2], found[1::2], strict=True)]
         return found[0]

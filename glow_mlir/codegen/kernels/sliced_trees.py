@@ -1,22 +1,31 @@
-"""Complete decision trees for a block of rows, of which each has a bit in a register."""
+"""Decision trees that share tests for a block of rows, of which each has a bit in a register."""
 
 from __future__ import annotations
 
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import computed, load, store
-from glow_mlir.codegen.builder.nests import Index
+from glow_mlir.codegen.builder.nests import Index, least
 from glow_mlir.codegen.builder.types import i1, i8, i16, i32, i64, integer_of_width, vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.leaf_table import LeafTable
 from glow_mlir.codegen.kernels.tree_leaves import STARTS, folded, may_lack
-from glow_mlir.codegen.kernels.tree_tests import RunLoop, compared
+from glow_mlir.codegen.kernels.tree_tests import RangeLoop, compared
 from glow_mlir.codegen.selection.kernel import KernelCall
-from glow_mlir.dialects.glow_high.trees import CompleteTreeEnsembleOp
+from glow_mlir.dialects.glow_high.trees import BinnedTreeEnsembleOp
 from glow_mlir.dialects.properties import integer, text
 from glow_mlir.support.dataclass import dataclass
 
 _BYTE = 8
+
+_WORD = 8
+"""Bytes of an i64."""
+
+
+def leaf_planes(op: BinnedTreeEnsembleOp) -> int:
+    """How many planes the leaves of a tree with links have."""
+    return op.leaf_bits() << op.leaf_bits()
 
 
 @dataclass(frozen=True)
@@ -28,7 +37,7 @@ class SlicedTrees:
     chosen by the outcomes of the nodes, from the bottom of a tree to its root.
     """
 
-    call: KernelCall[CompleteTreeEnsembleOp]
+    call: KernelCall[BinnedTreeEnsembleOp]
     rows: int
 
     @property
@@ -48,12 +57,31 @@ class SlicedTrees:
         widths = [call.target.vector_width(computed(call.one(name).element)) for name in ("input", "weights")]
         return max(_BYTE, min(widths))
 
+    def prepare(self) -> None:
+        """Write the planes of leaves, which are alike for all rows, where trees have links."""
+        call, b, bits = self.call, self.call.b, self.call.op.leaf_bits()
+        if call.maybe("links") is None:
+            return
+        with b.loop(0, 1 << bits) as leaf:
+            own = self._planes.at((-1 - leaf) * (bits * self._bytes), i8)
+            for level in range(bits):
+                is_set = b.cast(b.cast(leaf, i32), i32) & (1 << (bits - 1 - level))
+                plane = b.select(is_set.ne(0), b.constant(-1, i64), b.constant(0, i64))
+                for offset in range(0, self._bytes, _WORD):
+                    own.at(level * self._bytes + offset, i8).store(plane)
+
     def block(self, first: Index, count: Index) -> None:
         """All trees for `count` rows from the first one on."""
         self._outcomes(first, count)
         self._begin()
-        with self.call.b.loop(0, self.call.one("tests").shape[0]) as tree:
-            self._tree(tree)
+        call, b = self.call, self.call.b
+        trees, together = call.one("tests").shape[0], kernel_costs(call.target).trees_together
+        # Groups of trees are added up as for a single row, so that sums are the same.
+        with b.loop(0, trees, together) as group:
+            with b.loop(group, least(b, group + together, trees)) as tree:
+                self._tree(tree)
+            if call.maybe("targets") is None:
+                self._add_group()
         self._end(first, count)
 
     # ---- tests
@@ -62,10 +90,10 @@ class SlicedTrees:
         """The outcomes of all tests."""
         call, b = self.call, self.call.b
         source, thresholds = call.one("input"), call.one("thresholds")
-        outcomes, column, *_ = (buffer.pointer for buffer in call.many("scratch"))
+        outcomes, _, column, *_ = (buffer.pointer for buffer in call.many("scratch"))
         type_, lanes = computed(source.element), self._lanes
 
-        def run(relation: int, feature: Value, begin: Value, end: Value) -> None:
+        def test_range(relation: int, feature: Value, begin: Value, end: Value) -> None:
             start = first * source.strides[0] + feature * source.strides[1]
             with b.loop(0, count) as row:
                 column.at(row, type_).store(load(b, source, start + row * source.strides[0], 1, 1))
@@ -76,17 +104,19 @@ class SlicedTrees:
                     holds = compared(b, relation, column.at(row, type_).load(vector(type_, lanes)), threshold)
                     place.at(row // _BYTE, i8).store(b.bitcast(holds, integer_of_width(lanes)))
 
-        RunLoop(call).each(run)
+        RangeLoop(call).each(test_range)
 
     # ---- trees
 
     def _tree(self, tree: Value) -> None:
         """Add what a tree says of the rows."""
-        call, b, depth = self.call, self.call.b, self.call.op.levels()
-        planes = call.many("scratch")[2].pointer
-        tests = call.one("tests").pointer.at(tree * ((1 << depth) - 1), i16)
-        for level, bits in enumerate(self._chosen(tests, 0, depth)):
-            planes.at(level * self._bytes, i8).store(bits)
+        call, b, depth = self.call, self.call.b, self.call.op.leaf_bits()
+        tests = call.one("tests").pointer.at(tree * call.one("tests").shape[1], i16)
+        if call.maybe("links") is not None:
+            self._linked(tree, tests)
+        else:
+            for level, bits in enumerate(self._chosen(tests, 0, depth)):
+                self._planes.at(level * self._bytes, i8).store(bits)
         targets = call.maybe("targets")
         if targets is None:
             with b.loop(0, call.one("weights").shape[1]) as column:
@@ -96,14 +126,37 @@ class SlicedTrees:
 
     def _chosen(self, tests: Value, node: int, levels: int) -> list[Value]:
         """The bits of the numbers of leaves, for each of the levels from a node on."""
-        b = self.call.b
         outcome = self._outcome(tests, node)
         if levels == 1:
             return [outcome]
         fails, holds = (self._chosen(tests, 2 * node + side, levels - 1) for side in (1, 2))
         return [outcome, *((outcome & (yes ^ no)) ^ no for no, yes in zip(fails, holds, strict=True))]
 
-    def _outcome(self, tests: Value, node: int) -> Value:
+    @property
+    def _planes(self) -> Value:
+        """
+        Where the bits of the numbers of leaves are, a plane for each: those that lie behind the root.
+
+        With links, planes of each leaf lie in front of it, in the opposite order, and those of other nodes behind it.
+        """
+        call = self.call
+        found = call.many("scratch")[3].pointer
+        return found if call.maybe("links") is None else found.at(leaf_planes(call.op) * self._bytes, i8)
+
+    def _linked(self, tree: Value, tests: Value) -> None:
+        """The bits behind each node, from the last one to the root: those of the node that its outcome leads to."""
+        call, b, count = self.call, self.call.b, self.call.one("tests").shape[1]
+        links, size = call.one("links").pointer.at(tree * (2 * count), i16), self.call.op.leaf_bits() * self._bytes
+        with b.loop(0, count) as step:
+            node = b.index(count - 1) - step
+            outcome, link = self._outcome(tests, node), links.at(node * 2, i16)
+            no, yes = (self._planes.at(b.index(link.at(side, i16).load(i16)) * size, i8) for side in range(2))
+            own = self._planes.at(node * size, i8)
+            for offset in range(0, size, self._bytes):
+                fails, holds = (planes.at(offset, i8).load(self._bits) for planes in (no, yes))
+                own.at(offset, i8).store((outcome & (holds ^ fails)) ^ fails)
+
+    def _outcome(self, tests: Value, node: Index) -> Value:
         """The outcomes of the test of a node."""
         call, b = self.call, self.call.b
         number = b.cast(tests.at(node, i16).load(i16), b.index_type, signed=False)
@@ -113,13 +166,14 @@ class SlicedTrees:
 
     def _leaves(self, tree: Value, column: Index, target: Index) -> None:
         """Add the weights in a column of the leaves whose numbers are in planes."""
-        call, b, depth = self.call, self.call.b, self.call.op.levels()
-        _, _, planes, sums = (buffer.pointer for buffer in call.many("scratch"))
+        call, b, depth = self.call, self.call.b, self.call.op.leaf_bits()
+        planes, sums = self._planes, call.many("scratch")[4].pointer
         weights = call.one("weights")
         type_, lanes = computed(weights.element), self._lanes
         leaves = weights.pointer.at((tree * weights.shape[1] + column) * (1 << depth), type_)
         table = LeafTable.of(b, leaves, type_, depth, lanes)
-        totals = sums.at(target * self.rows, type_)
+        is_group = call.maybe("targets") is None
+        totals = sums.at((target + (integer(call.op.size) if is_group else 0)) * self.rows, type_)
         with b.loop(0, self.rows // lanes) as group:
             place = planes.at(group * (lanes // _BYTE), i8)
             masks = [place.at(level * self._bytes, i8).load(integer_of_width(lanes)) for level in range(depth)]
@@ -133,15 +187,26 @@ class SlicedTrees:
         """No leaf has been seen yet."""
         call, b = self.call, self.call.b
         type_, lanes = computed(call.result.element), self._lanes
-        sums = call.many("scratch")[3].pointer
+        sums = call.many("scratch")[4].pointer
         start = b.constant(STARTS[text(call.op.aggregate)], vector(type_, lanes))
-        with b.loop(0, integer(call.op.size) * self.rows, lanes) as place:
+        with b.loop(0, 2 * integer(call.op.size) * self.rows, lanes) as place:
             sums.at(place, type_).store(start)
+
+    def _add_group(self) -> None:
+        """Add the sums of a group of trees, which lie behind those of all, to these, and begin the next group."""
+        call, b = self.call, self.call.b
+        type_, lanes = computed(call.result.element), self._lanes
+        sums, size = call.many("scratch")[4].pointer, integer(call.op.size) * self.rows
+        start = b.constant(STARTS[text(call.op.aggregate)], vector(type_, lanes))
+        with b.loop(0, size, lanes) as place:
+            total, group = sums.at(place, type_), sums.at(place + size, type_)
+            total.store(folded(call, total.load(start.type), group.load(start.type)))
+            group.store(start)
 
     def _end(self, first: Index, count: Index) -> None:
         """Write the sums to the result; what no tree is for is 0."""
         call, b, result = self.call, self.call.b, self.call.result
-        sums = call.many("scratch")[3].pointer
+        sums = call.many("scratch")[4].pointer
         with b.loop(0, integer(call.op.size)) as target, b.loop(0, count) as row:
             total = sums.at(target * self.rows + row, computed(result.element)).load(computed(result.element))
             if may_lack(call):

@@ -25,6 +25,14 @@ def folded(call: KernelCall[Ensemble], one: Value, other: Value) -> Value:
     return fold(one, other)
 
 
+def together(call: KernelCall[Ensemble], weights: Sequence[Value]) -> Value:
+    """Several weights as one, from the first to the last."""
+    total = weights[0]
+    for weight in weights[1:]:
+        total = folded(call, total, weight)
+    return total
+
+
 def may_lack(call: KernelCall[Ensemble]) -> bool:
     """Whether there may be a target that no leaf names, and which then is not what all begin with."""
     return text(call.op.aggregate) != "sum" and call.maybe("targets") is not None
@@ -60,8 +68,8 @@ class RowSums:
                     with b.when(b.compare("ult", target, integer(call.op.size))):
                         self._fold(b.index(target), [weight])
 
-    def add_complete(self, tree: Index, leaves: Sequence[Index]) -> None:
-        """Add the weights of some leaves, each of the next complete tree."""
+    def add_next(self, tree: Index, leaves: Sequence[Index]) -> None:
+        """Add the weights of some leaves, each of the next tree, to each other and then to the sum of a target."""
         call, b = self.call, self.call.b
         weights, targets = call.one("weights"), call.maybe("targets")
         with b.loop(0, weights.shape[1]) as column:
@@ -70,19 +78,15 @@ class RowSums:
                 for number, leaf in enumerate(leaves)
             ]
             if targets is None:
-                self._fold(column, found)
+                self._fold(column, [together(call, found)])
             else:
                 for number, weight in enumerate(found):
                     self._fold(b.index(load(b, targets, (tree + number) * targets.strides[0], 1, 1)), [weight])
 
     def _fold(self, target: Index, weights: Sequence[Value]) -> None:
-        """Add weights to the sum of a target."""
-        call, b = self.call, self.call.b
-        total = weights[0]
-        for weight in weights[1:]:
-            total = folded(call, total, weight)
-        place = self._place(target)
-        store(b, call.result, place, folded(call, load(b, call.result, place, 1, 1), total))
+        """Add weights to the sum of a target, one after the other."""
+        call, b, place = self.call, self.call.b, self._place(target)
+        store(b, call.result, place, together(call, [load(b, call.result, place, 1, 1), *weights]))
 
     def end(self) -> None:
         """What no leaf named is 0."""

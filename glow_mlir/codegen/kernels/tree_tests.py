@@ -8,7 +8,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import i32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.selection.kernel import KernelCall
-from glow_mlir.dialects.glow_high.trees import EQUAL, GREATER, LESS, UNORDERED, CompleteTreeEnsembleOp
+from glow_mlir.dialects.glow_high.trees import EQUAL, GREATER, LESS, UNORDERED, BinnedTreeEnsembleOp
 from glow_mlir.dialects.properties import ints
 from glow_mlir.support.dataclass import dataclass
 
@@ -34,22 +34,22 @@ def compared(b: Builder, test: int, values: Value, thresholds: Value) -> Value:
 
 
 @dataclass(frozen=True)
-class RunLoop:
-    """The loops over the runs of tests of one feature."""
+class RangeLoop:
+    """The loops over the ranges of tests of one feature."""
 
-    call: KernelCall[CompleteTreeEnsembleOp]
+    call: KernelCall[BinnedTreeEnsembleOp]
 
     def each(self, body: Callable[[int, Value, Value, Value], None]) -> None:
         """
-        Loops over runs; `body` gets the relations for which the tests hold, the feature, the first test, and the end.
+        Loops over ranges; `body` gets the relations for which the tests hold, the feature, the first test, and the end.
         """
         call, b, first = self.call, self.call.b, 0
-        runs, begin = call.one("runs").pointer, call.b.index(0)
+        ranges, begin = call.one("ranges").pointer, call.b.index(0)
         for relation, count in zip(ints(call.op.relations), ints(call.op.counts), strict=True):
             with b.loop(first, first + count, carried=[begin]) as loop:
-                run = runs.at(loop.index * 2, i32)
-                end = b.index(run.at(1, i32).load(i32))
-                body(relation, b.index(run.load(i32)), loop.values[0], end)
+                own = ranges.at(loop.index * 2, i32)
+                end = b.index(own.at(1, i32).load(i32))
+                body(relation, b.index(own.load(i32)), loop.values[0], end)
                 loop.set(end)
             (begin,) = loop.results
             first += count

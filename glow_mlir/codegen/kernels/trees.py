@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Attribute
 
 from glow_mlir.codegen.access import load
-from glow_mlir.codegen.builder.nests import Index, vector_loop
+from glow_mlir.codegen.builder.nests import Index, least, vector_loop
 from glow_mlir.codegen.builder.types import i8, i32, i64
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.tree_leaves import RowSums
 from glow_mlir.codegen.kernels.tree_tests import compared
-from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.trees import EQUAL, GREATER, LESS, LINKS, UNORDERED, TreeEnsembleOp
@@ -21,12 +22,14 @@ from glow_mlir.dialects.shapes import shape_of, size_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
-_TOGETHER = 8
-"""How many trees a row goes down at the same time, so that as many loads are on their way."""
 
 @kernel("trees")
 class TreesKernel(Kernel[TreeEnsembleOp]):
-    """Each row goes down some trees at a time, without branches, until all of them are in leaves."""
+    """
+    Several rows go down one tree at a time, and a row that is left over down all of them, without branches.
+
+    On machines without vectors, which take one step after the other, each row goes down one tree after the other.
+    """
 
     name = "trees"
     AXES = ("rows",)
@@ -38,11 +41,31 @@ class TreesKernel(Kernel[TreeEnsembleOp]):
     def cuts(self, op: TreeEnsembleOp, target: Target) -> Mapping[str, int]:
         return {"rows": shape_of(op.outputs()[0])[0]}
 
+    def private(self, op: TreeEnsembleOp) -> Sequence[int]:
+        return range(3)
+
+    def scratch(self, op: TreeEnsembleOp, target: Target) -> Sequence[Buffer]:
+        lists: Buffer = ((size_of(op.roots) + 1,), i32)
+        return [lists] * 3 if _is_wide(target) else []
+
     def emit(self, call: KernelCall[TreeEnsembleOp]) -> None:
-        begin, end = call.share("rows").of(call.result.extents[0])
-        descent = _Descent(call)
-        with call.b.loop(begin, end) as row:
+        b, descent = call.b, _Descent(call)
+        position, end = call.share("rows").of(call.result.extents[0])
+        if not _is_wide(call.target):
+            with b.loop(position, end) as row:
+                descent.alone(row)
+            return
+        costs = kernel_costs(call.target)
+        stop = position + (end - position) // costs.rows_together * costs.rows_together
+        with b.loop(position, stop, costs.rows_a_tree) as first:
+            descent.block(first, least(b, stop - first, costs.rows_a_tree))
+        with b.loop(stop, end) as row:
             descent.row(row)
+
+
+def _is_wide(target: Target) -> bool:
+    """Whether a machine looks far ahead, as those with vectors do."""
+    return target.vector_bits > 0
 
 
 @dataclass(frozen=True)
@@ -51,22 +74,71 @@ class _Descent:
 
     call: KernelCall[TreeEnsembleOp]
 
+    def block(self, first: Index, count: Index) -> None:
+        """Some rows, a multiple of those that go down a tree together: it stays in the cache."""
+        call, b, together = self.call, self.call.b, kernel_costs(self.call.target).rows_together
+        roots = call.one("roots")
+        with b.loop(first, first + count) as row:
+            RowSums(call, row).begin()
+        with b.loop(0, roots.shape[0]) as tree:
+            root = load(b, roots, tree * roots.strides[0], 1, 1)
+            with b.loop(first, first + count, together) as row:
+                rows = [row + number for number in range(together)]
+                for own, leaf in zip(rows, self._leaves(rows, [root] * together), strict=True):
+                    RowSums(call, own).add([leaf])
+        with b.loop(first, first + count) as row:
+            RowSums(call, row).end()
+
     def row(self, row: Index) -> None:
-        """One row of the result."""
+        """
+        One row, which goes a level down in all trees where it is in no leaf yet, and then the next one.
+
+        So as many loads are on their way as there can be. Nodes that are left, and whose trees they are of, move up in
+        their lists.
+        """
+        call, b = self.call, self.call.b
+        sums, roots = RowSums(call, row), call.one("roots")
+        nodes, owners, reached = (buffer.pointer for buffer in call.many("scratch"))
+        sums.begin()
+
+        def keep(place: Value, owner: Value, count: Value) -> Value:
+            nodes.at(count, i32).store(place)
+            owners.at(count, i32).store(owner)
+            reached.at(b.index(owner), i32).store(place)
+            return count + b.cast(place >= 0, b.index_type, signed=False)
+
+        with b.loop(0, roots.shape[0], carried=[b.index(0)]) as loop:
+            root = load(b, roots, loop.index * roots.strides[0], 1, 1)
+            loop.set(keep(root, b.cast(loop.index, i32), loop.values[0]))
+
+        def level(count: Value) -> Sequence[Value]:
+            with b.loop(0, count, carried=[b.index(0)]) as loop:
+                place, owner = (part.at(loop.index, i32).load(i32) for part in (nodes, owners))
+                loop.set(keep(self._child(row, place), owner, loop.values[0]))
+            return loop.results
+
+        def is_inside(count: Value) -> Value:
+            return count > 0
+
+        b.repeat(loop.results, level, is_inside)
+
+        def some(first: Index, count: int) -> None:
+            sums.add([-1 - reached.at(first + number, i32).load(i32) for number in range(count)])
+
+        vector_loop(b, roots.shape[0], kernel_costs(call.target).rows_together, some)
+        sums.end()
+
+    def alone(self, row: Index) -> None:
+        """One row, which goes down one tree after the other."""
         call, b = self.call, self.call.b
         sums, roots = RowSums(call, row), call.one("roots")
         sums.begin()
-        together = _TOGETHER if call.target.vector_bits else 1
-
-        def some(tree: Index, count: int) -> None:
-            starts = [load(b, roots, (tree + number) * roots.strides[0], 1, 1) for number in range(count)]
-            sums.add(self._leaves(row, starts))
-
-        vector_loop(b, roots.shape[0], together, some)
+        with b.loop(0, roots.shape[0]) as tree:
+            sums.add(self._leaves([row], [load(b, roots, tree * roots.strides[0], 1, 1)]))
         sums.end()
 
-    def _leaves(self, row: Index, starts: Sequence[Value]) -> list[Value]:
-        """The leaves that a row gets to from some nodes."""
+    def _leaves(self, rows: Sequence[Index], starts: Sequence[Value]) -> list[Value]:
+        """The leaves that rows get to, each from a node."""
         b = self.call.b
 
         def is_inside(*places: Value) -> Value:
@@ -76,7 +148,10 @@ class _Descent:
             return common >= 0
 
         def step(*places: Value) -> list[Value]:
-            return [b.select(place >= 0, self._child(row, b.max(place, 0)), place) for place in places]
+            return [
+                b.select(place >= 0, self._child(row, b.max(place, 0)), place)
+                for row, place in zip(rows, places, strict=True)
+            ]
 
         return [-1 - place for place in b.repeat(starts, step, is_inside)]
 

@@ -191,6 +191,15 @@ class Node(NodeBuilder):
         """An attribute that is a list of floats."""
         return tuple(float(item) for item in self._attribute(name, default, _FLOATS, _INTS))
 
+    def array_of(self, name: str) -> np.ndarray:
+        """An attribute that is a list of integers, floats or bytes, as an array; an empty one where it is missing."""
+        found = self._attributes.get(name)
+        if found is not None and found.type == _FLOATS:
+            return np.array(found.floats, np.float32)
+        if found is not None and found.type == _STRINGS:
+            return np.array(found.strings[:], np.bytes_)
+        return np.array(self._attribute(name, (), _INTS), np.int64)
+
     def texts(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
         """An attribute that is a list of strings."""
         return tuple(_decoded(item) for item in self._attribute(name, default, _STRINGS))

@@ -124,12 +124,12 @@ def _levels(node: Node, trees: Trees) -> list[np.ndarray]:
     if not level.max(initial=-1) + 1:  # All trees are leaves: a node that nothing leads to.
         return [np.zeros(1, np.int64)]
     order = np.argsort(level, kind="stable")
-    bounds = np.searchsorted(level[order], np.arange(level.max() + 2))
-    return [order[begin:end] for begin, end in zip(bounds, bounds[1:], strict=False)]
+    counts = np.bincount(level[level >= 0])
+    return np.split(order[len(order) - counts.sum() :], np.cumsum(counts)[:-1])
 
 
 def _depth_first(trees: Trees, levels: Sequence[np.ndarray]) -> np.ndarray | None:
-    """The nodes of one tree after the other, a larger subtree before a smaller one; `None` where subtrees are shared."""
+    """The nodes of one tree after the other, larger subtrees before smaller ones; `None` where subtrees are shared."""
     reached = np.concatenate(levels)
     children = trees.links[reached].reshape(-1)
     children = children[children >= 0]
@@ -178,6 +178,4 @@ def without_sets(trees: Trees, members: Sequence[np.ndarray | None]) -> Trees:
             tests[begin : begin + count] |= EQUAL
         links[begin : begin + count - 1, 1] = np.arange(begin + 1, begin + count)
     roots = np.where(trees.roots < 0, trees.roots, first[np.maximum(trees.roots, 0)])
-    return replace(
-        trees, features=trees.features[source], thresholds=thresholds, tests=tests, links=links, roots=roots
-    )
+    return replace(trees, features=trees.features[source], thresholds=thresholds, tests=tests, links=links, roots=roots)

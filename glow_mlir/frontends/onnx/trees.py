@@ -59,7 +59,7 @@ def tree_ensemble(node: Node) -> SSAValue:
     trees = Trees(
         features,
         thresholds,
-        _tests(node, ["LEQ" if mode == _MODES.index("MEMBER") else _MODES[mode] for mode in modes]),
+        _tests(node, [*_MODES[:-1], "LEQ"], modes),  # Members are compared one by one.
         links.T,
         _linked(node, _ints(node, "tree_roots"), np.zeros(len(node.ints("tree_roots")), np.int64), count, 0),
         weights.astype(thresholds.dtype)[:, None],
@@ -200,7 +200,7 @@ def _older(node: Node, leaf: str) -> tuple[SSAValue, Trees]:
     `leaf` is what their weights are for.
     """
     ids = _ints(node, "nodes_treeids"), _ints(node, "nodes_nodeids")
-    modes, features = node.texts("nodes_modes", ()), _ints(node, "nodes_featureids")
+    modes, features = node.array_of("nodes_modes"), _ints(node, "nodes_featureids")
     yes, no = _ints(node, "nodes_truenodeids"), _ints(node, "nodes_falsenodeids")
     x, thresholds = _comparable(node, _numbers(node, "nodes_values"))
     count = len(modes)
@@ -208,7 +208,9 @@ def _older(node: Node, leaf: str) -> tuple[SSAValue, Trees]:
     if not count:
         raise ModelError(f"{node.kind} has no trees", node=node.name)
     number = _numbering(node, *ids)
-    is_leaf = np.array([mode == "LEAF" for mode in modes])
+    words, codes = np.unique(modes, return_inverse=True)
+    names = [word.decode(errors="backslashreplace").removeprefix("BRANCH_") for word in words.tolist()]
+    is_leaf = np.array([name == "LEAF" for name in names])[codes]
     inner, leaves = np.flatnonzero(~is_leaf), np.flatnonzero(is_leaf)
     places = np.empty(count, np.int64)
     places[inner], places[leaves] = np.arange(len(inner)), -1 - np.arange(len(leaves))
@@ -217,7 +219,7 @@ def _older(node: Node, leaf: str) -> tuple[SSAValue, Trees]:
     trees = Trees(
         features[inner],
         thresholds[inner],
-        _tests(node, [modes[place].removeprefix("BRANCH_") for place in inner.tolist()], inner),
+        _tests(node, names, codes[inner], inner),
         places[np.stack(children, axis=1)],
         places[_roots(ids[0], children)],
         weights,
@@ -294,21 +296,20 @@ def _leaf_weights(
 # ---- attributes, and what becomes of sums
 
 
-def _tests(node: Node, modes: Sequence[str], picked: np.ndarray | None = None) -> np.ndarray:
-    """The relations for which the tests of nodes hold."""
+def _tests(node: Node, words: Sequence[str], codes: np.ndarray, picked: np.ndarray | None = None) -> np.ndarray:
+    """The relations for which the tests of nodes hold, each of which is one of the words."""
     missing = _ints(node, "nodes_missing_value_tracks_true")
-    if picked is not None and len(missing):
+    if picked is not None and len(missing) > picked.max(initial=-1):
         missing = missing[picked]
-    if len(missing) not in (0, len(modes)):
+    if len(missing) not in (0, len(codes)):
         raise ModelError(f"{node.kind}: nodes_missing_value_tracks_true is not as long as nodes_modes", node=node.name)
-    known = set(modes)
-    if unknown := known - set(_MODES[:-1]):
-        raise node.unsupported(f"there is no test '{sorted(unknown)[0]}'")
-    words = sorted(known)
-    sets = np.array([[tests_of(word, tracks_true) for word in words] for tracks_true in (False, True)])
-    numbers = {word: place for place, word in enumerate(words)}
-    columns = np.array([numbers[mode] for mode in modes], np.int64)
-    return sets[(missing != 0).astype(np.int64) if len(missing) else 0, columns]
+    sets = np.zeros((2, len(words)), np.int64)
+    for code, word in enumerate(words):
+        if np.any(codes == code):
+            if word not in _MODES[:-1]:
+                raise node.unsupported(f"there is no test '{word}'")
+            sets[:, code] = [tests_of(word, tracks_true) for tracks_true in (False, True)]
+    return sets[(missing != 0).astype(np.int64) if len(missing) else 0, codes]
 
 
 def _comparable(node: Node, thresholds: np.ndarray) -> tuple[SSAValue, np.ndarray]:
@@ -319,7 +320,7 @@ def _comparable(node: Node, thresholds: np.ndarray) -> tuple[SSAValue, np.ndarra
 
 
 def _ints(node: Node, name: str) -> np.ndarray:
-    return np.array(node.ints(name, ()), np.int64)
+    return node.array_of(name).astype(np.int64)
 
 
 def _array(node: Node, name: str) -> np.ndarray:
@@ -331,7 +332,7 @@ def _numbers(node: Node, name: str) -> np.ndarray:
     """A list of floats, or the tensor that stands for it."""
     if node.has(f"{name}_as_tensor"):
         return _array(node, f"{name}_as_tensor")
-    return np.array(node.floats(name, ()), np.float32)
+    return node.array_of(name).astype(np.float32)
 
 
 def _base_values(node: Node, dtype: np.dtype[np.floating]) -> np.ndarray:
@@ -347,8 +348,7 @@ def _same_length(node: Node, count: int, *arrays: np.ndarray) -> None:
 def _aggregated(node: Node, x: SSAValue, trees: Trees, size: int, word: str) -> SSAValue:
     """What the trees say, by target."""
     if word not in _AGGREGATES or size < 1 or not len(trees.roots):
-        raise ModelError(
-            f"{node.kind}: {len(trees.roots)} trees, aggregate_function {word}, {size} targets", node=node.name
-        )
+        found = f"{len(trees.roots)} trees, {size} targets, and the aggregate_function {word}"
+        raise ModelError(f"{node.kind} has {found}", node=node.name, hint=f"there are {', '.join(_AGGREGATES)}")
     found = emit_trees(node, x, trees, size, "sum" if word == "AVERAGE" else word.lower())
     return node.emit(DivOp, found, node.splat(len(trees.roots), found)) if word == "AVERAGE" else found

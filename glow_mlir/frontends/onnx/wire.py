@@ -33,6 +33,16 @@ _CONTENT = {
 }
 """Fields whose bytes are elements, one after the other, lowest byte first → of which type, if not of any; its bytes."""
 
+_LIST_ENDS = frozenset(
+    bytes([0xA0, 0x01, kind])
+    for kind in (onnx.AttributeProto.FLOATS, onnx.AttributeProto.INTS, onnx.AttributeProto.STRINGS)
+)
+"""
+The last bytes of an attribute that is a list of numbers or words, as writers order its fields: its type.
+
+It has no tensor, and may have more fields than there is time to look at. Should another one end so, it stays whole.
+"""
+
 _Field = tuple[int, int, int, int]
 """A field: its number, where it begins, where its content begins if that is of bytes, else -1, and where it ends."""
 
@@ -61,7 +71,7 @@ def _shortened(data: memoryview, begin: int, end: int, kind: Any, deeper: int) -
         if content < 0 or after - content < LEAST_LEFT:
             continue  # Nothing large fits into it.
         inner: Any = getattr(kind.fields_by_number.get(number), "message_type", None)
-        if inner is None:
+        if inner is None or (inner is onnx.AttributeProto.DESCRIPTOR and bytes(data[after - 3 : after]) in _LIST_ENDS):
             continue
         if inner is onnx.TensorProto.DESCRIPTOR:
             shorter = _without_content(data, content, after)

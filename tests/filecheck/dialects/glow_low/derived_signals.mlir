@@ -48,6 +48,13 @@ glow_low.func @ngrams(@in %x: memref<3x12xi64>, @in %w: memref<9xf32>, @in %one:
   glow_low.tf_idf_vectorizer @out %counts, @in %x, @in %w, @in %one, @in %two {size = 9}
 }
 
+glow_low.func @trees(@in %x: memref<8x3xf32>, @in %nodes: memref<5x4xi32>, @in %roots: memref<2xi32>, @in %leaves: memref<7x1xf32>, @in %ranges: memref<3x2xi32>, @in %t: memref<6xf32>, @in %tests: memref<4x7xui16>, @in %complete: memref<4x1x8xf32>) {
+  %a = glow_low.alloc : memref<8x1xf32>
+  glow_low.tree_ensemble @out %a, @in %x, @in %nodes, @in none, @in %roots, @in %leaves {size = 1}
+  %b = glow_low.alloc : memref<8x1xf32>
+  glow_low.binned_tree_ensemble @out %b, @in %x, @in %ranges, @in %t, @in %tests, @in none, @in %complete {relations = [3], counts = [3], size = 1}
+}
+
 glow_low.func @embedding(@in %t: memref<9x64xui8>, @in %i: memref<14xi64>, @in %l: memref<4xi32>, @in %s: memref<9xf32>) {
   %sums = glow_low.alloc : memref<4x64xf32>
   glow_low.sparse_lengths_sum @out %sums, @in %t, @in %i, @in %l, @in none, @in %s, @in %s
