@@ -18,6 +18,15 @@ from glow_mlir.support.cancellation import held
 if TYPE_CHECKING:
     from glow_mlir.runtime.devices import Device
 
+Shapes = tuple[tuple[int, ...], ...]
+"""The shapes of all inputs, in order."""
+
+DirectCall = Callable[[Sequence[np.ndarray]], "dict[str, np.ndarray] | None"]
+"""
+Gives the outputs for all inputs in order, which are C-contiguous and aligned arrays of the declared types and of the
+shapes that it is for; `None` where it is for them no longer. Raises as `EntryPoint.run`.
+"""
+
 MAIN = "main"
 """The entry of a model that has several, where none is named."""
 
@@ -55,6 +64,14 @@ class EntryPoint(ABC):
             return self._call(inputs, self._state.arrays)
         with held(self._state.turn):
             return self._call(inputs, self._state.arrays)
+
+    def direct(self, shapes: Shapes) -> DirectCall | None:
+        """
+        What calls the function on arrays of those shapes without looking at them: for calls that follow one like them.
+
+        `None` where there is none, for now or at all.
+        """
+        return None
 
     def bound(
         self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]

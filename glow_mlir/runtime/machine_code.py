@@ -13,14 +13,14 @@ import numpy as np
 
 from glow_mlir.errors import ExecutionError, InputError, OptionError, OutOfMemoryError
 from glow_mlir.runtime.artifact import CANCELLED, WRONG_VECTORS, Artifact, Binding, Entry
-from glow_mlir.runtime.executable import EntryPoint, Executable
+from glow_mlir.runtime.executable import DirectCall, EntryPoint, Executable, Shapes
 from glow_mlir.runtime.host import lacks
 from glow_mlir.runtime.layouts import Buffers, Sizing, made, result
 from glow_mlir.runtime.loader import Functions, Library
 from glow_mlir.runtime.packed_state import PackedState
 from glow_mlir.runtime.pool import look_up, workers
 from glow_mlir.runtime.state import Initial, State
-from glow_mlir.support.addresses import address_of
+from glow_mlir.support.addresses import address_of, addresses_of
 from glow_mlir.support.cancellation import Cancellation, current_cancellation, held
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.watchdog import Interruptible
@@ -112,6 +112,34 @@ class MachineEntry(EntryPoint):
         if self.entry.cancellable:
             return partial(self._call_cancellable, pointers, len(kept), kept, dict(outputs))
         return partial(self._call_in_place, ctypes.addressof(pointers), (pointers, kept), dict(outputs))
+
+    def direct(self, shapes: Shapes) -> DirectCall | None:
+        entry, bindings = self.entry, self.bindings
+        roles = [binding.role for binding in bindings]
+        count = roles.count("input")
+        is_watched = entry.profile or entry.observed or entry.cancellable
+        is_plain = roles == ["input"] * count + ["output"] * (len(roles) - count)
+        if is_watched or entry.symbols or self._threads > 1 or not is_plain:
+            return None
+        if tuple(binding.shape for binding in bindings[:count]) != shapes:
+            return None
+        names = [binding.name for binding in bindings[count:]]
+        kinds = [(binding.shape, binding.numpy_dtype) for binding in bindings[count:]]
+        pointers, function = ctypes.c_void_p * len(bindings), self._function
+        constants, activations = self._constants_address, self._activations_address
+
+        def call(arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray] | None:
+            if constants != self._constants_address:
+                return None
+            try:
+                results = [np.empty(shape, dtype) for shape, dtype in kinds]
+            except MemoryError:
+                return None  # Whoever calls otherwise is told of which output.
+            if status := function(constants, pointers(*addresses_of([*arrays, *results])), activations(), None):
+                raise _error_of(entry, status)
+            return dict(zip(names, results, strict=True))
+
+        return call
 
     def _call_into(self, inputs: Mapping[str, np.ndarray], places: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Call the function, with the outputs of `places` there."""

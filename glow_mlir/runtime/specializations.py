@@ -17,7 +17,7 @@ from glow_mlir.errors import CancelledError, GlowError, InputError, InputValuesE
 from glow_mlir.runtime.assumptions import Assumptions, InputValue, following
 from glow_mlir.runtime.beside import start
 from glow_mlir.runtime.device_array import Place, Tensor, on_host
-from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
+from glow_mlir.runtime.executable import MAIN, DirectCall, EntryPoint, Executable, Shapes
 from glow_mlir.runtime.general import GeneralCode, holds, is_end, power_of_two, widest
 from glow_mlir.runtime.signature import Argument, Signature, rank_label
 from glow_mlir.runtime.specialization import Compile, Loaded, Making, Specialization
@@ -94,6 +94,8 @@ class Specializations(Executable):
         self._names = tuple(names)
         self._source = making
         self._known: OrderedDict[Assumptions, Specialization] = OrderedDict()
+        self._removals = 0
+        """How many executables were given up."""
         self._latest: Specialization | None = None
         self._stored_range = None if making.beside is None else known
         ranks = {rank_label(argument.name) for argument in signature.inputs}
@@ -164,6 +166,29 @@ class Specializations(Executable):
             self._begin_due()
         self._general.withdrawn.add(wanted)
         return self.serve(inputs, call)
+
+    def direct(self, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> DirectCall | None:
+        """A call of what is compiled for inputs of those shapes alone, as long as that is kept; `None` without such."""
+        wanted = self._by_shapes.get(shapes)
+        found = None if wanted is None else self._known.get(wanted)
+        if wanted is None or found is None or found.is_range:
+            return None
+        inner = found.entry.direct(tuple(shape for _, shape in shapes))
+        if inner is None:
+            return None
+        removals = self._removals
+
+        def call(arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray] | None:
+            with self._looking:
+                if self._removals != removals:
+                    return None
+                if self._latest is not found:  # Or else it is the last of those that are kept.
+                    self._known.move_to_end(wanted)
+                    self._latest = found
+                found.calls += 1
+            return inner(arrays)
+
+        return call
 
     def _serving(self, inputs: Mapping[str, Tensor]) -> tuple[Assumptions, Specialization]:
         """What a call wants, and what serves it."""
@@ -338,6 +363,7 @@ class Specializations(Executable):
         for other in list(self._known):
             if any(isinstance(size, tuple) and size[1] != most.get(label) for label, size in other.sizes):
                 del self._known[other]
+                self._removals += 1
 
     def _learn(self, error: InputValuesError) -> None:
         """Take further inputs among those whose values fix shapes."""
@@ -351,6 +377,7 @@ class Specializations(Executable):
         """Give up what was used longest ago, as far as the limits ask for it."""
         while len(self._known) > 1 and (len(self._known) > self.limits.number or self._bytes() > self.limits.memory):
             self._known.popitem(last=False)
+            self._removals += 1
 
     def _bytes(self) -> int:
         """The bytes of those that are kept, shared parts once."""
@@ -403,6 +430,9 @@ class _Entry(EntryPoint):
     @property
     def outputs(self) -> tuple[Argument, ...]:
         return self._model.signature.outputs
+
+    def direct(self, shapes: Shapes) -> DirectCall | None:
+        return self._model.direct(tuple(zip((argument.name for argument in self.inputs), shapes, strict=True)))
 
     def bound(
         self, inputs: Mapping[str, np.ndarray], outputs: Mapping[str, np.ndarray]

@@ -21,6 +21,14 @@ def address_of(array: np.ndarray) -> int:
         return array.ctypes.data
 
 
+def addresses_of(arrays: Sequence[np.ndarray]) -> list[int]:
+    """`address_of` of some arrays, in less time than one by one."""
+    try:
+        return [_address(_place(array)) for array in arrays]
+    except (TypeError, ValueError):
+        return list(map(address_of, arrays))
+
+
 def array_at(address: int, dtype: np.dtype[Any], shape: Sequence[int], owner: object = None) -> np.ndarray:
     """The C-contiguous array at an address, which has to stay valid as long as the array; `owner` lives as long."""
     size = math.prod(shape) * dtype.itemsize

@@ -15,7 +15,7 @@ from other_runtimes import by_onnxruntime, by_reference
 from random_trees import MODES, RandomTrees, tree_model
 
 from glow_mlir import InferenceSession
-from glow_mlir.errors import GlowError, ModelError, UnsupportedError
+from glow_mlir.errors import GlowError, ModelError
 from glow_mlir.frontends.onnx.importer import import_model
 
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
@@ -139,12 +139,14 @@ def test_labels() -> None:
     np.testing.assert_array_equal(label, np.array([7, -2, 40])[numbers])
 
 
-def test_labels_that_are_strings_are_refused() -> None:
+def test_labels_that_are_strings() -> None:
     made = RandomTrees(1, targets=2, weights_a_leaf=2)
-    x = made.rows(2)
+    x = made.rows(20)
     model = tree_model("TreeEnsembleClassifier", made.older("class", classlabels_strings=["no", "yes"]), x)
-    with pytest.raises(UnsupportedError, match="labels that are strings"):
-        import_model(model)
+    expected = by_onnxruntime(model, {"x": x})["label"]
+    found, _ = InferenceSession(model, cache=False).run(None, {"x": x})
+    assert found.tolist() == expected.tolist()
+    assert set(found.tolist()) == {"no", "yes"}
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -1,0 +1,56 @@
+"""Calls like those before: their inputs are looked at once, and code is called on the next ones of the same shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from glow_mlir.runtime.device_array import Tensor
+from glow_mlir.runtime.executable import DirectCall, EntryPoint, Shapes
+
+MOST = 64
+"""How many shapes of inputs are remembered."""
+
+
+class DirectCalls:
+    """The direct calls of an entry, by the shapes of its inputs."""
+
+    def __init__(self, point: EntryPoint) -> None:
+        self._point = point
+        self._inputs = [(argument.name, argument.numpy_dtype) for argument in point.inputs]
+        self._calls: dict[Shapes, DirectCall] = {}
+        self._tried: dict[Shapes, int] = {}
+        """How many calls of some shapes there were without a direct one."""
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray] | None:
+        """The outputs of a direct call; `None` where there is none for these inputs, whatever is wrong with them."""
+        # A caller without types may give anything; to ask for the class of a dict takes less time.
+        if not self._calls or type(cast("object", inputs)) is not dict or len(inputs) != len(self._inputs):
+            return None
+        arrays: list[np.ndarray] = []
+        for name, dtype in self._inputs:
+            array = inputs.get(name)
+            if type(array) is not np.ndarray or array.dtype is not dtype:
+                return None
+            flags = array.flags
+            if not (flags.c_contiguous and flags.aligned):
+                return None
+            arrays.append(array)
+        call = self._calls.get(tuple([array.shape for array in arrays]))
+        return None if call is None else call(arrays)
+
+    def learn(self, inputs: Mapping[str, Tensor]) -> None:
+        """Look for a direct call for inputs of those shapes, more and more seldom where there is none."""
+        shapes = tuple([value.shape for value in inputs.values() if isinstance(value, np.ndarray)])
+        if len(shapes) != len(self._inputs):
+            return
+        count = self._tried[shapes] = self._tried.get(shapes, 0) + 1
+        if count & (count - 1):
+            return
+        if len(self._tried) > MOST:
+            self._tried.clear()
+            self._calls.clear()
+        if (call := self._point.direct(shapes)) is not None:
+            self._calls[shapes] = call
