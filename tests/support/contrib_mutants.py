@@ -159,6 +159,12 @@ def decoder() -> onnx.ModelProto:
             "b sk sv",
             {**heads, "do_rotary": 1, "sparse_block_size": 4},
         ),
+        (
+            "DecoderMaskedMultiHeadAttention",
+            "one one one keys - bk bv before beams source bias",
+            "dm dk dv",
+            {"num_heads": 2, "past_present_share_buffer": 1},
+        ),
         ("MRotaryEmbedding", "a three cos sin", "m", {"mrope_section": [1, 1, 0], "num_heads": 4}),
         ("MoE", "rows router fc1 b1 fc2", "c", {"k": 1, "activation_type": "swiglu", "swiglu_fusion": 1}),
         ("QMoE", "rows router q1 s1 - q2 s2", "d", {"k": 2, "activation_type": "silu", "expert_weight_bits": 8}),
@@ -168,6 +174,11 @@ def decoder() -> onnx.ModelProto:
         ("SwiGLU", "t", "sw", {"limit": 0.5}),
     ]
     weights = {
+        "keys": np.ones((2, 4), np.int32),
+        "before": whole(3, dtype="int32"),
+        "beams": whole(2, dtype="int32"),
+        "source": np.zeros((1, 2, 5), np.int32),
+        "bias": normal(12),
         "last": whole(4, 2, dtype="int32"),
         "ends": whole(5, 3, dtype="int32"),
         "total": whole(5, dtype="int32"),
@@ -191,5 +202,13 @@ def decoder() -> onnx.ModelProto:
     }
     layout = np.array([[0, 1, 3, 5, 7]], np.int32)
     nodes = [(kind, text.replace("rows columns", "layout columns"), *rest) for kind, text, *rest in nodes]
-    inputs = {"qkv": normal(2, 1, 32), "pk": cache, "pv": cache, "router": normal(3, 2), "t": normal(1, 2, 4)}
+    buffers = {"one": normal(2, 1, 4), "bk": normal(2, 2, 5, 2), "bv": normal(2, 2, 5, 2)}
+    inputs = {
+        **buffers,
+        "qkv": normal(2, 1, 32),
+        "pk": cache,
+        "pv": cache,
+        "router": normal(3, 2),
+        "t": normal(1, 2, 4),
+    }
     return model_of(nodes, {**inputs, "i": normal(1, 3, 4)}, {**weights, "layout": layout})
