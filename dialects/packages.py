@@ -98,7 +98,8 @@ BUILTIN = OperatorPackage(
         "microsoft.activations microsoft.normalization microsoft.products microsoft.convolution "
         "microsoft.blocked_images microsoft.rotary microsoft.attention "
         "microsoft.group_query_attention microsoft.experts microsoft.quantized_experts "
-        "microsoft.sparse_attention microsoft.decoder_attention microsoft.gates microsoft.states microsoft.standard_forms",
+        "microsoft.sparse_attention microsoft.decoder_attention microsoft.gates microsoft.states "
+        "microsoft.standard_forms",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",
