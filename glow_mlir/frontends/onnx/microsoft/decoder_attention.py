@@ -14,6 +14,7 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, Resha
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, LessOp, LessOrEqualOp, WhereOp
 from glow_mlir.dialects.glow_high.indexing import GatherNDOp
 from glow_mlir.dialects.shapes import has_one_element, size_along, sizes_of
+from glow_mlir.dialects.sizes import smallest
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.attention import merged_heads, split_heads
 from glow_mlir.frontends.builder.slices import cut, iota
@@ -122,7 +123,7 @@ def _of_beams(node: Node, table: SSAValue, keys: Size, place: SSAValue) -> SSAVa
     """A table [batch · beams, heads, keys, elements], each of whose keys but the new one is that of a beam."""
     (batch, heads, _, _), beams = sizes_of(table), size_along(node.input(BEAMS), 1)
     groups = node.sizes(BEAMS)[0]
-    if groups * beams != batch or not isinstance(keys, int) or node.sizes(BEAMS)[2] < keys:
+    if groups * beams != batch or not isinstance(keys, int) or smallest(node.sizes(BEAMS)[2]) < keys:
         hint = "there is a beam for each key of each sequence"
         raise ModelError(f"{node.kind}: beams {node.sizes(BEAMS)} of {batch} sequences", node=node.name, hint=hint)
     own = node.emit(ReshapeOp, iota(node, batch), shape=(batch, 1))
