@@ -98,7 +98,7 @@ BUILTIN = OperatorPackage(
         "flex_attention microsoft.activations microsoft.normalization microsoft.products microsoft.convolution "
         "microsoft.blocked_images microsoft.rotary microsoft.attention microsoft.group_query_attention "
         "microsoft.experts microsoft.quantized_experts microsoft.sparse_attention microsoft.gates microsoft.states "
-        "microsoft.standard_forms",
+        "microsoft.decoder_attention microsoft.standard_forms",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",

@@ -27,7 +27,7 @@ def model_of(*domains: str) -> onnx.ModelProto:
     """A model with the three operators that imports the operator sets of those domains."""
     nodes = [
         helper.make_node("Logit", ["x"], ["logit"], "logit", domain="glow.extra", epsilon=EPSILON),
-        helper.make_node("BiasGelu", ["logit", "bias"], ["gelu"], "gelu", domain="com.microsoft"),
+        helper.make_node("BiasGelu", ["logit", "bias"], ["gelu"], "gelu", domain="glow.fused"),
         helper.make_node("PairwiseDotProduct", ["gelu"], ["pairs"], "pairs", domain="glow.extra"),
     ]
     inputs = [
@@ -42,7 +42,7 @@ def model_of(*domains: str) -> onnx.ModelProto:
 @pytest.fixture(scope="module")
 def model(site: Path) -> Path:
     path = site / "extra.onnx"
-    onnx.save(model_of("", "glow.extra", "com.microsoft"), path)
+    onnx.save(model_of("", "glow.extra", "glow.fused"), path)
     return path
 
 
@@ -106,7 +106,7 @@ def test_operators_are_listed(site: Path, model: Path) -> None:
     file = site / "listed.mlir"
     output(site, "-m", "glow_mlir.tools.glow_import", model, "-o", file)
     page = output(site, ROOT / "docs" / "generate_operators.py", "--print", file)
-    assert "### com.microsoft" in page
+    assert "### glow.fused" in page
     assert "| BiasGelu | 1 | importer |" in page
     assert "| Logit | 1 | importer |" in page
     assert "| `logit` | stacked |" in page
@@ -132,7 +132,7 @@ def test_operator_set_that_the_model_does_not_import_is_named(site: Path, tmp_pa
     onnx.save(model_of("", "glow.extra"), tmp_path / "model.onnx")
     line = failure(site, tmp_path / "model.onnx")
     assert "node 'gelu'" in line
-    assert "BiasGelu: the model imports no version of opset 'com.microsoft'" in line
+    assert "BiasGelu: the model imports no version of opset 'glow.fused'" in line
 
 
 def test_operators_of_a_package_that_is_missing_are_not_supported(tmp_path: Path, model: Path) -> None:

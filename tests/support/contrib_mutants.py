@@ -33,17 +33,17 @@ def model_of(
     """A model of nodes of a domain, or of ONNX's where the name has a colon in front; its outputs are all results."""
     made: list[onnx.NodeProto] = []
     for number, (kind, operands, results, attributes) in enumerate(nodes):
-        names = [["" if name == "-" else name for name in text.split()] for text in (operands, results)]
+        taken, given = (["" if name == "-" else name for name in text.split()] for text in (operands, results))
         plain = kind.removeprefix(":")
         own = "" if plain != kind else domain
-        made.append(helper.make_node(plain, *names, f"n{number}", domain=own, **attributes))
-    given = [
+        made.append(helper.make_node(plain, taken, given, f"n{number}", domain=own, **attributes))
+    values = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
         for name, array in inputs.items()
     ]
     outputs = [onnx.ValueInfoProto(name=name) for node in made for name in node.output if name]
     tensors = [numpy_helper.from_array(array, name) for name, array in weights.items()]
-    graph = helper.make_graph(made, "graph", given, outputs, tensors)
+    graph = helper.make_graph(made, "graph", values, outputs, tensors)
     opsets = [helper.make_opsetid(name, version) for name, version in (("", 21), (OURS, 1), (BLOCKED, 1))]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
@@ -51,7 +51,7 @@ def model_of(
 def encoder() -> onnx.ModelProto:
     """Embeddings, attention of one product, norms of sums, activations and products."""
     nodes: Nodes = [
-        ("EmbedLayerNormalization", "ids ids words places words s b mask", "e count sum", {"epsilon": 1e-6}),
+        ("EmbedLayerNormalization", "ids ids words places words s b shown", "e count sum", {"epsilon": 1e-6}),
         ("Attention", "e wqkv bqkv mask past", "a now", {"num_heads": 2, "mask_filter_value": -9.0, "scale": 0.5}),
         ("SkipLayerNormalization", "a e s b", "n - - total", {"epsilon": 1e-5}),
         ("SkipSimplifiedLayerNormalization", "n a s b", "m", {"epsilon": 1e-5}),
@@ -69,6 +69,7 @@ def encoder() -> onnx.ModelProto:
         "places": normal(4, 8),
         "s": normal(8),
         "b": normal(8),
+        "shown": np.ones((2, 3), np.int32),
         "mask": np.ones((2, 4), np.int32),
         "keys": np.array([[1, 1, 1], [1, 1, 0]], np.int32),
         "wqkv": normal(8, 24),
@@ -79,8 +80,6 @@ def encoder() -> onnx.ModelProto:
         "s2": normal(3, 8),
         "square": normal(8, 8),
     }
-    weights["mask2"] = weights["mask"][:, :3]
-    nodes = [(kind, text.replace("b mask", "b mask2"), *rest) for kind, text, *rest in nodes]
     return model_of(nodes, inputs, weights)
 
 
@@ -137,29 +136,45 @@ def codes() -> onnx.ModelProto:
 
 
 def decoder() -> onnx.ModelProto:
-    """Attention whose lengths are data, and mixtures of experts."""
-    heads = {"num_heads": 4, "kv_num_heads": 2}
-    cache = normal(2, 2, 16, 4)
+    """Attention whose lengths are data."""
+    heads = {"num_heads": 4, "kv_num_heads": 2, "do_rotary": 1}
+    beams = {"num_heads": 2, "past_present_share_buffer": 1}
+    window = {"local_window_size": 3, "softcap": 2.0}
+    last = {"local_window_size": 3, "sliding_window_cache": 1}
     nodes: Nodes = [
-        (
-            "GroupQueryAttention",
-            "qkv - - pk pv last total cos sin - - sink",
-            "a k v",
-            {**heads, "do_rotary": 1, "local_window_size": 3, "softcap": 2.0},
-        ),
-        (
-            "GroupQueryAttention",
-            "qkv - - pk pv last total cos sin",
-            "w wk wv",
-            {**heads, "do_rotary": 1, "local_window_size": 3, "sliding_window_cache": 1},
-        ),
-        (
-            "SparseAttention",
-            "qkv - - pk pv rows columns total ends cos sin",
-            "b sk sv",
-            {**heads, "do_rotary": 1, "sparse_block_size": 4},
-        ),
+        ("GroupQueryAttention", "qkv - - pk pv last total cos sin - - sink", "a k v", {**heads, **window}),
+        ("GroupQueryAttention", "qkv - - pk pv last total cos sin", "w wk wv", {**heads, **last}),
+        ("SparseAttention", "qkv - - pk pv rows columns total ends cos sin", "b sk sv", {**heads, **BLOCKS}),
+        ("DecoderMaskedMultiHeadAttention", "one one one keys - bk bv before beams source bias", "dm dk dv", beams),
         ("MRotaryEmbedding", "a three cos sin", "m", {"mrope_section": [1, 1, 0], "num_heads": 4}),
+    ]
+    weights = {
+        "keys": np.ones((2, 4), np.int32),
+        "before": whole(3, dtype="int32"),
+        "beams": whole(2, dtype="int32"),
+        "source": np.zeros((1, 2, 5), np.int32),
+        "bias": normal(12),
+        "last": whole(4, 2, dtype="int32"),
+        "ends": whole(5, 3, dtype="int32"),
+        "total": whole(5, dtype="int32"),
+        "cos": normal(20, 2),
+        "sin": normal(20, 2),
+        "sink": normal(4),
+        "rows": np.array([[0, 1, 3, 5, 7]], np.int32),
+        "columns": np.array([[0, 0, 1, 0, 2, 0, 3]], np.int32),
+        "three": np.zeros((3, 2, 1), np.int64),
+    }
+    buffers = {"one": normal(2, 1, 4), "bk": normal(2, 2, 5, 2), "bv": normal(2, 2, 5, 2)}
+    cache = normal(2, 2, 16, 4)
+    return model_of(nodes, {**buffers, "qkv": normal(2, 1, 32), "pk": cache, "pv": cache}, weights)
+
+
+BLOCKS = {"sparse_block_size": 4}
+
+
+def experts() -> onnx.ModelProto:
+    """Mixtures of experts, gates and states."""
+    nodes: Nodes = [
         ("MoE", "rows router fc1 b1 fc2", "c", {"k": 1, "activation_type": "swiglu", "swiglu_fusion": 1}),
         ("QMoE", "rows router q1 s1 - q2 s2", "d", {"k": 2, "activation_type": "silu", "expert_weight_bits": 8}),
         ("LinearAttention", "t t t - g g", "la ls", {"q_num_heads": 2, "kv_num_heads": 2, "scale": 0.5}),
@@ -168,12 +183,6 @@ def decoder() -> onnx.ModelProto:
         ("SwiGLU", "t", "sw", {"limit": 0.5}),
     ]
     weights = {
-        "last": whole(4, 2, dtype="int32"),
-        "ends": whole(5, 3, dtype="int32"),
-        "total": whole(5, dtype="int32"),
-        "cos": normal(20, 2),
-        "sin": normal(20, 2),
-        "sink": normal(4),
         "rows": normal(3, 16),
         "fc1": normal(2, 8, 16),
         "b1": normal(2, 8),
@@ -182,14 +191,9 @@ def decoder() -> onnx.ModelProto:
         "s1": normal(2, 16),
         "q2": RANDOM.integers(0, 255, (2, 16, 16)).astype(np.uint8),
         "s2": normal(2, 16),
-        "columns": np.array([[0, 0, 1, 0, 2, 0, 3]], np.int32),
         "cw": normal(3, 1, 2),
         "cs": normal(1, 3, 1),
         "s": normal(2),
         "g": normal(1, 2, 2),
-        "three": np.zeros((3, 2, 1), np.int64),
     }
-    layout = np.array([[0, 1, 3, 5, 7]], np.int32)
-    nodes = [(kind, text.replace("rows columns", "layout columns"), *rest) for kind, text, *rest in nodes]
-    inputs = {"qkv": normal(2, 1, 32), "pk": cache, "pv": cache, "router": normal(3, 2), "t": normal(1, 2, 4)}
-    return model_of(nodes, {**inputs, "i": normal(1, 3, 4)}, {**weights, "layout": layout})
+    return model_of(nodes, {"router": normal(3, 2), "t": normal(1, 2, 4), "i": normal(1, 3, 4)}, weights)

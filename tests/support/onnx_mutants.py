@@ -142,7 +142,13 @@ def models() -> Sequence[onnx.ModelProto]:
     """The models that are damaged, each of which is valid."""
     makers: Sequence[Callable[[], onnx.ModelProto]] = (
         *(_convolutional, _encoder, _recurrent, _quantized, _branching, _calling, _old),
-        *(contrib_mutants.encoder, contrib_mutants.images, contrib_mutants.codes, contrib_mutants.decoder),
+        *(
+            contrib_mutants.encoder,
+            contrib_mutants.images,
+            contrib_mutants.codes,
+            contrib_mutants.decoder,
+            contrib_mutants.experts,
+        ),
     )
     return [maker() for maker in makers]
 

@@ -15,7 +15,7 @@ def logit(node: Node) -> SSAValue:
     return node.emit(LogitOp, node.input(), epsilon=node.float("epsilon", 1e-6))
 
 
-@onnx_operator("BiasGelu", domain="com.microsoft")
+@onnx_operator("BiasGelu", domain="glow.fused")
 def bias_gelu(node: Node) -> SSAValue:
     """Gelu is the exact one, by erf."""
     return node.emit(BiasGeluOp, node.input(0), node.input(1))

@@ -186,6 +186,9 @@ def _spread(node: Node, position: int, sizes: Sizes, axis: int) -> SSAValue:
     if not block:
         line = [size if place == axis else 1 for place, size in enumerate(sizes)]
         return node.emit(ReshapeOp, value, shape=line)
+    if block < 0 or len(given) != len(sizes):
+        reason = f"{node.kind}: parameters of shape {given} are none of blocks of {block} in {sizes}"
+        raise ModelError(reason, node=node.name, hint="they have an axis for each axis, as many as blocks along one")
     before, after = given[:axis], given[axis + 1 :]
     single = node.emit(ReshapeOp, value, shape=(*before, given[axis], 1, *after))
     repeated = node.emit(ExpandOp, single, shape=(*before, given[axis], block, *after))

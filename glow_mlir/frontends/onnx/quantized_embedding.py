@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
@@ -49,6 +48,6 @@ def shown_words(node: Node, position: int) -> SSAValue:
     """How many words of each sequence have the mask 1, which is the operand there; 0 where there is none."""
     mask = node.optional(position)
     if mask is None:
-        return node.constant(np.zeros(node.shape(0)[:1], np.int32))
+        return node.splat(0, i32, node.sizes(0)[:1])
     shown = node.emit(EqualOp, mask, node.constant(1, like=mask))
     return node.emit(ReduceSumOp, node.emit(CastOp, shown, to=i32), axes=[1], keepdims=False)

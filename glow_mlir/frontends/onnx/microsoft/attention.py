@@ -141,9 +141,9 @@ def _given(node: Node) -> Heads:
     if node.rank() == PACKED:
         _check_packed(node, 0, 3)
         query, key, value = (_part(node, 0, number) for number in range(3))
-        widths = [_width(part) for part in (query, key, value)]
+        widths = [width_of(part) for part in (query, key, value)]
         head_count(node, *widths)
-        return _biased(node, query, 0, widths), _biased(node, key, 1, widths), _biased(node, value, 2, widths)
+        return biased(node, query, 0, widths), biased(node, key, 1, widths), biased(node, value, 2, widths)
     heads = head_count(node, size_along(node.input(), 2))
     query = split_heads(node, node.input(), heads)
     node.check_rank(KEY, (3, 4, PACKED), "keys are [batch, length, elements] or heads, maybe with the values")
@@ -153,12 +153,12 @@ def _given(node: Node) -> Heads:
     else:
         node.check_rank(VALUE, (node.rank(KEY),), "values have the axes of keys")
         key, value = (_heads(node, position, heads) for position in (KEY, VALUE))
-    widths = [_width(part) for part in (query, key, value)]
-    query = _biased(node, query, 0, widths)
+    widths = [width_of(part) for part in (query, key, value)]
+    query = biased(node, query, 0, widths)
     if node.rank(KEY) == 4:
         # Keys and values of another sequence that are kept have it already.
         return query, key, value
-    return query, _biased(node, key, 1, widths), _biased(node, value, 2, widths)
+    return query, biased(node, key, 1, widths), biased(node, value, 2, widths)
 
 
 def _check_packed(node: Node, position: int, count: int) -> None:
@@ -182,14 +182,14 @@ def _heads(node: Node, position: int, heads: int) -> SSAValue:
     return split_heads(node, node.input(position), heads)
 
 
-def _width(heads: SSAValue) -> int:
+def width_of(heads: SSAValue) -> int:
     """The elements of all heads."""
     return size_along(heads, 1) * size_along(heads, 3)
 
 
-def _biased(node: Node, heads: SSAValue, part: int, widths: Sequence[int]) -> SSAValue:
-    """Queries, keys or values plus their part of the bias, if there is one."""
-    bias = node.optional(OFFSET)
+def biased(node: Node, heads: SSAValue, part: int, widths: Sequence[int], position: int = OFFSET) -> SSAValue:
+    """Queries, keys or values plus their part of the bias, if there is one: the operand at that position."""
+    bias = node.optional(position)
     if bias is None:
         return heads
     if sizes_of(bias) != (sum(widths),):

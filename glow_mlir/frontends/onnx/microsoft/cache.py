@@ -98,7 +98,7 @@ def kept(node: Node, past: SSAValue | None, new: SSAValue, lengths: Lengths, res
     table = past
     if room != before:
         table = leading(node, node.emit(ConcatOp, [past, new], axis=2), 2, room)
-    return node.emit(ScatterNDOp, table, _indices(node, batch, heads, lengths.places), new)
+    return node.emit(ScatterNDOp, table, indices_of(node, batch, heads, lengths.places), new)
 
 
 def _room(node: Node, before: Size, length: Size, total: Size, result: int) -> Size:
@@ -157,7 +157,7 @@ class Window:
         rows = node.emit(SubOp, places, node.emit(WhereOp, node.emit(LessOp, places, starts), begin, behind))
         # Rows behind the last key hold what nobody reads.
         rows = node.emit(MinOp, rows, scalar(node, sizes_of(both)[2] - 1))
-        return node.emit(GatherNDOp, both, _indices(node, batch, heads, rows))
+        return node.emit(GatherNDOp, both, indices_of(node, batch, heads, rows))
 
     def _held(self, node: Node, count: SSAValue) -> SSAValue:
         """How many of so many keys the table holds."""
@@ -167,13 +167,21 @@ class Window:
         return node.emit(SubOp, count, node.emit(MulOp, parts, scalar(node, step)))
 
 
-def _indices(node: Node, batch: Size, heads: Size, rows: SSAValue) -> SSAValue:
-    """Where the rows [batch, length] of each head of a table [batch, heads, keys, elements] are."""
+def indices_of(node: Node, batch: Size | SSAValue, heads: Size, rows: SSAValue) -> SSAValue:
+    """
+    Where the rows [batch, length] of each head of a table [batch, heads, keys, elements] are.
+
+    They are those of each sequence, or of the sequences [batch, length] that are given.
+    """
     own, length = sizes_of(rows)
+    if isinstance(batch, SSAValue):
+        count, sequences = sizes_of(batch)[0], node.emit(ReshapeOp, batch, shape=(sizes_of(batch)[0], 1, length, 1))
+    else:
+        count, sequences = batch, node.emit(ReshapeOp, iota(node, batch), shape=(batch, 1, 1, 1))
     axes = [
-        node.emit(ReshapeOp, iota(node, batch), shape=(batch, 1, 1, 1)),
+        sequences,
         node.emit(ReshapeOp, iota(node, heads), shape=(1, heads, 1, 1)),
         node.emit(ReshapeOp, rows, shape=(own, 1, length, 1)),
     ]
-    shape = (batch, heads, length, 1)
+    shape = (count, heads, length, 1)
     return node.emit(ConcatOp, [node.emit(ExpandOp, axis, shape=shape) for axis in axes], axis=3)

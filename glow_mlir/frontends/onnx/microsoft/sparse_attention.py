@@ -81,6 +81,8 @@ def _seen(node: Node, lengths: Lengths, groups: Groups) -> SSAValue:
 def _blocks(node: Node, size: int) -> np.ndarray:
     """Which blocks of keys each block of queries sees, [layouts, blocks, blocks], of lists of columns."""
     starts, columns = node.content(ROWS, "the rows of blocks"), node.content(COLUMNS, "the columns of blocks")
+    if any(array.dtype.kind not in "iu" for array in (starts, columns)):
+        raise ModelError(f"{node.kind}: rows and columns of blocks are no integers", node=node.name)
     layouts, count = len(starts), starts.shape[1] - 1
     table = np.zeros((layouts, max(count, 0), max(count, 0)), bool)
     for layout, row in np.ndindex(table.shape[:2]):

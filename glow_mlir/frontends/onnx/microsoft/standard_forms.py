@@ -122,6 +122,8 @@ def matmul_bnb4(node: Node) -> SSAValue:
         raise node.unsupported(f"codes of the kind {kind} are not supported, but 0 and 1")
     packed, largest = node.content(1, "the weights").reshape(-1), node.content(2, "the scales").reshape(-1)
     count = columns * depth
+    if packed.dtype.itemsize != 1:
+        raise ModelError(f"{node.kind}: weights of {packed.dtype} are no bytes", node=node.name)
     if min(columns, depth, block) < 1 or packed.size != -(-count // 2) or largest.size != -(-count // block):
         reason = f"{node.kind}: {packed.size} bytes and {largest.size} scales do not fit {columns} rows of {depth}"
         raise ModelError(reason, node=node.name, hint="check N, K and block_size")
