@@ -177,7 +177,7 @@ class PredicatedMatMulOp(MatrixProduct):
 @op_definition
 class GroupedMatMulOp(HighOp):
     """
-    Rows, each times one of several matrices, as an index says: experts of a mixture (Shazeer et al. 2017).
+    Rows, each times one of several matrices, as an index says: the experts of a mixture.
 
     `input` is [S, K], `weights` [E, K, N], or [E, N, K] with `transpose_weights`, `index` [S], and row s of the result
     [S, N] is row s of the input times matrix `index[s]`, plus that row of `bias` [E, N] where there is one. Indices are

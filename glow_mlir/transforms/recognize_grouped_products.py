@@ -15,10 +15,6 @@ from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, Sizes, product_of
 
-FEWEST_COLUMNS = 32
-"""Matrices of fewer columns are copied: panels of a kernel, which are as wide as some vectors, would be empty mostly."""
-
-
 @dataclass(frozen=True)
 class _Chosen:
     """Matrices [E, …, …] and, for each of a batch of products, which of them it is with."""
@@ -28,8 +24,12 @@ class _Chosen:
     batch: Sizes
 
 
+@dataclass(frozen=True)
 class GroupProducts(Pattern):
     """A product of single rows, or columns, with the matrices that a gather has copied reads these where they are."""
+
+    columns: int
+    """How many columns matrices have at least."""
 
     @rooted
     def match_and_rewrite(self, op: MatMulOp, rewriter: Rewriter, /) -> None:
@@ -45,7 +45,7 @@ class GroupProducts(Pattern):
             chosen = _chosen(copies) if is_single else None
             if chosen is None or chosen.batch != sizes_of(op.result)[:-2]:
                 continue
-            if _columns(chosen, turned) >= FEWEST_COLUMNS:
+            if _columns(chosen, turned) >= self.columns:
                 _group(op, chosen, others, turned, rewriter)
                 return
 
@@ -93,7 +93,12 @@ class RecognizeGroupedProductsPass(PatternPass):
     themselves, each of which is read once for all of its rows.
 
     That is how PyTorch's exporter writes mixtures of experts. The matrices come first or last, as rows or as columns.
+    Those of fewer than so many `columns` are copied: of the panels that kernels read, most would be empty.
     """
 
     name = "recognize-grouped-products"
-    WALKS = (Walk((GroupProducts(),)),)
+
+    columns: int = 32
+
+    def walks(self) -> tuple[Walk, ...]:
+        return (Walk((GroupProducts(self.columns),)),)
