@@ -15,6 +15,7 @@ from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, Sizes, product_of
 
+
 @dataclass(frozen=True)
 class _Chosen:
     """Matrices [E, …, …] and, for each of a batch of products, which of them it is with."""

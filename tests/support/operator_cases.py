@@ -305,7 +305,8 @@ CASES: dict[str, OperatorCase] = {
 WITHOUT_ONNX = frozenset(
     "bit_cast generic integer_rescale tf_idf_vectorizer cum_prod sparse_lengths_sum deform_columns linear_attention "
     "philox blockwise_matmul blockwise_dequantize lstm_recurrence gru_recurrence rnn_recurrence predicate "
-    "predicated_matmul grouped_matmul lstm_recurrence_with_sums gru_recurrence_with_sums rnn_recurrence_with_sums".split()
+    "predicated_matmul grouped_matmul lstm_recurrence_with_sums gru_recurrence_with_sums "
+    "rnn_recurrence_with_sums".split()
 )
 """Operators for which the export has no words."""
 
