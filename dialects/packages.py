@@ -118,7 +118,8 @@ BUILTIN = OperatorPackage(
     kernels={
         "cpu": _modules(
             "glow_mlir.codegen.kernels",
-            "elementwise pack conv matmul predicated_matmul attention linear_attention determinant reductions pooling "
+            "elementwise pack conv matmul predicated_matmul grouped_matmul attention linear_attention determinant "
+            "reductions pooling "
             "sum_pool max_pool_with_indices data_movement indexing top_k resize sampling roi_align col2im ngrams "
             "embedding selection non_max_suppression recurrent lookup blockwise_matmul sizes reshape generic trees "
             "binned_trees",

@@ -13,15 +13,17 @@ from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
+from glow_mlir.dialects.glow_high.indexing import OUT_OF_RANGE
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, OnCodes, ParallelAxes
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
-from glow_mlir.dialects.operand_types import BOOLS, FACTORS, FLOATS, NUMBERS, TENSOR
+from glow_mlir.dialects.operand_types import BOOLS, FACTORS, FLOATS, INDICES, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import flag, flag_prop, optional_type_prop
 from glow_mlir.dialects.shapes import (
     broadcast,
     element_of,
     has_static_shape,
+    is_empty,
     rank_of,
     require,
     shape_of,
@@ -170,6 +172,52 @@ class PredicatedMatMulOp(MatrixProduct):
         rows = sizes_of(product)[:-1]
         require(sizes_of(self.predicate) == rows, f"predicate must have shape {rows}, not {sizes_of(self.predicate)}")
         return (product,)
+
+
+@op_definition
+class GroupedMatMulOp(HighOp):
+    """
+    Rows, each times one of several matrices, as an index says: the experts of a mixture.
+
+    `input` is [S, K], `weights` [E, K, N], or [E, N, K] with `transpose_weights`, `index` [S], and row s of the result
+    [S, N] is row s of the input times matrix `index[s]`, plus that row of `bias` [E, N] where there is one. Indices are
+    as those of `gather`: negative ones count from the back, and with one out of range the operator fails. Element types
+    are those of a `ProductSignature`: with `to`, the result has that of the sums.
+
+    ```mlir
+    %y = glow_high.grouped_matmul %x, %experts, %chosen {transpose_weights = true} : tensor<128x1792xf32>
+    ```
+    """
+
+    name = "glow_high.grouped_matmul"
+    FAILURE: ClassVar[str] = OUT_OF_RANGE
+
+    input = operand_def(NUMBERS.of_rank(2))
+    weights = operand_def(NUMBERS.of_rank(3))
+    index = operand_def(INDICES.of_rank(1))
+    bias = opt_operand_def(NUMBERS.of_rank(2))
+    transpose_weights = flag_prop()
+    to = optional_type_prop()
+    result = result_def(TENSOR)
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        (rows, depth), (experts, *matrix), (count,) = map(sizes_of, (self.input, self.weights, self.index))
+        inner, columns = _matrix(tuple(matrix), flag(self.transpose_weights))
+        require(depth == inner, f"the operands' inner sizes differ: {depth} and {inner}")
+        require(rows == count, f"there must be an index for each of {rows} rows, not {count}")
+        require(experts != 0 or is_empty(self.index), "there are no matrices to choose from")
+        signature = ProductSignature.of(self.input, self.weights, self.bias, self.to)
+        if self.bias is not None:
+            expected, found = (experts, columns), sizes_of(self.bias)
+            require(found == expected, f"bias must have shape {expected}, not {found}")
+        return (tensor((rows, columns), signature.output),)
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        columns = 1 if flag(self.transpose_weights) else 2
+        return [named_axis(self, 0, input=0, index=0), named_axis(self, 1, weights=columns, bias=1)]
+
+    def arithmetic(self) -> Arithmetic:
+        return Arithmetic(size_of(self.result) * shape_of(self.input)[1])
 
 
 @op_definition

@@ -26,6 +26,15 @@ packed_form("panels")(partial(_panels, transposed=False))
 packed_form("panels_transposed")(partial(_panels, transposed=True))
 
 
+def _grouped(shape: Shape, numbers: Numbers, transposed: bool) -> PackedLayout:
+    """Matrices [E, K, N], or ones that are stored as [E, N, K]."""
+    return layouts.grouped_panels(shape, numbers["panel"], Interleave.of(numbers), transposed=transposed)
+
+
+packed_form("grouped_panels")(partial(_grouped, transposed=False))
+packed_form("grouped_panels_transposed")(partial(_grouped, transposed=True))
+
+
 def _filters(shape: Shape, numbers: Numbers, by_channel: bool) -> PackedLayout:
     """Filters of a convolution, whose input may have its channels apart."""
     panel, groups = numbers["panel"], numbers["groups"]

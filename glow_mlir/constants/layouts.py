@@ -82,6 +82,31 @@ def matrix_panels(plain: Shape, panel: int, interleave: Interleave = PLAIN, *, t
     )
 
 
+def grouped_panels(
+    plain: Shape, panel: int, interleave: Interleave = PLAIN, *, transposed: bool = False
+) -> TiledLayout:
+    """
+    The columns of matrices `[E, K, N]`, or `[E, N, K]` where they are `transposed`, in panels of their own:
+    `[E, ceil(N / panel), K, panel]`.
+
+    Raises `ValueError` where there are not three dimensions.
+    """
+    if len(plain) != 3:
+        raise ValueError(f"matrices side by side have three dimensions, not {len(plain)}")
+    groups, *matrix = plain
+    columns, depth = matrix if transposed else matrix[::-1]
+    return TiledLayout(
+        "grouped_panels_transposed" if transposed else "grouped_panels",
+        plain,
+        "g n r k" if transposed else "g r k n",
+        "g n/ (r k/) n% k%" if interleave.cuts else "g n/ (r k) n%",
+        {"g": groups, "n": columns, **interleave.runs(depth)},
+        {"n": Cut(panel), **interleave.cuts},
+        {"panel": panel, **interleave.numbers},
+        sums=interleave.sums,
+    )
+
+
 def filter_panels(
     plain: Shape, panel: int, groups: int = 1, interleave: Interleave = PLAIN, *, by_channel: bool = False
 ) -> TiledLayout:

@@ -9,16 +9,23 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
-from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp, MatrixProduct
+from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, GroupedMatMulOp, MatMulOp, MatrixProduct
 from glow_mlir.dialects.glow_high.reductions import ReduceSumOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import element_of, rank_of, size_along, sizes_of
 from glow_mlir.differentiation.contributions import Contributions, converted_like, expanded_to, reduced_to, reshaped
+from glow_mlir.differentiation.lowered import by_lowering
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import gradient
 from glow_mlir.support.symbols import product_of
+
+
+@gradient(GroupedMatMulOp)
+def grouped_matmul(op: GroupedMatMulOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """Those of products with copies of the matrices."""
+    return by_lowering(op, cotangent, emit)
 
 
 @gradient(MatMulOp)

@@ -340,6 +340,7 @@ OPTIMIZED = Stage.of(
     "simplify-convolutions",
     "flatten-convolutions",  # After taps that meet nothing are gone.
     "merge-matmuls",
+    "recognize-grouped-products",  # Of what is not on codes by now.
     "remove-identity-clips",  # By the range of what they clip.
     "raise-clips",  # To the producers of values, whose epilogues they become.
     "sink-conversions",

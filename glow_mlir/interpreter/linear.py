@@ -8,10 +8,11 @@ import numpy as np
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.einsum import EinsumOp
-from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, MatMulOp, MatrixProduct
+from glow_mlir.dialects.glow_high.linear import DetOp, FullyConnectedOp, GroupedMatMulOp, MatMulOp, MatrixProduct
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import flag, text
 from glow_mlir.dialects.quant import zero_point_of
+from glow_mlir.interpreter.indexing import from_front
 from glow_mlir.ir.registry import semantics
 from glow_mlir.support.dtypes import is_float_dtype
 
@@ -52,6 +53,22 @@ def fully_connected(op: FullyConnectedOp, x: np.ndarray, weights: np.ndarray, bi
     signature = ProductSignature.of(op.input, op.weights, op.bias, op.to)
     product = np.matmul(*factors(signature, x, weights))
     return (product + wide(bias)).astype(numpy_dtype(signature.output))
+
+
+@semantics(GroupedMatMulOp)
+def grouped_matmul(
+    op: GroupedMatMulOp, x: np.ndarray, weights: np.ndarray, index: np.ndarray, bias: np.ndarray | None
+) -> np.ndarray:
+    """The product of the rows of each matrix with it, plus its bias."""
+    signature = ProductSignature.of(op.input, op.weights, op.bias, op.to)
+    chosen = from_front(op, index, len(weights))
+    matrices = np.swapaxes(weights, 1, 2) if flag(op.transpose_weights) else weights
+    result = np.zeros((len(x), matrices.shape[2]), numpy_dtype(signature.output))
+    for number in np.unique(chosen):
+        rows = chosen == number
+        product = np.matmul(*factors(signature, x[rows], matrices[number]))
+        result[rows] = product if bias is None else product + wide(bias[number])
+    return result
 
 
 @semantics(DetOp)

@@ -28,6 +28,7 @@ from glow_mlir.constants.layouts import (
     depthwise_filters,
     filter_panels,
     gate_blocks,
+    grouped_panels,
     matrix_panels,
     winograd_panels,
 )
@@ -74,9 +75,12 @@ def numbers(*shape: int, element: Attribute = f32) -> np.ndarray:
 @pytest.mark.parametrize(("depth", "columns"), SIZES)
 @pytest.mark.parametrize("name", TARGETS)
 def test_panels(name: str, depth: int, columns: int, element: Attribute) -> None:
-    """Matrices as they are stored, and filters in groups, of images with channels together and apart."""
+    """Matrices as they are stored, alone and in groups, and filters of images with channels together and apart."""
     plain, filters = numbers(depth, columns, element=element), numbers(2 * columns, 2, 3, depth, element=element)
+    several = numbers(3, depth, columns, element=element)
     for operand, layout in [
+        (several, grouped_panels(several.shape, 8)),
+        (several.swapaxes(1, 2), grouped_panels((3, columns, depth), 8, transposed=True)),
         (plain, matrix_panels(plain.shape, 8)),
         (plain.T, matrix_panels((columns, depth), 8, transposed=True)),
         (filters, filter_panels(filters.shape, 8, 2)),
@@ -121,10 +125,12 @@ def test_some_targets_have_cells() -> None:
 def test_cells(name: str, depth: int, columns: int) -> None:
     """Columns that there are, of matrices and of filters, whose runs are lines of the kernel."""
     plain, filters = numbers(depth, columns, element=i8), numbers(2 * columns, 2, 3, depth, element=i8)
+    several = numbers(3, depth, columns, element=i8)
     panel = cell_product(i8, interleave_of(name, 1) or Interleave(), PRESETS[name]).tile(PRESETS[name]).panel
     cases: list[tuple[np.ndarray, int, Callable[[Interleave], TiledLayout]]] = [
         (plain, depth, lambda of: matrix_panels(plain.shape, panel, of)),
         (np.ascontiguousarray(plain.T), depth, lambda of: matrix_panels((columns, depth), panel, of, transposed=True)),
+        (several, depth, lambda of: grouped_panels(several.shape, panel, of)),
         (filters, 3 * depth, lambda of: filter_panels(filters.shape, panel, 2, of)),
         (filters, 3, lambda of: filter_panels(filters.shape, panel, 1, of, by_channel=True)),
     ]

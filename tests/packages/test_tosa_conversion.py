@@ -149,6 +149,10 @@ WRITTEN: dict[str, str] = {
     "blockwise_matmul": "reshape conv2d reshape",
     "predicate": "identity",
     "predicated_matmul": "reshape tile matmul",
+    "grouped_matmul": (
+        "reshape greater add select gather reshape reshape transpose matmul reshape reshape greater add select gather "
+        "reshape add"
+    ),
     "avg_pool": "avg_pool2d",
     "max_pool": "max_pool2d",
     "sum_pool": "depthwise_conv2d",

@@ -285,6 +285,16 @@ PRODUCTS: list[OperatorCase] = [
     recurrent("rnn_recurrence_with_sums", 1),
     row("predicate", CUBE, CUBE[..., 0] > 0, batch=BOTH),
     # All rows are looked at: what is not may differ.
+    row(
+        "grouped_matmul",
+        sample((BATCH, 9)),
+        sample((4, 40, 9), seed=1),
+        np.array([2, 0, -2]),
+        sample((4, 40), seed=2),
+        batch={0: 0, 2: 0},
+        constants=(1, 3),
+        transpose_weights=True,
+    ),
     row("predicated_matmul", CUBE, sample((9, 40), seed=1), np.ones(CUBE.shape[:2], bool), batch={0: 0, 2: 0}),
 ]
 
@@ -309,7 +319,7 @@ CASES: dict[str, OperatorCase] = {
 WITHOUT_ONNX = frozenset(
     "bit_cast generic integer_rescale tf_idf_vectorizer cum_prod sparse_lengths_sum deform_columns linear_attention "
     "philox blockwise_matmul blockwise_dequantize lstm_recurrence gru_recurrence rnn_recurrence predicate "
-    "predicated_matmul lstm_recurrence_with_sums gru_recurrence_with_sums rnn_recurrence_with_sums "
+    "predicated_matmul grouped_matmul lstm_recurrence_with_sums gru_recurrence_with_sums rnn_recurrence_with_sums "
     "binned_tree_ensemble tree_ensemble".split()
 )
 """Operators for which the export has no words."""

@@ -94,6 +94,7 @@ ROUNDING_HIGH = (
     "merge-matmuls",
     "recognize-activations",
     "recognize-attention",
+    "recognize-grouped-products",
     "recognize-normalization",
     "recognize-softmax",
     "simplify-convolutions",

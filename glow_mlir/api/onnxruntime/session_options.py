@@ -61,6 +61,7 @@ FUSION_PASSES = (
     "recognize-softmax",
     "recognize-normalization",
     "recognize-attention",
+    "recognize-grouped-products",
     "merge-pads",
     "merge-arithmetic",
     "merge-matmuls",

@@ -47,8 +47,11 @@ from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.devices import DeviceMemory
 from glow_mlir.runtime.launches import LaunchProgram
 
-UNSUITED = ("attention", "conv-winograd", "conv-strassen", "matmul-strassen")
-"""How the names of kernels of CPUs begin that do not suit a device: what they save is little beside their few parts."""
+UNSUITED = ("attention", "conv-winograd", "conv-strassen", "matmul-strassen", "grouped-matmul")
+"""
+How the names of kernels of CPUs begin that do not suit a device: what they save is little beside their few parts, or
+each part goes through all rows.
+"""
 
 
 def grid_target(target: Target) -> Target:

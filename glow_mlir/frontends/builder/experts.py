@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import DivOp, EqualOp, MulOp, WhereOp
 from glow_mlir.dialects.glow_high.indexing import GatherElementsOp, GatherOp, ScatterNDOp
 from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
@@ -48,6 +48,26 @@ class Routing:
         if is_normalized:
             chosen = node.emit(DivOp, chosen, node.emit(ReduceSumOp, chosen, axes=(1,), keepdims=True))
         return Routing(experts, chosen, size_along(scores, 1))
+
+
+Experts = Callable[[SSAValue, SSAValue], SSAValue]
+"""Rows, and the number of the expert of each → what the experts make of them."""
+
+
+def grouped_mixture(node: NodeBuilder, rows: SSAValue, routing: Routing, experts: Experts, width: int) -> SSAValue:
+    """
+    The results of the experts of each row, `width` elements long, by their shares, summed up in f32.
+
+    Each row is there once for each of its experts, which compute all of these together.
+    """
+    (count, k), depth = sizes_of(routing.experts), size_along(rows, 1)
+    single = node.emit(ReshapeOp, rows, shape=(count, 1, depth))
+    repeated = node.emit(ExpandOp, single, shape=(count, k, depth))
+    numbers = node.emit(ReshapeOp, routing.experts, shape=(count * k,))
+    results = experts(node.emit(ReshapeOp, repeated, shape=(count * k, depth)), numbers)
+    apart = node.emit(ReshapeOp, node.cast(results, f32), shape=(count, k, width))
+    shares = node.emit(ReshapeOp, routing.shares, shape=(count, k, 1))
+    return node.emit(ReduceSumOp, node.emit(MulOp, apart, shares), axes=(1,), keepdims=False)
 
 
 def mixture(node: NodeBuilder, rows: SSAValue, routing: Routing, expert: Expert, width: int) -> SSAValue:

@@ -6,12 +6,13 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import byte_width, is_float
-from glow_mlir.dialects.glow_high.data_movement import TransposeOp
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
-from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, GroupedMatMulOp, MatMulOp
 from glow_mlir.dialects.properties import flag
-from glow_mlir.dialects.shapes import element_of, is_empty, rank_of, shape_of
+from glow_mlir.dialects.shapes import element_of, is_empty, rank_of, shape_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
 
@@ -39,6 +40,26 @@ def matmul(op: MatMulOp, emit: Emitter) -> SSAValue:
     left = _swapped(op.left, emit) if flag(op.transpose_left) else op.left
     right = _swapped(op.right, emit) if flag(op.transpose_right) else op.right
     return emit(MatMulOp, left, right, op.bias, to=op.to)
+
+
+@lowering(GroupedMatMulOp)
+def grouped_matmul(op: GroupedMatMulOp, emit: Emitter) -> SSAValue:
+    """
+    A product of each row with a copy of its matrix.
+
+    One that is rounded to narrower floats is one of sums, and a conversion of these.
+    """
+    element, turned = element_of(op.result), flag(op.transpose_weights)
+    if is_float(element) and byte_width(element) < 4:
+        bias = None if op.bias is None else emit(CastOp, op.bias, to=f32)
+        sums = emit(GroupedMatMulOp, op.input, op.weights, op.index, bias, transpose_weights=turned, to=f32)
+        return emit(CastOp, sums, to=element)
+    rows, depth = sizes_of(op.input)
+    matrices = emit(GatherOp, op.weights, op.index, axis=0)
+    single = emit(ReshapeOp, op.input, shape=(rows, 1, depth))
+    product = emit(MatMulOp, single, matrices, transpose_right=turned, to=op.to)
+    result = emit(ReshapeOp, product, shape=sizes_of(op.result))
+    return result if op.bias is None else emit(AddOp, result, emit(GatherOp, op.bias, op.index, axis=0))
 
 
 def _sum_of_nothing(op: MatMulOp, emit: Emitter) -> SSAValue:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.activations import GeluOp, ReluOp, SwishOp
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, ClipOp, MinOp, MulOp
-from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.linear import GroupedMatMulOp
 from glow_mlir.dialects.shapes import shape_of, size_along, sizes_of
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.builder.experts import Expert, Routing, mixture
+from glow_mlir.frontends.builder.experts import Routing, grouped_mixture
 from glow_mlir.frontends.builder.slices import cut, part_of
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.ir.registry import onnx_operator
@@ -36,17 +38,18 @@ def moe(node: Node) -> SSAValue:
     for position, (rank, hint) in _AXES.items():
         node.check_rank(position, (rank,), hint)
 
-    def product(number: int, rows: SSAValue, weights: int) -> SSAValue:
-        own = part_of(node, node.input(weights), number)
+    def product(rows: SSAValue, numbers: SSAValue, weights: int) -> SSAValue:
         bias = node.optional(weights + 1)
-        addend = None if bias is None else part_of(node, bias, number)
-        return node.emit(MatMulOp, rows, own, addend, transpose_right=True)
+        return node.emit(GroupedMatMulOp, rows, node.input(weights), numbers, bias, transpose_weights=True)
 
-    def expert(number: int, rows: SSAValue) -> SSAValue:
-        further = None if node.optional(6) is None else product(number, rows, 6)
-        return product(number, activated(node, product(number, rows, 2), further), 4)
+    def experts(rows: SSAValue, numbers: SSAValue) -> SSAValue:
+        further = None if node.optional(6) is None else product(rows, numbers, 6)
+        return product(activated(node, product(rows, numbers, 2), further), numbers, 4)
 
-    return mixed(node, expert, shape_of(node.input(2))[0])
+    def all_results(rows: SSAValue, routing: Routing, width: int) -> SSAValue:
+        return grouped_mixture(node, rows, routing, experts, width)
+
+    return mixed(node, all_results, shape_of(node.input(2))[0])
 
 
 _AXES = {
@@ -57,8 +60,12 @@ _AXES = {
 """Position of an operand of MoE → how many axes it has, and what these are."""
 
 
+Mixture = Callable[[SSAValue, Routing, int], SSAValue]
+"""Rows, their experts, and a width → what the experts make of each row, summed up by their shares, so wide."""
+
+
 def mixed(
-    node: Node, expert: Expert, count: int, shares: SSAValue | None = None, is_normalized: bool = False
+    node: Node, mixture: Mixture, count: int, shares: SSAValue | None = None, is_normalized: bool = False
 ) -> SSAValue:
     """The mixture of so many experts of the rows of the input, which has two axes or three."""
     if node.flag("use_sparse_mixer"):
@@ -72,7 +79,7 @@ def mixed(
     rows = node.emit(ReshapeOp, node.input(), shape=(product_of(tokens), width)) if len(tokens) > 1 else node.input()
     is_whole = node.flag("normalize_routing_weights") or (is_normalized and shares is None)
     routing = Routing.of(node, node.input(1), k, is_whole, shares)
-    result = node.cast(mixture(node, rows, routing, expert, size_along(node.input(), -1)), node.element())
+    result = node.cast(mixture(rows, routing, size_along(node.input(), -1)), node.element())
     return node.emit(ReshapeOp, result, shape=sizes_of(node.input())) if len(tokens) > 1 else result
 
 

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.constants.codes import unpack_codes
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.experts import Routing, mixture
 from glow_mlir.frontends.builder.slices import part_of
 from glow_mlir.frontends.onnx.blockwise import ROUNDED, fault_of_blocks
 from glow_mlir.frontends.onnx.microsoft.experts import activated, mixed
@@ -56,7 +57,10 @@ def qmoe(node: Node) -> SSAValue:
         inner = activated(node, products[FIRST].emit(node, number, rows), further)
         return products[SECOND].emit(node, number, inner)
 
-    return mixed(node, expert, len(products[FIRST].codes), node.optional(SHARES), is_normalized=True)
+    def all_results(rows: SSAValue, routing: Routing, width: int) -> SSAValue:
+        return mixture(node, rows, routing, expert, width)
+
+    return mixed(node, all_results, len(products[FIRST].codes), node.optional(SHARES), is_normalized=True)
 
 
 @dataclass(frozen=True)
