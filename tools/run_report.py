@@ -95,7 +95,7 @@ def _data(name: str, value: Any) -> dict[str, object]:
 
 def is_numbers(value: object) -> bool:
     """Whether an output is a tensor of numbers, not of strings, and no sequence, map or optional."""
-    return isinstance(value, np.ndarray) and value.dtype.kind != "O"
+    return isinstance(value, np.ndarray) and cast("np.ndarray", value).dtype.kind != "O"
 
 
 def plain(value: Any) -> Any:
@@ -123,7 +123,10 @@ def _item_text(item: Any) -> str:
     if isinstance(item, dict):
         pairs = cast("dict[Any, float]", item).items()
         return "{" + ", ".join(f"{key!r}: {number_text(number)}" for key, number in pairs) + "}"
-    return f"{item.dtype.name}{list(item.shape)}" if isinstance(item, np.ndarray) else repr(item)
+    if isinstance(item, np.ndarray):
+        array = cast("np.ndarray", item)
+        return f"{array.dtype.name}{list(array.shape)}"
+    return repr(item)
 
 
 def statistics(array: np.ndarray) -> dict[str, float]:

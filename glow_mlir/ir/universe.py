@@ -21,18 +21,18 @@ DIALECTS: dict[str, str] = {
 
 _ROOMS: dict[str, str] = {
     "transforms": (
-        "allocate apply-patterns assign-devices assign-target bin-trees canonicalize "
-        "convert-precision cse "
+        "allocate apply-patterns assign-devices assign-target bin-trees canonicalize convert-precision cse "
         "decompose-data-movement deduplicate eliminate-copies eliminate-dead-stores equalize-channels expand-powers "
         "flatten-convolutions fold-constants fold-dilated-convolutions fold-into-weights fold-quantization "
         "fold-transposes-into-matmul fold-transposes-into-pools fuse-epilogues fuse-prologues gather-to-slice "
         "hoist-from-loops insert-events insert-transfers instrument-debug instrument-profile lower lower-quantization "
         "merge-arithmetic merge-matmuls merge-pads parameterize-scalars partition place-operators quantize "
         "quantize-weights raise-clips recognize-activations recognize-attention recognize-grouped-products "
-        "recognize-normalization recognize-softmax rematerialize remove-identity-clips remove-unused-storage schedule select shard-tables "
-        "share-buffers shorten-lifetimes shrink-splats simplify-control-flow simplify-convolutions sink-clips "
-        "sink-conversions sink-from-loops sink-reshapes sink-transposes split-batch split-products stack tile-lines "
-        "unroll-loops verify-allocated verify-host-program verify-low verify-lowered verify-partitioned verify-selected"
+        "recognize-normalization recognize-softmax rematerialize remove-identity-clips remove-unused-storage schedule "
+        "select shard-tables share-buffers shorten-lifetimes shrink-splats simplify-control-flow simplify-convolutions "
+        "sink-clips sink-conversions sink-from-loops sink-reshapes sink-transposes split-batch split-products stack "
+        "tile-lines unroll-loops verify-allocated verify-host-program verify-low verify-lowered verify-partitioned "
+        "verify-selected"
     ),
     "differentiation": "differentiate",
     "conversion": "glow-high-to-glow-low",
