@@ -8,6 +8,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from contrib_cases import BACKENDS, Contrib, assert_near, below, normal
+from onnx_models import refusal
 
 from glow_mlir.errors import ModelError, UnsupportedError
 
@@ -83,3 +84,14 @@ def test_what_does_not_fit_is_refused_in_one_line() -> None:
         attributes = {"num_heads": 4} if "[6" in said else HEADS
         kind = "DecoderMaskedMultiHeadAttention"
         assert said.replace("2 heads", "4 heads") in Contrib(kind, operands, attributes, results).refusal(error)
+
+
+def test_batches_that_do_not_fit_into_memory_are_refused() -> None:
+    """Before anything as long as them is made."""
+    cache = [normal(B, N, ROOM, D), normal(B, N, ROOM, D)]
+    operands = [token(), token(), token(), None, None, *cache, np.array([PAST], np.int32)]
+    kind, attributes = "DecoderMaskedMultiHeadAttention", {**HEADS, "past_present_share_buffer": 1}
+    model = Contrib(kind, operands, attributes, (0, 1, 2), constant=(7,)).model()
+    for value in model.graph.input:
+        value.type.tensor_type.shape.dim[0].dim_value = 1 << 31
+    assert "2147483648 places in a row are more than 268435456" in refusal(model, UnsupportedError)

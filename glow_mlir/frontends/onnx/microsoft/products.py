@@ -39,4 +39,6 @@ def _turned(node: Node, position: int, side: str) -> SSAValue:
 @onnx_operator("FusedGemm", domain=ONNXRUNTIME)
 def fused_gemm(node: Node) -> SSAValue:
     """A Gemm with an activation."""
+    for position in range(2):
+        node.check_rank(position, (2,), "both are matrices")
     return activated(node, gemm(node))
