@@ -38,7 +38,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "pooling and sampling": ("pooling", "resize", "sampling"),
     "data movement": (
         *("data_movement", "embedding", "indexing", "memory", "ngrams", "packing", "ranges", "samples", "selection"),
-        *("gradient", "host", "predicate", "returns", "saved", "storage", "transposition", "windowed"),
+        *("gradient", "host", "predicate", "returns", "saved", "storage", "transposition", "trees", "windowed"),
     ),
     "quantization": ("quantization",),
     "control flow": ("body", "call", "control_flow", "loop", "sizes"),

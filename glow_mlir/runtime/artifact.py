@@ -169,8 +169,11 @@ class Manifest:
     """Part of a stored artifact → digest; empty for one that was never stored."""
 
     def to_json(self) -> str:
-        """The manifest as JSON text."""
-        return json.dumps(asdict(self), indent=1)
+        """The manifest as JSON text, in which values for Python are where there are any."""
+        data = asdict(self)
+        if self.values is None:
+            del data["values"]
+        return json.dumps(data, indent=1)
 
     @staticmethod
     def from_json(text: str) -> Manifest:

@@ -110,36 +110,19 @@ def classifiers() -> dict[str, Callable[[], Any]]:
     """Classifiers of rows of floats."""
     from sklearn import (
         calibration,
-        decomposition,
         discriminant_analysis,
         ensemble,
-        feature_selection,
         linear_model,
         multiclass,
         naive_bayes,
         neighbors,
         neural_network,
-        preprocessing,
         svm,
         tree,
     )
-    from sklearn.pipeline import make_pipeline, make_union
+    from sklearn.pipeline import make_pipeline
 
     logistic = partial(linear_model.LogisticRegression, max_iter=500)
-    behind = {
-        "standard scaler": preprocessing.StandardScaler,
-        "normalizer": lambda: preprocessing.Normalizer("l1"),
-        "binarizer": lambda: preprocessing.Binarizer(threshold=2.0),
-        "power transformer": preprocessing.PowerTransformer,
-        "quantile transformer": lambda: preprocessing.QuantileTransformer(n_quantiles=20),
-        "bins": lambda: preprocessing.KBinsDiscretizer(
-            4, encode="onehot-dense", quantile_method="averaged_inverted_cdf"
-        ),
-        "PCA": lambda: decomposition.PCA(2),
-        "truncated SVD": lambda: decomposition.TruncatedSVD(2),
-        "best features": lambda: feature_selection.SelectKBest(k=2),
-        "union": lambda: make_union(decomposition.PCA(2), preprocessing.StandardScaler()),
-    }
     return {
         "logistic regression": logistic,
         "linear discriminant analysis": discriminant_analysis.LinearDiscriminantAnalysis,
@@ -168,7 +151,28 @@ def classifiers() -> dict[str, Callable[[], Any]]:
         "ridge classifier": linear_model.RidgeClassifier,
         "one against the rest": lambda: multiclass.OneVsRestClassifier(logistic()),
         "calibrated": lambda: calibration.CalibratedClassifierCV(logistic()),
-        **{name: partial(_chained, make_pipeline, make, logistic) for name, make in behind.items()},
+        **{name: partial(_chained, make_pipeline, make, logistic) for name, make in _preparations().items()},
+    }
+
+
+def _preparations() -> dict[str, Callable[[], Any]]:
+    """What prepares features for a classifier behind it."""
+    from sklearn import decomposition, feature_selection, preprocessing
+    from sklearn.pipeline import make_union
+
+    return {
+        "standard scaler": preprocessing.StandardScaler,
+        "normalizer": lambda: preprocessing.Normalizer("l1"),
+        "binarizer": lambda: preprocessing.Binarizer(threshold=2.0),
+        "power transformer": preprocessing.PowerTransformer,
+        "quantile transformer": lambda: preprocessing.QuantileTransformer(n_quantiles=20),
+        "bins": lambda: preprocessing.KBinsDiscretizer(
+            4, encode="onehot-dense", quantile_method="averaged_inverted_cdf"
+        ),
+        "PCA": lambda: decomposition.PCA(2),
+        "truncated SVD": lambda: decomposition.TruncatedSVD(2),
+        "best features": lambda: feature_selection.SelectKBest(k=2),
+        "union": lambda: make_union(decomposition.PCA(2), preprocessing.StandardScaler()),
     }
 
 

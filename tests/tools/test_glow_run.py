@@ -528,7 +528,7 @@ def test_file_that_cannot_be_written_is_named(tmp_path: Path, option: str) -> No
 @pytest.mark.parametrize(
     ("package", "arguments", "message"),
     [
-        ("PIL", ["--image", "x.png"], "x.png: error: reading this kind of image takes Pillow"),
+        ("PIL.Image", ["--image", "x.png"], "x.png: error: reading this kind of image takes Pillow"),
         ("onnxruntime", ["--check", "onnxruntime"], "glow-run: error: onnxruntime is not installed"),
     ],
 )

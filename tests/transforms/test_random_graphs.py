@@ -118,6 +118,7 @@ LOW = (
 CONVERT = "glow-high-to-glow-low,verify-low"
 ALLOCATE = "shorten-lifetimes,verify-low,allocate,verify-allocated"
 ELSEWHERE = {
+    "bin-trees",  # test_kernels_trees.py
     "apply-patterns",
     "assign-devices",
     "convert-precision",
