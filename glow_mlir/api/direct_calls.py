@@ -30,6 +30,7 @@ class DirectCalls:
         if not self._calls or type(cast("object", inputs)) is not dict or len(inputs) != len(self._inputs):
             return None
         arrays: list[np.ndarray] = []
+        shapes: Shapes = ()
         for name, dtype in self._inputs:
             array = inputs.get(name)
             if type(array) is not np.ndarray or array.dtype is not dtype:
@@ -38,7 +39,8 @@ class DirectCalls:
             if not (flags.c_contiguous and flags.aligned):
                 return None
             arrays.append(array)
-        call = self._calls.get(tuple([array.shape for array in arrays]))
+            shapes += (array.shape,)
+        call = self._calls.get(shapes)
         return None if call is None else call(arrays)
 
     def learn(self, inputs: Mapping[str, Tensor]) -> None:

@@ -137,7 +137,7 @@ class MachineEntry(EntryPoint):
                 return None  # Whoever calls otherwise is told of which output.
             if status := function(constants, pointers(*addresses_of([*arrays, *results])), activations(), None):
                 raise _error_of(entry, status)
-            return dict(zip(names, results, strict=True))
+            return {names[0]: results[0]} if len(results) == 1 else dict(zip(names, results, strict=True))
 
         return call
 
