@@ -41,7 +41,12 @@ class DirectCalls:
             arrays.append(array)
             shapes += (array.shape,)
         call = self._calls.get(shapes)
-        return None if call is None else call(arrays)
+        if call is None:
+            return None
+        if (found := call(arrays)) is None:
+            self._calls.pop(shapes, None)
+            self._tried.pop(shapes, None)
+        return found
 
     def learn(self, inputs: Mapping[str, Tensor]) -> None:
         """Look for a direct call for inputs of those shapes, more and more seldom where there is none."""

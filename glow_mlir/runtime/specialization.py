@@ -11,7 +11,7 @@ import numpy as np
 
 from glow_mlir.runtime.assumptions import Assumptions
 from glow_mlir.runtime.device_array import Place, Tensor
-from glow_mlir.runtime.executable import EntryPoint, Executable
+from glow_mlir.runtime.executable import DirectCall, EntryPoint, Executable
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Dimension
 
@@ -46,6 +46,8 @@ class Specialization:
     """Whether it is for a range of sizes that nobody has asked for: results look as those of code for one size."""
     calls: int = 0
     """How many calls it served."""
+    direct: DirectCall | None = None
+    """What calls it on arrays of its shapes without looking at them, once somebody has asked for it."""
 
     @property
     def nbytes(self) -> int:

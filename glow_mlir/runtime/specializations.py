@@ -173,20 +173,22 @@ class Specializations(Executable):
         found = None if wanted is None else self._known.get(wanted)
         if wanted is None or found is None or found.is_range:
             return None
-        inner = found.entry.direct(tuple(shape for _, shape in shapes))
-        if inner is None:
+        found.direct = found.entry.direct(tuple(shape for _, shape in shapes))
+        if found.direct is None:
             return None
+        reference = weakref.ref(found)  # Who remembers the call keeps nothing that is given up.
         removals = self._removals
 
         def call(arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray] | None:
             with self._looking:
-                if self._removals != removals:
+                kept = reference()
+                if self._removals != removals or kept is None or kept.direct is None:
                     return None
-                if self._latest is not found:  # Or else it is the last of those that are kept.
+                if self._latest is not kept:
                     self._known.move_to_end(wanted)
-                    self._latest = found
-                found.calls += 1
-            return inner(arrays)
+                    self._latest = kept
+                kept.calls += 1
+            return kept.direct(arrays)
 
         return call
 

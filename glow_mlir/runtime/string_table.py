@@ -43,7 +43,10 @@ class StringTable:
         Raises `InputError` for what is no string in `what`.
         """
         array = np.asarray(words, object)
-        found = list(map(self._numbers.get, array.ravel().tolist()))
+        try:
+            found = list(map(self._numbers.get, array.ravel().tolist()))
+        except TypeError:  # Lists and dictionaries are no keys.
+            found = [None]
         if None in found:
             found = [self.number(_text(word, what)) for word in array.ravel().tolist()]
         return np.array(found, np.int64).reshape(array.shape)

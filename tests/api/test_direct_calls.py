@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import onnx
 import pytest
@@ -56,3 +59,16 @@ def test_what_was_given_up_is_not_called() -> None:
             (kept,) = session.specializations
             assert set(kept.sizes.values()) == {rows}
             assert kept.calls == 3
+
+
+def test_what_was_given_up_is_not_kept() -> None:
+    limits = SpecializationLimits(number=1)
+    session = InferenceSession(doubling("N"), cache=False, warm="specialised", limits=limits)
+    kept: list[weakref.ref[object]] = []
+    for rows in range(1, 5):
+        x = np.ones((rows, 3), np.float32)
+        for _ in range(2):
+            session.run(None, {"x": x, "z": x})
+        kept.append(weakref.ref(session.specializations[0].executable))
+    gc.collect()
+    assert [reference() is not None for reference in kept] == [False, False, False, True]

@@ -126,6 +126,26 @@ ENCODERS: dict[str, tuple[str, list[np.ndarray], int, dict[str, Any]]] = {
         3,
         {"keys_floats": [0.0], "values_strings": ["z"]},
     ),
+    "keys at the ends of integers": (
+        "LabelEncoder",
+        [np.array([2**63 - 1, 2**63 - 2, -(2**63), 0])],
+        3,
+        {"keys_int64s": [2**63 - 1, 2**63 - 4], "values_int64s": [1, 2]},
+    ),
+    "categories at the end of integers": ("OneHotEncoder", [np.array([-(2**63), 0])], 3, {"cats_int64s": [-(2**63)]}),
+    "one-hot of NaN": ("OneHotEncoder", [np.array([NAN, 1], np.float32)], 3, {"cats_int64s": [0, 1, 2]}),
+    "categories that come twice": (
+        "CategoryMapper",
+        [words("a", "q")],
+        3,
+        {"cats_strings": ["a", "a"], "cats_int64s": [1, 2]},
+    ),
+    "integers that come twice": (
+        "CategoryMapper",
+        [np.array([1, 2])],
+        3,
+        {"cats_strings": ["a", "b"], "cats_int64s": [1, 1]},
+    ),
     "many floats": (
         "LabelEncoder",
         [RANDOM.permutation(np.concatenate([MANY, MANY + np.float32(1e-3)]))],

@@ -346,3 +346,32 @@ def test_module_says_what_is_for_python_and_round_trips() -> None:
     for backend in ("interpreter", "cpu"):
         session = InferenceSession(again, backend=backend, cache=False)
         assert session.run(None, {"x0": np.array([1, 5])})[0].tolist() == ["yes", "_Unused"]
+
+
+def test_elements_are_called_as_nothing_else_in_the_model() -> None:
+    constant = node("Constant", [], ["s.0"], value=helper.make_tensor("", FLOAT, [1], [100.0]))
+    nodes = [constant, node("ConcatFromSequence", ["s"], ["c"], axis=0), node("Add", ["c", "s.0"], ["y"])]
+    model = model_of(nodes, [sequence("s", FLOAT, None)], [tensor("y", FLOAT, None)])
+    given = {"s": [np.ones(2, np.float32), np.ones(1, ">f4")]}
+    assert InferenceSession(model, cache=False).run(None, given)[0].tolist() == [101, 101, 101]
+
+
+def test_outputs_are_nobody_elses() -> None:
+    nodes = [node("StringConcat", ["x", "k"], ["y"]), node("Identity", ["x"], ["unused"])]
+    outputs = [tensor("y", STRING, ["N"]), tensor("k", STRING, [1]), tensor("x", STRING, ["N"])]
+    model = model_of(nodes, [tensor("x", STRING, ["N"])], outputs, [numpy_helper.from_array(words("!"), "k")])
+    session, x = InferenceSession(model, cache=False), words("a", "b")
+    _, constant, same = session.run(None, {"x": x})
+    constant[0] = same[0] = "changed"
+    assert (x.tolist(), session.run(None, {"x": x})[0].tolist()) == (["a", "b"], ["a!", "b!"])
+
+
+def test_what_callers_give_wrongly_is_told_in_one_line() -> None:
+    strings = InferenceSession(node_model("Identity", [words("a")]), cache=False)
+    with pytest.raises(InputError, match="which is no string"):
+        strings.run(None, {"x0": np.array([{}], object)})
+    model = model_of(
+        [node("ConcatFromSequence", ["s"], ["y"], axis=0)], [sequence("s", FLOAT, None)], [tensor("y", FLOAT, None)]
+    )
+    with pytest.raises(InputError, match="input 's' consists of no arrays"):
+        InferenceSession(model, cache=False).run(None, {"s": [[1, [2]]]})

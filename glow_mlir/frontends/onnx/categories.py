@@ -36,7 +36,10 @@ def positions_of(node: Node, value: SSAValue | Strings, categories: np.ndarray, 
         return _by_table(node, value.numbers, node.strings.numbers(categories))
     numbers, places = np.unique(categories, return_index=True)
     if categories.dtype.kind in "iu":
-        is_dense = len(numbers) and int(numbers[-1]) - int(numbers[0]) < max(DENSE, 4 * len(numbers))
+        span = int(numbers[-1]) - int(numbers[0]) if len(numbers) else 0
+        limits = np.iinfo(np.int64)
+        has_beyond = not len(numbers) or (int(numbers[0]) > limits.min and int(numbers[-1]) < limits.max)
+        is_dense = has_beyond and span < max(DENSE, 4 * len(numbers))
         return _by_table(node, value, categories) if is_dense else _by_search(node, value, numbers, places, categories)
     is_number = ~np.isnan(numbers)
     found = _by_search(node, value, numbers[is_number], places[is_number], categories)

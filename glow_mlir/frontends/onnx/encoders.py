@@ -10,7 +10,8 @@ from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
-from glow_mlir.dialects.glow_high.elementwise_binary import EqualOp
+from glow_mlir.dialects.glow_high.elementwise_binary import EqualOp, WhereOp
+from glow_mlir.dialects.glow_high.elementwise_math import IsNanOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.errors import ModelError
@@ -18,6 +19,7 @@ from glow_mlir.frontends.onnx.categories import positions_of
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.values import Maps, Strings, Value, takes_values
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.support.dtypes import is_float_dtype
 
 ML = "ai.onnx.ml"
 
@@ -123,7 +125,9 @@ def _default(node: Node, values: np.ndarray) -> np.ndarray:
 @takes_values
 def category_mapper(node: Node) -> Value:
     """Strings become the integers that they are paired with, and integers the strings."""
-    words, numbers = array_of_strings(node.texts("cats_strings")), np.array(node.ints("cats_int64s"), np.int64)
+    # Of pairs with the same string or integer, the last counts.
+    words = array_of_strings(node.texts("cats_strings"))[::-1]
+    numbers = np.array(node.ints("cats_int64s"), np.int64)[::-1]
     if len(words) != len(numbers):
         raise ModelError(f"CategoryMapper: {len(words)} strings, and {len(numbers)} integers", node=node.name)
     value = operand_of(node)
@@ -146,10 +150,9 @@ def one_hot_encoder(node: Node) -> SSAValue:
     Without `zeros`, a value that is no category is an error when the model runs. Of categories that come twice, the
     last counts.
     """
-    value = operand_of(node)
-    is_strings = isinstance(value, Strings)
-    if isinstance(value, SSAValue):
-        value = node.cast(value, i64)
+    given = operand_of(node)
+    is_strings = isinstance(given, Strings)
+    value = node.cast(given, i64) if isinstance(given, SSAValue) else given
     if is_strings:
         categories = array_of_strings(node.texts("cats_strings", ()))
     else:
@@ -158,6 +161,8 @@ def one_hot_encoder(node: Node) -> SSAValue:
     if not count:
         raise ModelError("OneHotEncoder: it has no categories of the type of its operand", node=node.name)
     positions = positions_of(node, value, categories[::-1])
+    if isinstance(given, SSAValue) and is_float_dtype(numpy_dtype(node.element())):
+        positions = node.emit(WhereOp, node.emit(IsNanOp, given), node.splat(count, i64), positions)
     backwards = node.constant(np.append(np.arange(count)[::-1], count), "places")
     places = node.emit(GatherOp, backwards, positions, axis=0)
     if not node.flag("zeros", True):

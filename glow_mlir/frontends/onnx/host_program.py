@@ -154,8 +154,8 @@ class _Splitter:
         for stage in sorted(self.nodes):
             if stage % 2:
                 yield from map(HostStep, self.nodes[stage])
-            else:
-                yield ModelStep(self._part(stage, types))
+            elif (part := self._part(stage, types)).graph.output:
+                yield ModelStep(part)
 
     def _types(self) -> dict[str, onnx.ValueInfoProto]:
         """What is known of the types of values, by name."""

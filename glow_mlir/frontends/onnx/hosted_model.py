@@ -7,8 +7,9 @@ consist of in a call: how many tensors, of which types and ranks.
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -21,6 +22,7 @@ from glow_mlir.frontends.onnx.host_program import HostStep, ModelStep, Step, con
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.signature import value_argument
 from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.frontends.onnx.traversal import all_graphs
 from glow_mlir.frontends.onnx.values import element_words, type_words
 from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
 from glow_mlir.runtime.signature import Argument
@@ -81,7 +83,17 @@ class HostedEntry(EntryPoint):
             step.run(values)
             for name in dead:
                 values.pop(name, None)
-        return {argument.name: values[argument.name] for argument in self._outputs}
+        # What a caller gave, and what the model has, is nobody else's to change.
+        shared = self._constants.keys() | inputs.keys()
+        names = (argument.name for argument in self._outputs)
+        return {name: copied(values[name]) if name in shared else values[name] for name in names}
+
+
+def copied(value: Any) -> Any:
+    """A value in arrays and lists of its own."""
+    if isinstance(value, list | tuple):
+        return list(map(copied, cast("list[Any]", value)))
+    return cast("np.ndarray", value).copy() if isinstance(value, np.ndarray) else value
 
 
 def _last_uses(steps: Sequence[Step], kept: Sequence[str]) -> list[set[str]]:
@@ -114,6 +126,8 @@ class _Part:
         self._names = step.inputs
         self._compile = compile_
         self._known: OrderedDict[object, EntryPoint] = OrderedDict()
+        self._looking = threading.Lock()
+        self._taken = names_in(step.model.graph)
         self._structured = {
             value.name: value.type
             for value in step.model.graph.input
@@ -127,14 +141,16 @@ class _Part:
 
     def run(self, values: dict[str, Any]) -> None:
         """Add the results to the values."""
-        given = {name: _Given(name, type_, values[name]) for name, type_ in self._structured.items()}
+        given = {name: _Given(name, type_, values[name], self._taken) for name, type_ in self._structured.items()}
         structure = tuple(item.structure for item in given.values())
-        entry = self._known.get(structure)
-        if entry is None:
-            entry = self._known[structure] = self._compile(_with_structures(self._model, list(given.values())))
+        with self._looking:
+            entry = self._known.get(structure)
+        entry = entry or self._compile(_with_structures(self._model, list(given.values())))
+        with self._looking:
+            self._known[structure] = entry
+            self._known.move_to_end(structure)
             if len(self._known) > MOST_STRUCTURES:
                 self._known.popitem(last=False)
-        self._known.move_to_end(structure)
         flat = {name: values[name] for name in self._names if name not in given}
         for item in given.values():
             flat |= item.tensors
@@ -144,8 +160,10 @@ class _Part:
 class _Given:
     """A sequence or optional that a caller gives, taken apart: its tensors by names, and the nodes that make it."""
 
-    def __init__(self, name: str, type_: onnx.TypeProto, value: object) -> None:
+    def __init__(self, name: str, type_: onnx.TypeProto, value: object, taken: Collection[str]) -> None:
+        """`taken` has the names of the model, which are no names of what a value is taken apart into."""
         self.name = name
+        self._taken_names = taken
         self.tensors: dict[str, np.ndarray] = {}
         self.nodes: list[onnx.NodeProto] = []
         self.structure = self._taken(name, type_, value)
@@ -163,7 +181,7 @@ class _Given:
     def _sequence(self, name: str, element: onnx.TypeProto, value: object) -> object:
         if not isinstance(value, list | tuple):
             raise InputError(f"input '{self.name}' has to be a list, not a '{type(value).__name__}'")
-        items = [f"{name}.{place}" for place in range(len(cast("list[object]", value)))]
+        items = [self._free(f"{name}.{place}") for place in range(len(cast("list[object]", value)))]
         inner = [
             self._taken(item, element, given) for item, given in zip(items, cast("list[object]", value), strict=True)
         ]
@@ -177,18 +195,41 @@ class _Given:
         if value is None:
             self.nodes.append(helper.make_node("Optional", [], [name], type=element))
             return None
-        inner = self._taken(f"{name}.value", element, value)
-        self.nodes.append(helper.make_node("Optional", [f"{name}.value"], [name]))
+        own = self._free(f"{name}.value")
+        inner = self._taken(own, element, value)
+        self.nodes.append(helper.make_node("Optional", [own], [name]))
         return ("optional", inner)
 
+    def _free(self, name: str) -> str:
+        """A name that the model does not have."""
+        while name in self._taken_names:
+            name += "_"
+        return name
+
     def _tensor(self, name: str, element: int, value: object) -> object:
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except (TypeError, ValueError) as error:
+            hint = "convert it with numpy.asarray"
+            raise InputError(f"input '{self.name}' consists of no arrays: {error}", hint=hint) from error
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
         if array.dtype.kind in "US":
             array = array.astype(object)
         if _NUMBERS.get(array.dtype.name) != element:
             raise InputError(f"input '{self.name}' consists of {element_words(element)}, not of {array.dtype.name}")
         self.tensors[name] = np.ascontiguousarray(array).reshape(array.shape)
         return (array.dtype.name, array.ndim)
+
+
+def names_in(graph: onnx.GraphProto) -> set[str]:
+    """All names of values of a graph, and of those inside of its nodes."""
+    found: set[str] = set()
+    for inner in all_graphs(graph):
+        found.update(value.name for value in inner.input)
+        found |= initializers_of(inner).keys()
+        found.update(name for node in inner.node for name in node.output)
+    return found
 
 
 def _with_structures(model: onnx.ModelProto, given: Sequence[_Given]) -> onnx.ModelProto:
