@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper, parser
+from onnx import TensorProto, helper, numpy_helper, parser, shape_inference
 from onnx_models import declared, model_of, node, refusal, value
 
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx import checking
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.interpreter.machine import run_function
 
@@ -105,3 +106,24 @@ def test_an_input_that_has_a_default_says_its_shape() -> None:
     model.graph.input[1].type.tensor_type.ClearField("shape")
     with pytest.raises(ModelError, match="Field 'shape' of 'type' is required but missing"):
         import_model(model)
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_what_inference_says_without_sizes_is_asked_again(monkeypatch: pytest.MonkeyPatch, failures: int) -> None:
+    """With the sizes that the model declares: where it knows none, onnx takes one axis for another."""
+    asked: list[onnx.ModelProto] = []
+
+    def infer(content: bytes, *_: bool) -> None:
+        asked.append(onnx.ModelProto.FromString(content))
+        if len(asked) <= failures:
+            raise shape_inference.InferenceError("[ShapeInferenceError] sizes differ")
+
+    monkeypatch.setattr(checking, "infer_shapes", infer)
+    model = model_of([node("Relu", "x", "r"), node("Neg", "r", "y")], [value("x", shape=(2, 3))], ["y"])
+    model.graph.value_info.append(value("r", shape=(2, 3)))
+    if failures == 2:
+        assert "sizes differ" in refusal(model, ModelError)
+    else:
+        import_model(model)
+    sizes = [item.graph.value_info[0].type.tensor_type.HasField("shape") for item in asked]
+    assert sizes == [False, True]

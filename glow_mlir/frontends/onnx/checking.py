@@ -91,7 +91,12 @@ def check_model(model: onnx.ModelProto, inlined: onnx.ModelProto, tensors: Tenso
             _complete(value)
     _ask(lambda: checker.check_model(_serialized(copy)), copy)
     # Not `shape_inference.infer_shapes`, which would read the result back.
-    _ask(lambda: infer_shapes(content, True, True, False), copy)
+    try:
+        _ask(lambda: infer_shapes(content, True, True, False), copy)
+    except ModelError:
+        # Where sizes are unknown, it may take an axis for another one: with what the model declares, they are known.
+        told = checked_copy(inlined, tensors, keeps_shapes=True)
+        _ask(lambda: infer_shapes(_for_inference(told), True, True, False), copy)
 
 
 def _for_inference(model: onnx.ModelProto) -> bytes:
@@ -167,13 +172,13 @@ def _complete(value: onnx.ValueInfoProto) -> None:
 # ---- the copy that is checked
 
 
-def checked_copy(model: onnx.ModelProto, tensors: Tensors) -> onnx.ModelProto:
+def checked_copy(model: onnx.ModelProto, tensors: Tensors, keeps_shapes: bool = False) -> onnx.ModelProto:
     """
     A copy of a model for the checker: every node has a name, and large weights are inputs, so that they take no room.
 
     Small tensors in other files are in the copy, which has no folder; raises `ModelError` where one cannot be read.
     Operators of which the standard says nothing are moved to a domain of their own, and results have no declared
-    shapes: see `Inconsistencies`.
+    shapes, unless it `keeps_shapes`: see `Inconsistencies`.
     """
     graph = model.graph
     copy = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
@@ -200,7 +205,8 @@ def checked_copy(model: onnx.ModelProto, tensors: Tensors) -> onnx.ModelProto:
             embed(tensor, tensors)
     _name_nodes(copy)
     nodes = (*copy.graph.node, *(node for body in copy.functions for node in body.node))
-    without_shapes(copy.graph, graphs_inside(nodes))
+    if not keeps_shapes:
+        without_shapes(copy.graph, graphs_inside(nodes))
     return copy
 
 
