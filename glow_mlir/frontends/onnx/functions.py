@@ -31,7 +31,7 @@ def schema_of(domain: str, kind: str, version: int) -> Any:
     """What the standard says of an operator, or `None`."""
     try:
         return defs.get_schema(kind, version, domain)
-    except defs.SchemaError:
+    except (defs.SchemaError, TypeError):  # There is none, or the version is no number that onnx can have.
         return None
 
 
@@ -94,10 +94,10 @@ def _is_valid(node: onnx.NodeProto, domain: str, opsets: Mapping[str, int]) -> b
     """Whether the standard allows a node as it is, apart from what its operands are."""
     context = checker.C.CheckerContext()
     context.ir_version = onnx.IR_VERSION
-    context.opset_imports = dict(opsets)
     try:
+        context.opset_imports = dict(opsets)
         checker.check_node(_with_domain(node, domain), context)
-    except checker.ValidationError:
+    except (checker.ValidationError, TypeError):
         return False
     return True
 

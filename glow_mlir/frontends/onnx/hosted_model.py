@@ -60,6 +60,9 @@ class HostedEntry(EntryPoint):
         known = initializers_of(model.graph)
         self._inputs = tuple(value_argument(value) for value in model.graph.input if value.name not in known)
         self._outputs = tuple(map(value_argument, model.graph.output))
+        for argument in self._inputs:
+            if not argument.dtype and not argument.type:
+                raise UnsupportedError(f"input '{argument.name}' has no type")
         steps = host_program(model)
         self._steps = [_HostedStep(step) if isinstance(step, HostStep) else _Part(step, compile_) for step in steps]
         used = [name for step in steps if isinstance(step, HostStep) for name in step.node.input]
