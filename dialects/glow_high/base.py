@@ -36,6 +36,7 @@ from glow_mlir.dialects.attribute_syntax import (
 )
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.independence import IndependentAxis, Runs, named_axis
+from glow_mlir.dialects.glow_high.index_ranges import IndexRange
 from glow_mlir.dialects.glow_high.interfaces import LinearForm, OnCodes, Workload
 from glow_mlir.dialects.glow_high.ranges import ANY, Range
 from glow_mlir.dialects.glow_high.samples import Samples, unknown
@@ -105,6 +106,14 @@ class HighOp(LeanOperation, Workload):
 
     FAILURE: ClassVar[str] = ""
     """What is wrong with operands on which it fails when it is executed; empty where it never does."""
+
+    def index_ranges(self) -> Sequence[IndexRange]:
+        """
+        Which numbers operands may have that lead somewhere, where the operator does not look at each as it uses it.
+
+        It fails where one is another number, which is known beforehand of constants, and looked at first in others.
+        """
+        return ()
 
     @abstractmethod
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:

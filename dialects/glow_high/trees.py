@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 from xdsl.dialects.builtin import TensorType, f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
+from glow_mlir.dialects.glow_high.index_ranges import IndexRange
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, ParallelAxes
 from glow_mlir.dialects.operand_types import I16, I32, TENSOR, UI8, UI16, WIDE_FLOATS
 from glow_mlir.dialects.properties import int_prop, integer, ints, ints_prop, text, text_prop
@@ -33,6 +37,8 @@ def threshold_words(element: Attribute) -> int:
 
 class Ensemble(HighOp):
     """An ensemble of decision trees: the weights of the leaves that a row of features leads to, by target."""
+
+    FAILURE: ClassVar[str] = "a number of a node, a test or a target is out of range"
 
     def _check(self, columns: int, named: SSAValue | None, names: tuple[int, ...]) -> None:
         """Refuse an aggregate, targets, or a number of them, that do not fit leaves with so many `columns`."""
@@ -65,8 +71,8 @@ class TreeEnsembleOp(Ensemble):
     `tests` [M] says of each node for which relations to its threshold the test holds, the sum of 1 for less, 2 for
     equal, 4 for greater, and 8 for NaN; without it, all have `test`. `roots` [R] are the first nodes of the trees, or
     leaves. A leaf has `weights` [L, K], each for the target that `targets` [L, K] names, or −1 for none; without it,
-    for each target in order. `aggregate` is `sum`, `min` or `max`; a target that no leaf of a row names is 0. All
-    numbers have to be in range, which machine code does not look at.
+    for each target in order. `aggregate` is `sum`, `min` or `max`; a target that no leaf of a row names is 0. It
+    fails where a number is out of range.
 
     ```mlir
     %y = glow_high.tree_ensemble %x, %nodes, none, %roots, %weights {size = 1} : tensor<8x1xf32>
@@ -88,11 +94,22 @@ class TreeEnsembleOp(Ensemble):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         nodes, leaves = shape_of(self.nodes), shape_of(self.weights)
         columns = LINKS + threshold_words(element_of(self.input))
+        require(nodes[0] > 0 and size_of(self.roots) > 0, "an ensemble has a tree and a node")
         require(nodes[1] == columns, f"nodes for features of {element_of(self.input)} have {columns} numbers")
         require(self.tests is None or shape_of(self.tests) == nodes[:1], f"tests must have {nodes[0]} elements")
         require(0 <= integer(self.test) <= ANY_RELATION, f"a test is from 0 to {ANY_RELATION}")
         self._check(leaves[1], self.targets, leaves)
         return (tensor((sizes_of(self.input)[0], integer(self.size)), element_of(self.weights)),)
+
+    def index_ranges(self) -> Sequence[IndexRange]:
+        nodes, leaves = self.plain_shape("nodes")[0], self.plain_shape("weights")[0]
+        named = () if self.targets is None else (IndexRange("targets", -1, integer(self.size)),)
+        return (
+            IndexRange("nodes", 0, sizes_of(self.input)[1], columns=(0, 1)),
+            IndexRange("nodes", -leaves, nodes, columns=(1, LINKS), ascends=0),
+            IndexRange("roots", -leaves, nodes),
+            *named,
+        )
 
     def arithmetic(self) -> Arithmetic:
         nodes, trees = shape_of(self.nodes)[0], max(1, size_of(self.roots))
@@ -111,7 +128,7 @@ class BinnedTreeEnsembleOp(Ensemble):
     fails, and where it holds, to a node with a higher number, or −1 − l to leaf l. Without them the trees are complete:
     node i leads to 2i + 1 and 2i + 2, level by level. The leaves of a tree, 2^B, have `weights` [R, K, 2^B]: those of
     tree r are for the target `targets`[r], or, without that, for each target in order. `aggregate` is as in
-    `tree_ensemble`, which becomes this where it is worth it (`bin-trees`). All numbers have to be in range.
+    `tree_ensemble`, which becomes this where it is worth it (`bin-trees`). It fails where a number is out of range.
 
     ```mlir
     %y = glow_high.binned_tree_ensemble %x, %ranges, %thresholds, %tests, none, %weights
@@ -155,6 +172,18 @@ class BinnedTreeEnsembleOp(Ensemble):
         self._check(columns, self.targets, (trees,))
         require(self.targets is None or columns == 1, "a tree with a target has one weight in each leaf")
         return (tensor((sizes_of(self.input)[0], integer(self.size)), element_of(self.weights)),)
+
+    def index_ranges(self) -> Sequence[IndexRange]:
+        count, (_, nodes), leaves = size_of(self.thresholds), self.plain_shape("tests"), 1 << self.leaf_bits()
+        links = () if self.links is None else (IndexRange("links", -leaves, nodes, ascends=1),)
+        named = () if self.targets is None else (IndexRange("targets", 0, integer(self.size)),)
+        return (
+            IndexRange("ranges", 0, sizes_of(self.input)[1], columns=(0, 1)),
+            IndexRange("ranges", 0, count + 1, columns=(1, 2), covers=True),
+            IndexRange("tests", 0, count),
+            *links,
+            *named,
+        )
 
     def arithmetic(self) -> Arithmetic:
         trees = shape_of(self.weights)[0]

@@ -17,7 +17,6 @@ from glow_mlir.codegen.glow_low_to_llvm import (
     GlowLowToLlvmPass,
     executed,
     failing,
-    failure_of,
     has_loops,
     modules_of_targets,
 )
@@ -26,6 +25,7 @@ from glow_mlir.codegen.llvm.objects import compile_text
 from glow_mlir.codegen.llvm.symbols import FLOATS_ARE_USED, is_arithmetic, undefined_symbols
 from glow_mlir.codegen.selection.tables import TABLES
 from glow_mlir.constants.deferred import Deferred
+from glow_mlir.constants.index_ranges import failure_of
 from glow_mlir.constants.storage import Storage, deferred_constant
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ContentOp

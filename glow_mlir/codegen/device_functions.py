@@ -27,7 +27,6 @@ from glow_mlir.codegen.builder.types import i64, index_type, ptr
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.glow_low_to_llvm import check_entry, executed, failing, offset_in_region
 from glow_mlir.codegen.instruction_functions import (
-    failure_of,
     kernel_of,
     operands_of,
     private_to,
@@ -39,6 +38,7 @@ from glow_mlir.codegen.instruction_functions import (
 )
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
 from glow_mlir.codegen.selection.partitions import partitions_of
+from glow_mlir.constants.index_ranges import failure_of
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp
 from glow_mlir.dialects.glow_low.loop import LoopOp, WindowOp

@@ -23,7 +23,6 @@ from glow_mlir.codegen.builder.types import i8, i32, i64, ptr
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.constant_data import ConstantData
 from glow_mlir.codegen.instruction_functions import (
-    failure_of,
     instruction_function,
     kernel_of,
     not_failed,
@@ -39,6 +38,7 @@ from glow_mlir.codegen.instrumentation import Instrumentation
 from glow_mlir.codegen.parallel_pool import RUN, STOP, WORK, emit_pool
 from glow_mlir.codegen.selection.kernel import KernelCall, extents_at
 from glow_mlir.codegen.selection.partitions import partitions_of
+from glow_mlir.constants.index_ranges import failure_of
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.glow_high.storage import FunctionOp
 from glow_mlir.dialects.glow_low.base import Instruction, QualifiedOp

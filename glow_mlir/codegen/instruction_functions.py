@@ -15,9 +15,9 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import i32, index_type, ptr
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Operand
+from glow_mlir.constants.index_ranges import failure_of
 from glow_mlir.dialects.element_types import storage_of
 from glow_mlir.dialects.glow_low.base import Instruction
-from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import strides_of
 from glow_mlir.dialects.scalar_parameters import (
     has_parameters,
@@ -93,11 +93,6 @@ def not_failed(b: Builder) -> Value:
     return place
 
 
-def failure_of(op: Instruction) -> str:
-    """What is wrong with operands on which an instruction fails; empty for one that never does."""
-    return op.OPERATOR.FAILURE if isinstance(op, DerivedInstruction) else ""
-
-
 def operands_of(
     op: Instruction, pointers: Sequence[Value], symbols: Mapping[str, Value], quotients: dict[Quotient, Index]
 ) -> dict[str, list[Operand]]:
@@ -143,13 +138,14 @@ def readable_name(kernel: Kernel, op: Instruction) -> str:
 
 def signature(kernel: Kernel, op: Instruction) -> Hashable:
     """
-    What two instructions that may share a function have in common: kernel, operands, properties and bodies.
+    What two instructions that may share a function have in common: kernel, operands, properties and bodies, and whether
+    they may fail.
 
     Offsets are in the addresses of operands, and no step goes along an axis of size 1.
     """
     operands = tuple((name, *_read_of(value, kernel.READS_ZERO_POINTS)) for name, _, value in op.named_uses())
     said = tuple(sorted(op.properties.items(), key=itemgetter(0)))
-    return kernel.name, op.name, operands, said, shared_structure(blocks_of(op.regions))
+    return kernel.name, op.name, operands, said, bool(failure_of(op)), shared_structure(blocks_of(op.regions))
 
 
 def _read_of(value: SSAValue, zero_points: bool) -> tuple[Sizes, Shape, Attribute]:

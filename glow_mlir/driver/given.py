@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec
 
+from glow_mlir.constants.index_ranges import failure_of, wrong_constant
 from glow_mlir.constants.weights import known_digest, type_fault
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.control_flow import YieldOp
@@ -67,6 +68,7 @@ def check_given(module: ModuleOp, context: Context, pipeline: Pipeline, stage: s
     """
     check_contents(module)
     check_constants(module)
+    check_indices(module)
     for item in promises(pipeline, stage, instructions=bool(low_functions(module))):
         try:
             apply_pass(item, context, module)
@@ -111,3 +113,11 @@ def check_constants(module: ModuleOp) -> None:
             raise ModelError(
                 reason, file=place_of(op), hint="the weights belong to another module, or the type was changed"
             )
+
+
+def check_indices(module: ModuleOp) -> None:
+    """Check that constants lead nowhere else than where their operators say; raises `ModelError`."""
+    for function in functions(module):
+        for op in operations(function):
+            if wrong_constant(op):
+                raise ModelError(f"{op.name}: {failure_of(op)}", file=place_of(op), node=location_name(op.location))

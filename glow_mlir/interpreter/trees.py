@@ -21,9 +21,6 @@ from glow_mlir.errors import ExecutionError
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import semantics
 
-_OUT_OF_RANGE = "a number of a node, a test or a target is out of range"
-"""What is wrong with trees that lead nowhere."""
-
 _FOLDS = {"sum": (np.add, 0.0), "min": (np.minimum, np.inf), "max": (np.maximum, -np.inf)}
 """Aggregate → the function, and what it begins with."""
 
@@ -105,7 +102,7 @@ def binned_tree_ensemble(
 def _check(op: Ensemble, numbers: np.ndarray, least: np.ndarray | int, count: int) -> None:
     """Raise `ExecutionError` for a number that is not from `least` up to but not `count`."""
     if not np.all((numbers >= least) & (numbers < count)):
-        raise ExecutionError(_OUT_OF_RANGE, node=location_name(op.location))
+        raise ExecutionError(op.FAILURE, node=location_name(op.location))
 
 
 def _holds(values: np.ndarray, thresholds: np.ndarray, sets: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
+from glow_mlir.constants.index_ranges import failure_of
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.trees import LINKS, BinnedTreeEnsembleOp, TreeEnsembleOp
 from glow_mlir.dialects.properties import integer, text
@@ -41,7 +42,7 @@ class BinTrees(Pattern):
     @rooted
     def match_and_rewrite(self, op: TreeEnsembleOp, rewriter: Rewriter, /) -> None:
         target = rewriter.function.target
-        if not target.vector_bits:  # Without vectors, tests that a row does not meet cost time.
+        if not target.vector_bits or failure_of(op):  # Without vectors, tests that a row does not meet cost time.
             return
         trees = _Trees.of(op, rewriter.emit)
         form = None if trees is None else trees.complete() or trees.linked()
@@ -124,8 +125,6 @@ class _Trees:
 
     def complete(self) -> _Form | None:
         """Complete trees, a leaf taking the place of both of its children; `None` where they are too large."""
-        if not self._is_valid():
-            return None
         levels = [self.roots[:, None]]
         while len(levels) == 1 or np.any(levels[-1] >= 0):
             places = levels[-1]
@@ -142,7 +141,7 @@ class _Trees:
         """Trees with links, each in a range of nodes; `None` where they are too large, or share a node."""
         inner = np.flatnonzero(self.roots >= 0)
         roots, count = self.roots[inner], len(self.nodes)
-        if not self._is_valid() or not len(inner) or roots[0] or np.any(np.diff(roots) <= 0):
+        if not len(inner) or roots[0] or np.any(np.diff(roots) <= 0):
             return None
         sizes = np.diff(roots, append=count)
         most, trees = int(sizes.max()), len(self.roots)
@@ -164,11 +163,6 @@ class _Trees:
         leaves[:, 0] = -1 - np.minimum(self.roots, -1)
         leaves[np.broadcast_to(inner[own][:, None], links.shape)[is_leaf], number[is_leaf]] = -1 - links[is_leaf]
         return _Form(nodes, leaves, found)
-
-    def _is_valid(self) -> bool:
-        """Whether all nodes and leaves that others lead to are there."""
-        places = np.concatenate([self.roots, self.nodes[:, 1:LINKS].reshape(-1)])
-        return bool(np.all(places < len(self.nodes)) and np.all(-1 - places < len(self.weights)))
 
     def tests(self, lanes: int) -> _Tests:
         """The different tests of nodes; those of a feature that has not few fill vectors."""

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from glow_mlir.constants.index_ranges import failure_of
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Rows
@@ -80,7 +81,7 @@ class Hoisting:
             return False
         varies = any(value in self.inside and not isinstance(value.owner, SplatOp) for value in op.operands)
         varies |= not self.bound.isdisjoint(used_symbols(op))
-        return not varies and (not op.FAILURE or self._surely_runs())
+        return not varies and (not failure_of(op) or self._surely_runs())
 
     def _surely_runs(self) -> bool:
         """Whether there surely is a trip."""
@@ -124,7 +125,7 @@ class Hoisting:
         """The operators that depend on rows and on what is the same in all trips, with their properties on all rows."""
         trips, found, known = self.loop.size_of_trips or 0, dict[HighOp, Mapping[str, Attribute]](), set(self.whole)
         for op in own_operations(block):
-            if not isinstance(op, HighOp) or len(op.results) != 1 or op.FAILURE:
+            if not isinstance(op, HighOp) or len(op.results) != 1 or failure_of(op):
                 continue
             is_row = [value in known for value in op.operands]
             others = (value for value, of_row in zip(op.operands, is_row, strict=True) if not of_row)

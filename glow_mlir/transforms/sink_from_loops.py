@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Attribute, Block, SSAValue
 
+from glow_mlir.constants.index_ranges import failure_of
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
 from glow_mlir.dialects.glow_high.loop import LoopOp, Trips
@@ -65,7 +66,7 @@ def _links(loop: LoopOp, position: int) -> list[Link]:
 def _link(loop: LoopOp, value: SSAValue) -> Link | None:
     """The operator of the body behind a value, if it has a form on all rows; only one operand may be a row."""
     op, block, trips = value.owner, loop.body.block, loop.size_of_trips
-    if not isinstance(op, HighOp) or op.parent is not block or len(op.results) != 1 or op.FAILURE or trips is None:
+    if not isinstance(op, HighOp) or op.parent is not block or len(op.results) != 1 or failure_of(op) or trips is None:
         return None
     is_row = [_is_of(operand, block) and not isinstance(operand.owner, SplatOp) for operand in op.operands]
     properties = op.over_rows(is_row, trips) if is_row.count(True) == 1 else None

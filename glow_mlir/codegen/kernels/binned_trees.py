@@ -10,6 +10,7 @@ from glow_mlir.codegen.builder.nests import Index, least, vector_loop
 from glow_mlir.codegen.builder.types import i8, i16, i32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.index_checks import in_range
 from glow_mlir.codegen.kernels.sliced_trees import SlicedTrees, leaf_planes
 from glow_mlir.codegen.kernels.tree_leaves import RowSums
 from glow_mlir.codegen.kernels.tree_tests import RangeLoop, compared
@@ -68,6 +69,11 @@ class BinnedTreesKernel(Kernel[BinnedTreeEnsembleOp]):
         ]
 
     def emit(self, call: KernelCall[BinnedTreeEnsembleOp]) -> None:
+        with in_range(call):
+            self._emit(call)
+
+    def _emit(self, call: KernelCall[BinnedTreeEnsembleOp]) -> None:
+        """Emit the code on numbers that are in range."""
         b = call.b
         position, end = call.share("rows").of(call.result.extents[0])
         if _may_be_many(call.op, call.target):

@@ -11,6 +11,7 @@ from glow_mlir.codegen.builder.nests import Index, least, vector_loop
 from glow_mlir.codegen.builder.types import i8, i32, i64
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
+from glow_mlir.codegen.kernels.index_checks import in_range
 from glow_mlir.codegen.kernels.tree_leaves import RowSums
 from glow_mlir.codegen.kernels.tree_tests import compared
 from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall
@@ -49,6 +50,11 @@ class TreesKernel(Kernel[TreeEnsembleOp]):
         return [lists] * 3 if _is_wide(target) else []
 
     def emit(self, call: KernelCall[TreeEnsembleOp]) -> None:
+        with in_range(call):
+            self._emit(call)
+
+    def _emit(self, call: KernelCall[TreeEnsembleOp]) -> None:
+        """Emit the code on numbers that are in range."""
         b, descent = call.b, _Descent(call)
         position, end = call.share("rows").of(call.result.extents[0])
         if not _is_wide(call.target):

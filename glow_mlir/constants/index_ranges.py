@@ -1,0 +1,115 @@
+"""Whether the numbers of operands that lead somewhere are in range, as far as constants tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.constants.storage import constant_array, splat_array
+from glow_mlir.constants.weights import weights
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.index_ranges import IndexRange
+from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.memory import WeightOp, has_default_layout
+from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.support.symbols import Size
+
+
+def is_in_range(numbers: np.ndarray, allowed: IndexRange, sizes: Mapping[str, int] | None = None) -> bool:
+    """
+    Whether the numbers of an operand are all allowed, where the symbols in the bound have the values `sizes`.
+
+    Without these, whether they are for the least values that symbols may have.
+    """
+    bound = _number(allowed.bound, sizes)
+    part = numbers if allowed.columns is None else numbers[..., slice(*allowed.columns)]
+    part = part.astype(np.int64)
+    least: np.ndarray | int = allowed.least
+    if allowed.ascends is not None:
+        own = np.arange(part.shape[allowed.ascends])
+        own = own.reshape([-1 if axis == allowed.ascends else 1 for axis in range(part.ndim)])
+        least = np.where(part < 0, allowed.least, own + 1)
+    is_right = bool(np.all((part >= least) & (part < bound)))
+    if allowed.covers:
+        ends = part.reshape(-1)
+        is_right &= bool(np.all(np.diff(ends, prepend=0) >= 0)) and int(ends[-1:].sum()) == bound - 1
+    return is_right
+
+
+def _number(size: Size, sizes: Mapping[str, int] | None) -> int:
+    """A bound as a number."""
+    if isinstance(size, int):
+        return size
+    return size.least if sizes is None else size.at(sizes)
+
+
+def failure_of(op: Operation) -> str:
+    """
+    What is wrong with operands on which an operator or instruction fails when it runs; empty where it never does.
+
+    Where numbers lead somewhere, it never does if all of them are constants in range.
+    """
+    if not isinstance(op, HighOp | DerivedInstruction):
+        return ""
+    kind = _kind_of(op)
+    return "" if _has_ranges(kind) and all(_verdicts(op)) else kind.FAILURE
+
+
+def wrong_constant(op: Operation) -> bool:
+    """Whether an operator or instruction has a constant with a number out of range."""
+    return any(found is False for found in _verdicts(op))
+
+
+def _kind_of(op: HighOp | DerivedInstruction) -> type[HighOp]:
+    return op.OPERATOR if isinstance(op, DerivedInstruction) else type(op)
+
+
+def _has_ranges(kind: type[HighOp]) -> bool:
+    """Whether an operator has operands whose numbers lead somewhere."""
+    return kind.index_ranges is not HighOp.index_ranges
+
+
+def _verdicts(op: Operation) -> list[bool | None]:
+    """For each range whether the numbers are in it; `None` where they are no constants."""
+    if not isinstance(op, HighOp | DerivedInstruction) or not _has_ranges(_kind_of(op)):
+        return []
+    ranges: Sequence[IndexRange] = cast("Any", _kind_of(op)).index_ranges(op)
+    return [_verdict(getattr(op, allowed.operand), allowed) for allowed in ranges]
+
+
+def _verdict(value: SSAValue, allowed: IndexRange) -> bool | None:
+    """Whether the numbers of an operand are in range; `None` where they are no constant."""
+    owner = value.owner
+    if isinstance(owner, SplatOp):
+        return is_in_range(splat_array(owner), allowed) if all(isinstance(n, int) for n in sizes_of(value)) else None
+    constant = _constant_behind(value)
+    if constant is None:
+        return None
+    if constant.weights is None:
+        return is_in_range(constant_array(constant), allowed)
+    return _of_weights(constant.weights.data, allowed)
+
+
+@lru_cache(maxsize=256)
+def _of_weights(digest: str, allowed: IndexRange) -> bool:
+    """Whether the numbers of a constant are in range, found out once: they are those of the digest."""
+    return is_in_range(weights(digest), allowed)
+
+
+def _constant_behind(value: SSAValue) -> ConstantOp | None:
+    """The constant that a value is, whole and as it is laid out; `None` for other values."""
+    owner = value.owner
+    if not isinstance(owner, GetOp | WeightOp):
+        return None
+    module = owner.get_toplevel_object()
+    for op in module.body.block.ops if isinstance(module, ModuleOp) else ():
+        if isinstance(op, ConstantOp) and op.sym_name.data == owner.storage_name:
+            is_whole = isinstance(owner, GetOp) or has_default_layout(value)
+            return op if is_whole and sizes_of(op.tensor_type) == sizes_of(value) else None
+    return None
