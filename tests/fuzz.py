@@ -25,6 +25,7 @@ FUZZERS: Mapping[str, str] = {
     "bundles": "bundle_cases",
     "models": "model_cases",
     "networks": "network_cases",
+    "numbers": "extreme_numbers",
     "onnx": "onnx_mutants",
     "pickles": "pickle_cases",
     "values": "python_value_mutants",

@@ -27,7 +27,7 @@ class TfIdfVectorizerOp(HighOp):
     One row may be [C], and gives [size]. Each of the `pools` [P, n + 1] has n-grams of another length, sorted and
     different, and behind each the column in which it is counted. `weights` is [size], 1 where it is absent. The numbers
     of an n-gram stand side by side or, up to `max_skip_count`, have so many others between each two. `mode` is one of
-    `CRITERIA`.
+    `CRITERIA`. It fails where a column that is counted is not one of `size`.
     """
 
     name = "glow_high.tf_idf_vectorizer"

@@ -228,8 +228,8 @@ class IntegerRescaleOp(Elementwise):
     Codes or sums of products in another scale, by integers alone: (`input` + `offset`) · `multiplier` / 2^`shift` +
     zero point, halves rounded up, limited to the range of `to` (Glow's libjit requantization).
 
-    Product and sum are of 64 bits. `multiplier`, `shift` from 1 to 62, and `offset`, of i32, broadcast; without the
-    latter it is 0. The zero point is that of `to`.
+    Product and sum are of 64 bits. `multiplier`, `shift`, limited to 1 to 62, and `offset`, of i32, broadcast; without
+    the latter it is 0. The zero point is that of `to`.
 
     ```mlir
     %q = glow_high.integer_rescale %sums, %multiplier, %shift, %bias {to = i8} : tensor<8x64xi8>
@@ -254,7 +254,7 @@ class IntegerRescaleOp(Elementwise):
         code = b.convert(b.wrap(x.value, storage_of(x.element)), i64)
         for value in offset:
             code = code + b.convert(value, i64)
-        places = b.convert(shift, i64)
+        places = b.convert(b.clamp(shift, 1, 62), i64)
         half = b.binary("shift_left", b.constant(1, i64), places - 1)
         whole = b.binary("shift_right", code * b.convert(multiplier, i64) + half, places) + zero_point_of(self.to)
         storage = cast("IntegerType", storage_of(self.to))

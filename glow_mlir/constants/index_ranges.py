@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
+from glow_mlir.constants.deferred import Deferred
 from glow_mlir.constants.storage import constant_array, splat_array
-from glow_mlir.constants.weights import weights
+from glow_mlir.constants.weights import deferred_weights
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.index_ranges import IndexRange
 from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp
@@ -32,8 +33,8 @@ def is_in_range(numbers: np.ndarray, allowed: IndexRange, sizes: Mapping[str, in
     part = part.astype(np.int64)
     least: np.ndarray | int = allowed.least
     if allowed.ascends is not None:
-        own = np.arange(part.shape[allowed.ascends])
-        own = own.reshape([-1 if axis == allowed.ascends else 1 for axis in range(part.ndim)])
+        shape = [-1 if axis == allowed.ascends else 1 for axis in range(part.ndim)]
+        own: np.ndarray = np.arange(part.shape[allowed.ascends]).reshape(shape)
         least = np.where(part < 0, allowed.least, own + 1)
     is_right = bool(np.all((part >= least) & (part < bound)))
     if allowed.covers:
@@ -96,10 +97,17 @@ def _verdict(value: SSAValue, allowed: IndexRange) -> bool | None:
     return _of_weights(constant.weights.data, allowed)
 
 
-@lru_cache(maxsize=256)
 def _of_weights(digest: str, allowed: IndexRange) -> bool:
-    """Whether the numbers of a constant are in range, found out once: they are those of the digest."""
-    return is_in_range(weights(digest), allowed)
+    """Whether the numbers of stored weights are in range, found out once for an array of the store."""
+    array = deferred_weights(digest)
+    known = _KNOWN.setdefault(array, {})
+    if allowed not in known:
+        known[allowed] = is_in_range(array.array(), allowed)
+    return known[allowed]
+
+
+_KNOWN: WeakKeyDictionary[Deferred, dict[IndexRange, bool]] = WeakKeyDictionary()
+"""What is known of arrays of the store: a digest may come to stand for another one."""
 
 
 def _constant_behind(value: SSAValue) -> ConstantOp | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,21 +21,26 @@ def tf_idf_vectorizer(
     weights: np.ndarray | None,
     pools: Sequence[np.ndarray],
 ) -> np.ndarray:
-    """All places of all rows, for each distance between numbers; single numbers have none."""
+    """
+    All places of all rows, for each distance between numbers; single numbers have none.
+
+    N-grams are looked up by halves, so that it is defined what is found in pools that are not sorted.
+    """
     size = integer(op.size)
     rows = x.reshape(-1, x.shape[-1])
     counts = np.zeros((len(rows), size), np.float64)
     for pool in pools:
-        known = {tuple(ngram): column for *ngram, column in pool.tolist()}
+        ngrams, columns = pool[:, :-1].tolist(), pool[:, -1].tolist()
         length = pool.shape[1] - 1
         for distance in range(1, 2 + (integer(op.max_skip_count) if length > 1 else 0)):
             for row, count in zip(rows.tolist(), counts, strict=True):
                 for start in range(len(row) - distance * (length - 1)):
-                    found = known.get(tuple(row[start : start + distance * (length - 1) + 1 : distance]))
-                    if found is not None:
-                        if not 0 <= found < size:
+                    wanted = row[start : start + distance * (length - 1) + 1 : distance]
+                    place = bisect_left(ngrams, wanted)
+                    if place < len(ngrams) and ngrams[place] == wanted:
+                        if not 0 <= columns[place] < size:
                             raise ExecutionError(op.FAILURE, node=location_name(op.location))
-                        count[found] += 1
+                        count[columns[place]] += 1
     factors = 1.0 if weights is None else weights.astype(np.float64)
     result = {"TF": counts, "IDF": (counts > 0) * factors, "TFIDF": counts * factors}[text(op.mode)]
     return result.reshape(*x.shape[:-1], size).astype(np.float32)

@@ -113,6 +113,7 @@ PROGRAMS = (
     Program("elementwise"),
     Program("indexing"),
     Program("small"),
+    Program("trees"),
     Program("quantized"),
     Program("control_flow"),
     Program("sizes"),

@@ -91,7 +91,15 @@ def _check_line(error: GlowError) -> None:
 
 
 def _run(text: str, at_end: bool) -> None:
-    module = parse_module(text, new_context(), "mutant.mlir")
+    check_module(parse_module(text, new_context(), "mutant.mlir"), at_end)
+
+
+def check_module(module: ModuleOp, at_end: bool, inputs: Mapping[str, np.ndarray] | None = None) -> None:
+    """
+    Run a module on some inputs, or random ones, between guards; raises where results are not the interpreter's.
+
+    It raises `GlowError` where the module is refused, or fails in the interpreter.
+    """
     with _guarded(at_end) as memory:
         if any(op.name.startswith("llvm.") for op in module.body.block.ops):
             _check_llvm(module)
@@ -103,12 +111,13 @@ def _run(text: str, at_end: bool) -> None:
         bindings = session.machine_entry.bindings
         symbols = session.machine_entry.entry.symbols
         arrays = [memory.array(binding.shape, np.dtype(binding.dtype)) for binding in bindings]
-        sizes = _drawn(bindings, Random(len(text)))
+        sizes = _drawn(bindings, Random(len(bindings)))
         given: dict[str, np.ndarray] = {}
         for binding, array in zip(bindings, arrays, strict=True):
             if binding.role in ("input", "state"):
                 shape = shape_at(binding.declared, sizes)
-                given[binding.name] = sample(shape, binding.dtype, len(binding.name))
+                drawn = sample(shape, binding.dtype, len(binding.name))
+                given[binding.name] = (inputs or {}).get(binding.name, drawn)
                 _part(array, shape)[...] = given[binding.name]
         code = session.machine_code
         packed = {b.name: code.pack(b.name, given) for b in bindings if b.role == "packed"}
@@ -121,9 +130,9 @@ def _run(text: str, at_end: bool) -> None:
         if any(array.size > MOST_ELEMENTS for array in arrays):
             return
         oracle.set_state({b.name: given[b.name] for b in bindings if b.role == "state"})
-        inputs = {b.name: given[b.name] for b in bindings if b.role == "input"}
         outputs = [argument.name for argument in oracle.get_outputs()]
-        expected = {**dict(zip(outputs, oracle.run(None, inputs), strict=True)), **oracle.get_state()}
+        found = oracle.run(None, {b.name: given[b.name] for b in bindings if b.role == "input"})
+        expected = {**dict(zip(outputs, found, strict=True)), **oracle.get_state()}
         if failure is not None:  # The interpreter may fail alone, on what nobody uses.
             raise Disagreement(f"only machine code fails: {failure}")
         sizes |= (

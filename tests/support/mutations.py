@@ -1,12 +1,17 @@
-"""Small changes of a text in MLIR's syntax, each of a kind that a slip of the hand, or of a program, makes."""
+"""Small changes of a text in MLIR's syntax and of its weights, of kinds that a slip of the hand or a program makes."""
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable
 from random import Random
 
-NUMBERS = (0, 1, -1, 2, 1 << 31, (1 << 63) - 1, 1 << 64)
+import numpy as np
+
+from glow_mlir.constants.weights import Digest, add_weights, known_digest
+
+NUMBERS = (0, 1, -1, 2, 1 << 31, (1 << 31) - 1, -(1 << 31), (1 << 63) - 1, 1 << 64)
 ELEMENTS = ("f16", "bf16", "f32", "f64", "i1", "i8", "i32", "i64", "ui8", "ui64", "i7", "index", "none")
 NOISE = "(){}[]<>%@#!\"'\\,:=-+*0aZ\0\n\t é\U0001f600"
 
@@ -14,6 +19,7 @@ _NUMBER = re.compile(r"(?<![\w.%@#:])-?\d+(?![\w.])|(?<=[<x])\d+(?=x)")
 _TOKEN = re.compile(r"[%@#!^]?[\w.$-]+|\"[^\"\n]*\"|->|\S")
 _TYPE = re.compile(r"(?:tensor|memref)<[^<>\n]*(?:<[^<>\n]*>)?[^<>\n]*>")
 _ELEMENT = re.compile(r"(?<=[x<: ])(?:f16|f32|f64|i1|i8|i32|i64)\b")
+_DIGEST = re.compile(r"(?<=weights = \")[^\"\n]+(?=\")")
 _PROPERTY = re.compile(r"\w+ = (?:\[[^\]\n]*\]|\"[^\"\n]*\"|\{[^}\n]*\}|[^,}\n]+)(?:, )?|(?<=[{ ])\w+(?=[,}])")
 
 
@@ -104,8 +110,38 @@ def _renamed(text: str, random: Random) -> str:
     return re.sub(re.escape(name) + r"\b", fresh, text)
 
 
+def _other_weights(text: str, random: Random) -> str:
+    """Elements of stored weights become others: integers that lead nowhere, floats that are no number."""
+
+    def change(found: str) -> str:
+        known = known_digest(found)
+        if known is None or not known.weights.size:
+            return found
+        array = known.weights.array().copy()
+        flat = array.reshape(-1)
+        places = random.choice((slice(None), random.randrange(flat.size), random.randrange(flat.size)))
+        if array.dtype.kind in "iu":
+            limits = np.iinfo(array.dtype)
+            wanted = (*NUMBERS, flat.size, int(limits.min), int(limits.max))
+            flat[places] = random.choice([number for number in wanted if limits.min <= number <= limits.max])
+        else:
+            flat[places] = random.choice((0.0, -1.0, 2.0, np.nan))  # Sums of huge numbers depend on their order.
+        return _kept(array)
+
+    return _replace(text, _DIGEST, random, change)
+
+
+def _kept(array: np.ndarray) -> str:
+    """The digest of weights that stay in the store as long as some of the last mutants."""
+    _KEPT.append(add_weights(array))
+    return str(_KEPT[-1])
+
+
+_KEPT: deque[Digest] = deque(maxlen=16)
+
 MUTATIONS: tuple[tuple[Callable[[str, Random], str], int], ...] = (
     (_other_number, 30),
+    (_other_weights, 12),
     (_other(r"%\w+"), 12),  # Operands.
     (_other(r"@\w+"), 8),  # Symbols and qualifiers.
     (_other(_TYPE.pattern), 8),
