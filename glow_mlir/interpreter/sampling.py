@@ -193,18 +193,58 @@ def deform_conv(
     return (result if bias is None else result + wide(bias)).astype(x.dtype)
 
 
-def _samples(start: Any, length: Any, cells: int, size: int, ratio: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Elements [cells, samples, 2] along one axis of a region, their weights, and whether samples are in the image."""
-    step = length / cells
-    count = ratio or max(int(np.ceil(step)), 0)
-    type_: Any = step.dtype.type
-    within = (np.arange(count).astype(type_) + type_(0.5)) * step / type_(count)
-    places = (start + np.arange(cells).astype(type_) * step)[:, None] + within
-    inside = (places >= -1) & (places <= size)
-    x = np.clip(np.nan_to_num(places), 0, size - 1)
-    low = np.floor(x).astype(np.int64)
-    fraction = wide(x - np.floor(x))
-    return np.stack([low, np.minimum(low + 1, size - 1)], -1), np.stack([1 - fraction, fraction], -1), inside
+@dataclass(frozen=True)
+class _Samples:
+    """
+    The samples of all cells along one axis of a region that may be in the image: `elements` [cells, samples, 2] around
+    each, their `weights`, whether it is in the image, and whether it is one: a cell has `count` of them in all.
+    """
+
+    elements: np.ndarray
+    weights: np.ndarray
+    inside: np.ndarray
+    exists: np.ndarray
+    count: int
+
+    @staticmethod
+    def of(start: Any, length: Any, cells: int, size: int, ratio: int) -> _Samples:
+        """Those of an axis that is `size` long in the image."""
+        step = length / cells
+        type_: Any = step.dtype.type
+        count = ratio or int(np.nan_to_num(np.ceil(np.clip(step, 0, _MOST_SAMPLES)), nan=0))
+        starts = start + np.arange(cells).astype(type_) * step
+        numbers = _near(starts, step / type_(max(count, 1)), size, count)
+        places = starts[:, None] + (numbers.astype(type_) + type_(0.5)) * step / type_(max(count, 1))
+        exists = numbers < count
+        inside = (places >= -1) & (places <= size) & exists
+        x = np.clip(np.nan_to_num(places), 0, size - 1)
+        low = np.floor(x).astype(np.int64)
+        fraction = wide(x - np.floor(x))
+        elements = np.stack([low, np.minimum(low + 1, size - 1)], -1)
+        return _Samples(elements, np.stack([1 - fraction, fraction], -1), inside, exists, count)
+
+    @property
+    def has_others(self) -> np.ndarray:
+        """Whether a cell has samples that are not in the image besides."""
+        return self.exists.sum(1) < self.count
+
+
+_MOST_SAMPLES = (1 << 31) - 1
+"""How many samples a cell has along an axis at most."""
+
+_SLACK = 2.0**-20
+"""How far off a place may be, in parts of it, after a few operations that round to f32."""
+
+
+def _near(starts: np.ndarray, apart: Any, size: int, count: int) -> np.ndarray:
+    """Numbers [cells, N] of samples, `apart` from one another, among which are all that are in the image."""
+    if not apart or count <= 1:
+        return np.broadcast_to(np.arange(count), (len(starts), count))
+    ends = np.nan_to_num((np.array([-1.0, size])[:, None] - wide(starts)) / wide(apart), nan=0.0)
+    slack = np.abs(ends).sum(0) * _SLACK + 3
+    first = np.clip(ends.min(0) - slack, 0, count).astype(np.int64)
+    last = np.clip(ends.max(0) + slack, 0, count).astype(np.int64)
+    return first[:, None] + np.arange(int((last - first).max(initial=0)))
 
 
 def _region(op: RoiAlignOp, image: np.ndarray, roi: np.ndarray) -> np.ndarray:
@@ -212,19 +252,24 @@ def _region(op: RoiAlignOp, image: np.ndarray, roi: np.ndarray) -> np.ndarray:
     type_ = roi.dtype.type
     half, cells = flag(op.half_pixel), ints(op.output_shape)
     x1, y1, x2, y2 = roi * type_(number(op.spatial_scale)) - type_(0.5 if half else 0.0)
-    lengths = [y2 - y1, x2 - x1] if half else [max(y2 - y1, type_(1)), max(x2 - x1, type_(1))]
+    lengths = [y2 - y1, x2 - x1] if half else [np.fmax(y2 - y1, type_(1)), np.fmax(x2 - x1, type_(1))]
     ratio = integer(op.sampling_ratio)
     rows, columns = (
-        _samples(start, length, count, size, ratio)
+        _Samples.of(start, length, count, size, ratio)
         for start, length, count, size in zip((y1, x1), lengths, cells, image.shape, strict=False)
     )
-    chosen = image[rows[0][:, None, :, None, :, None], columns[0][None, :, None, :, None, :]]
-    weights = rows[1][:, None, :, None, :, None] * columns[1][None, :, None, :, None, :]
-    inside = rows[2][:, None, :, None] & columns[2][None, :, None, :]
+    chosen = image[rows.elements[:, None, :, None, :, None], columns.elements[None, :, None, :, None, :]]
+    weights = rows.weights[:, None, :, None, :, None] * columns.weights[None, :, None, :, None, :]
+    inside = rows.inside[:, None, :, None] & columns.inside[None, :, None, :]
     weighted = np.where(inside[..., None, None, None], chosen * weights[..., None], 0.0)
+    number_of_samples = rows.count * columns.count
     if text(op.mode) == "max":
-        return weighted.max((2, 3, 4, 5)) if weighted.size else np.zeros((*cells, image.shape[-1]))
-    return weighted.sum((2, 3, 4, 5)) / max(rows[2].shape[1] * columns[2].shape[1], 1)
+        exists = rows.exists[:, None, :, None] & columns.exists[None, :, None, :]
+        found = np.where(exists[..., None, None, None], weighted, -np.inf).max((2, 3, 4, 5), initial=-np.inf)
+        has_others = (rows.has_others[:, None] | columns.has_others)[..., None]
+        found = np.where(has_others, np.maximum(found, 0.0), found)
+        return found if number_of_samples else np.zeros_like(found)
+    return weighted.sum((2, 3, 4, 5)) / max(number_of_samples, 1)
 
 
 @semantics(RoiAlignOp)

@@ -125,7 +125,8 @@ def _other_weights(text: str, random: Random) -> str:
             wanted = (*NUMBERS, flat.size, int(limits.min), int(limits.max))
             flat[places] = random.choice([number for number in wanted if limits.min <= number <= limits.max])
         else:
-            flat[places] = random.choice((0.0, -1.0, 2.0, np.nan))  # Sums of huge numbers depend on their order.
+            # Packed forms repeat elements, and sums of huge numbers depend on their order.
+            flat *= random.choice((0, -1, 2, np.nan))
         return _kept(array)
 
     return _replace(text, _DIGEST, random, change)

@@ -238,7 +238,11 @@ class Program:
     def count(self, lines: Lines, target: Target) -> int:
         """How many lines are taken side by side: as many as was chosen, else as many as should pay."""
         chosen = tiles_of(self.op).get(LINES)
-        return side_by_side(lines, self.element, target, self.alone(target)) if chosen is None else chosen
+        return self.best_count(lines, target) if chosen is None else chosen
+
+    def best_count(self, lines: Lines, target: Target) -> int:
+        """How many lines should pay to take side by side."""
+        return side_by_side(lines, self.element, target, self.alone(target))
 
     def width(self, target: Target, count: int) -> int:
         """How many lanes a line has at once, where so many lines are taken side by side."""
@@ -265,7 +269,7 @@ class Program:
             return [{}]
         lines = self.planned_lines()
         most = lines.side_by_side(kernel_costs(target).independent_vectors)
-        guess = self.count(lines, target)
+        guess = self.best_count(lines, target)
         others = (1 << power for power in range(most.bit_length()))
         return (
             [{LINES: count} for count in (guess, *(other for other in others if other != guess))] if most > 1 else [{}]

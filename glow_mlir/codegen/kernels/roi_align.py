@@ -22,6 +22,10 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
 
+_ROUNDING = 2.0**-20
+"""How far off a place may be, in parts of it, after a few operations that round to f32."""
+
+
 @kernel("roi-align")
 class RoiAlignKernel(Kernel[RoiAlignOp]):
     """
@@ -50,11 +54,19 @@ class RoiAlignKernel(Kernel[RoiAlignOp]):
 
 @dataclass(frozen=True)
 class _Axis:
-    """One axis of a region: where it starts, how long a cell is, and how many samples it has."""
+    """One axis of a region: where it starts, how long a cell is, and how many samples that has."""
 
     start: Value
     step: Value
     count: Value
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """The samples of a cell along one axis that may be in the image: those from `first` up to, but not, `end`."""
+
+    first: Value
+    end: Value
 
 
 @dataclass(frozen=True)
@@ -84,12 +96,16 @@ class _Cells:
         rows, columns = self._axis(region, 0), self._axis(region, 1)
         is_mean = text(self.call.op.mode) == "avg"
         self._fill(0.0 if is_mean else -math.inf)
-        with b.loop(0, rows.count) as y:
+        lines, pixels = self._near(rows, row, source.extents[1]), self._near(columns, column, source.extents[2])
+        with b.loop(lines.first, lines.end) as y:
             vertical = self._sample(rows, row, y, source.extents[1])
-            with b.loop(0, columns.count) as x:
+            with b.loop(pixels.first, pixels.end) as x:
                 horizontal = self._sample(columns, column, x, source.extents[2])
                 self._add(start, vertical, horizontal, is_mean)
-        self._store(place, rows.count * columns.count, is_mean)
+        if not is_mean:
+            with b.when(_are_fewer(lines, rows) | _are_fewer(pixels, columns)):
+                self._channels(self._outside)
+        self._store(place, rows, columns, is_mean)
 
     def _axis(self, region: Index, axis: int) -> _Axis:
         """The vertical axis is 0, the horizontal one 1."""
@@ -104,6 +120,25 @@ class _Cells:
         ratio = integer(op.sampling_ratio)
         count = b.index(ratio) if ratio else b.index(b.to_int_saturating(b.max(b.ceil(step), 0.0), i32))
         return _Axis(low, step, count)
+
+    def _near(self, axis: _Axis, cell: Index, size: Index) -> _Samples:
+        """
+        The samples of a cell that may be in an image of that size along an axis: so a region takes time by its size.
+
+        They are some more than there are, since places are rounded, and all where they are in one place.
+        """
+        b = self.call.b
+        apart = axis.step / b.cast(axis.count, self.type)
+        start = axis.start + b.cast(b.index(cell), self.type) * axis.step
+        ends = [(place - start) / apart - 0.5 for place in (b.constant(-1.0, self.type), size_as(b, size, start))]
+        slack = (b.fabs(ends[0]) + b.fabs(ends[1])) * _ROUNDING + 2.0
+        first = b.max(b.index(b.to_int_saturating(b.min(*ends) - slack, i32)), 0)
+        end = b.index(b.to_int_saturating(b.max(*ends) + slack, i32))
+        is_one_place = apart.eq(0.0)
+        return _Samples(
+            b.select(is_one_place, 0, b.min(first, axis.count)),
+            b.select(is_one_place, axis.count, b.min(end, axis.count)),
+        )
 
     def _sample(self, axis: _Axis, cell: Index, sample: Value, size: Index) -> _Sample:
         """The elements around sample number `sample` of a cell."""
@@ -140,10 +175,6 @@ class _Cells:
             for x, w in zip(columns.elements, columns.weights, strict=True)
         ]
 
-        def outside(channel: Index, lanes: int) -> None:
-            total = self._row(channel).load(vector(self.type, lanes))
-            self._row(channel).store(b.max(total, 0.0))
-
         def channels(channel: Index, lanes: int) -> None:
             total = self._row(channel).load(vector(self.type, lanes))
             for offset, weight in corners:
@@ -155,18 +186,28 @@ class _Cells:
             self._channels(channels)
         if not is_mean:
             with b.when(~inside):
-                self._channels(outside)
+                self._channels(self._outside)
 
-    def _store(self, place: list[Index], count: Value, is_mean: bool) -> None:
+    def _outside(self, channel: Index, lanes: int) -> None:
+        """A sample that is not in the image is 0 in some channels."""
+        total = self._row(channel).load(vector(self.type, lanes))
+        self._row(channel).store(self.call.b.max(total, 0.0))
+
+    def _store(self, place: list[Index], rows: _Axis, columns: _Axis, is_mean: bool) -> None:
         """Write what became of the samples; 0 where a region has none."""
         b, result = self.call.b, self.call.result
-        some = b.max(count, 1)
-        divisor = b.cast(some, self.type)
+        count = b.cast(rows.count, self.type) * b.cast(columns.count, self.type)
+        divisor = b.max(count, 1.0)
         target = linear(place, result.strides[:-1])
 
         def channels(channel: Index, lanes: int) -> None:
             total = self._row(channel).load(vector(self.type, lanes))
-            value = total / divisor if is_mean else b.select(count > 0, total, 0.0)
+            value = total / divisor if is_mean else b.select(count > 0.0, total, 0.0)
             store(b, result, channel * result.strides[-1] + target, value)
 
         self._channels(channels)
+
+
+def _are_fewer(samples: _Samples, axis: _Axis) -> Value:
+    """Whether some samples of an axis are surely outside of the image."""
+    return (samples.first > 0) | (samples.end < axis.count)
