@@ -17,7 +17,7 @@ from glow_mlir.codegen.glow_low_to_llvm import (
     GlowLowToLlvmPass,
     executed,
     failing,
-    has_loops,
+    may_take_long,
     modules_of_targets,
 )
 from glow_mlir.codegen.llvm.emit import emit_module
@@ -69,7 +69,7 @@ def build_entry(function: FuncOp, profile: bool, code: int, emission: GlowLowToL
         code=code,
         profile=profile,
         observed=emission.instrument,
-        cancellable=emission.cancellable and has_loops(function),
+        cancellable=emission.cancellable and may_take_long(function),
         threads=_threads(function),
         symbols=tuple(symbols_in(function)),
         steps=tuple(steps),

@@ -74,9 +74,10 @@ class GlowLowToLlvmPass(ModulePass):
 
     Storage leaves the module: its bytes are in the constants region, its types in the manifest. With `profile` the
     entry stores the cycle counter around each instruction, to the binding behind the last. Without `pool`, whoever
-    calls an entry brings the workers. Unless `cancellable` is false, entries with loops return `CANCELLED` at the trip
-    before which somebody wrote to the int32 that a binding behind those is. With `instrument` the entry calls, before
-    and after each instruction, what the `glow_observer` has that the binding behind all others is.
+    calls an entry brings the workers. Unless `cancellable` is false, entries with loops, or with instructions that
+    take as long as values say, return `CANCELLED` before a trip of these, or behind one of those, once somebody has
+    written to the int32 that a binding behind those is. With `instrument` the entry calls, before and after each
+    instruction, what the `glow_observer` has that the binding behind all others is.
     """
 
     name = "glow-low-to-llvm"
@@ -93,7 +94,7 @@ class GlowLowToLlvmPass(ModulePass):
         for function in low_functions(op):
             target = function.target
             builder = made[target] = made.get(target) or ModuleBuilder(target)
-            cancellable = self.cancellable and has_loops(function)
+            cancellable = self.cancellable and may_take_long(function)
             FunctionEmission(function, builder, self.profile, backend_of(function), self.instrument, cancellable).run()
         for builder in made.values():
             if self.pool and PARALLEL_FOR in builder.signatures:
@@ -193,10 +194,10 @@ class FunctionEmission:
                 self.callees[op] = (
                     self._tasks(op)
                     if partitions_of(op)
-                    else instruction_function(self.module, kernel_of(op, self.backend), op)
+                    else instruction_function(self.module, kernel_of(op, self.backend), op, self._looks(op))
                 )
         cut = [op for op, callee in self.callees.items() if not isinstance(callee, str)]
-        most = max((_values_of(op) for op in cut), default=0)
+        most = max(map(self._values_of, cut), default=0)
         steps = executed(self.function)
         name, length = self.function.sym_name.data, vector_length(self.module.target)
         own = name if length is None else f"{name}.checked"
@@ -248,6 +249,18 @@ class FunctionEmission:
         told = self.instrumentation
         with nullcontext() if told is None else told.around(b, op, pointers):
             self._instruction(b, op, pointers, data, parallel)
+        if self._looks(op):
+            self._end_if_cancelled(b)
+
+    def _looks(self, op: Instruction) -> bool:
+        """Whether an instruction looks whether the entry is to end."""
+        return self.cancellable and op.NEEDS_KERNEL and kernel_of(op, self.backend).TIME_BY_VALUES
+
+    def _end_if_cancelled(self, b: Builder) -> None:
+        """Return where somebody wrote that the entry is to end, if it is one that may."""
+        if self.cancelled is not None:
+            with b.when(b.atomic_load(self.cancelled, i32, "monotonic").ne(0)):
+                b.give_back(b.constant(CANCELLED, i32))
 
     def _instruction(
         self, b: Builder, op: Instruction, pointers: Sequence[Value], data: Value, parallel: Value
@@ -256,13 +269,14 @@ class FunctionEmission:
         callee = self.callees[op]
         b.scalars = b.symbol(scalar_table(self.module, op)) if takes_scalars(op) else None
         extents = [self.extents[name] for name in symbols_of(op)]
+        cancelled = self.cancelled if self._looks(op) else None
         if isinstance(callee, str):
-            failed = b.call(callee, [*pointers, *extents])
+            failed = b.call(callee, [*pointers, *extents, *([] if cancelled is None else [cancelled])])
             if failed is not None:
                 self._keep_status(b, failed, self.statuses[op])
             return
         failed = not_failed(b) if failure_of(op) else None
-        behind = [value for value in (failed, b.scalars) if value is not None]
+        behind = [value for value in (failed, b.scalars, cancelled) if value is not None]
         self._run_tasks(b, callee, [*pointers, *extents, *behind], data, parallel)
         if failed is not None:
             self._keep_status(b, failed.load(i32), self.statuses[op])
@@ -318,9 +332,7 @@ class FunctionEmission:
 
     def _trip(self, b: Builder, op: LoopOp, index: Value, run: Callable[[Block], Sequence[Value]]) -> None:
         """One trip of a loop, unless the entry is to end."""
-        if self.cancelled is not None:
-            with b.when(b.atomic_load(self.cancelled, i32, "monotonic").ne(0)):
-                b.give_back(b.constant(CANCELLED, i32))
+        self._end_if_cancelled(b)
         self.indices[op.index] = index
         run(op.block)
 
@@ -334,8 +346,8 @@ class FunctionEmission:
         """
         Run the parts of an instruction: all of one axis, then all of the next.
 
-        They find `values`, which are addresses, symbols, where to note a failure, and where scalar parameters are, in
-        `data`, and the number of the round behind them.
+        They find `values` in `data`: addresses, symbols, where to note a failure, where scalar parameters are, where it
+        stands whether the call is to end; and the number of the round behind them.
         """
         for position, value in enumerate(values):
             data.at(position, ptr).store(value)
@@ -457,15 +469,24 @@ class FunctionEmission:
                 failed = data.at(behind, ptr).load(ptr) if may_fail else None
                 if takes_scalars(op):
                     b.scalars = b.once("scalars", lambda: data.at(behind + may_fail, ptr).load(ptr))
+                end = self._values_of(op)
+                cancelled = data.at(end - 1, ptr).load(ptr) if self._looks(op) else None
                 number = None
                 if kernel.rounds(op, axis, self.module.target) != 1:
-                    number = data.at(_values_of(op), ptr).load(ptr).load(b.index_type)
+                    number = data.at(end, ptr).load(ptr).load(b.index_type)
                 share = Partition(b.index(part), parts)
-                kernel.emit(KernelCall(b, self.module, op, operands, axis, share, number, symbols, failed, quotients))
+                kernel.emit(
+                    KernelCall(b, self.module, op, operands, axis, share, number, symbols, failed, quotients, cancelled)
+                )
                 b.give_back()
 
         readable = f"{readable_name(kernel, op)}.{axis}"
-        return self.module.shared((axis, signature(kernel, op)), build, readable)
+        return self.module.shared((axis, self._looks(op), signature(kernel, op)), build, readable)
+
+    def _values_of(self, op: Instruction) -> int:
+        """How many values the parts of an instruction get: as `_run_tasks` says."""
+        flags = bool(failure_of(op)) + takes_scalars(op) + self._looks(op)
+        return len(list(op.named_uses())) + len(symbols_of(op)) + flags
 
 
 def _emit_checked(module: ModuleBuilder, name: str, inner: str, length: VectorLength) -> None:
@@ -480,11 +501,6 @@ def _emit_checked(module: ModuleBuilder, name: str, inner: str, length: VectorLe
             return [status]
 
         b.give_back(*b.either(is_right, called, lambda: [b.constant(WRONG_VECTORS, i32)]))
-
-
-def _values_of(op: Instruction) -> int:
-    """How many values the parts of an instruction get: as `_run_tasks` says."""
-    return len(list(op.named_uses())) + len(symbols_of(op)) + bool(failure_of(op)) + takes_scalars(op)
 
 
 def failing(function: FuncOp) -> list[Instruction]:
@@ -508,9 +524,14 @@ def _emit_parallel_for(module: ModuleBuilder, name: str) -> None:
             b.call_pointer(run, [context, task, data, parts])
 
 
-def has_loops(function: FuncOp) -> bool:
-    """Whether there are loops in a function, at whose trips it may end."""
-    return any(isinstance(op, LoopOp) for op in operations(function))
+def may_take_long(function: FuncOp) -> bool:
+    """Whether a function has loops, or instructions that take as long as values say, at which it may end."""
+    backend = backend_of(function)
+    return any(
+        isinstance(op, LoopOp)
+        or (isinstance(op, Instruction) and op.NEEDS_KERNEL and kernel_of(op, backend).TIME_BY_VALUES)
+        for op in operations(function)
+    )
 
 
 def executed(scope: Scope) -> list[QualifiedOp]:

@@ -33,32 +33,44 @@ from glow_mlir.errors import CompilerBugError
 from glow_mlir.support.symbols import Quotient, Sizes
 
 
-def instruction_function(module: ModuleBuilder, kernel: Kernel, op: Instruction) -> str:
+def instruction_function(module: ModuleBuilder, kernel: Kernel, op: Instruction, cancellable: bool = False) -> str:
     """
     The function of one instruction, which returns 1 if that fails; instructions that are equal but for their
     buffers share it.
 
-    It takes the addresses of the operands, then the numbers of the symbols in `symbols_of`.
+    It takes the addresses of the operands, then the numbers of the symbols in `symbols_of`, and if it is `cancellable`
+    where it stands whether the call is to end.
     """
     may_fail = bool(failure_of(op))
 
     def build(name: str) -> None:
         names, count = symbols_of(op), len(list(op.named_uses()))
-        parameters = [*[ptr] * count, *[index_type] * len(names)]
+        parameters = [*[ptr] * count, *[index_type] * len(names), *[ptr] * cancellable]
         result = i32 if may_fail else None
         function = define_function(
             module, name, parameters, result, internal=True, passes=kernel.passes, takes_scalars=takes_scalars(op)
         )
         with function as (b, arguments):
             failed = not_failed(b) if may_fail else None
-            symbols = dict(zip(names, arguments[count:], strict=True))
+            symbols = dict(zip(names, arguments[count : count + len(names)], strict=True))
             quotients: dict[Quotient, Index] = {}
             operands = operands_of(op, arguments[:count], symbols, quotients)
-            call = KernelCall(b, module, op, operands, symbols=symbols, failed=failed, quotients=quotients)
-            kernel.emit(call)
+            cancelled = arguments[-1] if cancellable else None
+            kernel.emit(
+                KernelCall(
+                    b,
+                    module,
+                    op,
+                    operands,
+                    symbols=symbols,
+                    failed=failed,
+                    quotients=quotients,
+                    cancelled=cancelled,
+                )
+            )
             b.give_back(None if failed is None else failed.load(i32))
 
-    return module.shared(signature(kernel, op), build, readable_name(kernel, op))
+    return module.shared((cancellable, signature(kernel, op)), build, readable_name(kernel, op))
 
 
 def takes_scalars(op: Instruction) -> bool:

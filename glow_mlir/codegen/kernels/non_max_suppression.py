@@ -34,6 +34,7 @@ class NonMaxSuppressionKernel(Kernel[NonMaxSuppressionOp]):
 
     name = "non-max-suppression"
     RUN_TIME_SIZES = True
+    TIME_BY_VALUES = True
 
     def scratch(self, op: NonMaxSuppressionOp, target: Target) -> Sequence[Buffer]:
         boxes = max(1, largest_shape(op.inputs()[0])[1])
@@ -108,7 +109,7 @@ class _Boxes:
             return taken + 1, self._best(best)
 
         def goes_on(taken: Value, best: Value) -> Value:
-            return (taken < limit) & (best >= 0)
+            return (taken < limit) & (best >= 0) & ~self.call.is_cancelled()
 
         b.repeat([b.index(0), self._best(None)], step, goes_on)
 

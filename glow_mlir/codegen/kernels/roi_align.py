@@ -21,7 +21,6 @@ from glow_mlir.dialects.shapes import element_of, largest_shape, shape_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
-
 _ROUNDING = 2.0**-20
 """How far off a place may be, in parts of it, after a few operations that round to f32."""
 
@@ -37,6 +36,7 @@ class RoiAlignKernel(Kernel[RoiAlignOp]):
     name = "roi-align"
     AXES = ("cells",)
     RUN_TIME_SIZES = True
+    TIME_BY_VALUES = True
 
     def scratch(self, op: RoiAlignOp, target: Target) -> Sequence[Buffer]:
         return [((max(1, largest_shape(op.input)[-1]),), computed(element_of(op.input)))]
@@ -49,7 +49,12 @@ class RoiAlignKernel(Kernel[RoiAlignOp]):
 
     def emit(self, call: KernelCall[RoiAlignOp]) -> None:
         emission = _Cells(call, computed(call.one("input").element))
-        nest(call.b, call.result.extents[:-1], emission.cell, call.share("cells"))
+
+        def cell(place: list[Index]) -> None:
+            with call.unless_cancelled():
+                emission.cell(place)
+
+        nest(call.b, call.result.extents[:-1], cell, call.share("cells"))
 
 
 @dataclass(frozen=True)

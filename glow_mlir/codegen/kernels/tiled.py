@@ -278,7 +278,9 @@ class Emission:
         """Call the function of an instruction; where it fails, the whole one does."""
         call = self.call
         symbols = [call.symbols[name] for name in symbols_of(op)]
-        failed = call.b.call(instruction_function(call.module, kernel, op), [*pointers, *symbols])
+        behind = [call.cancelled] if call.cancelled is not None and kernel.TIME_BY_VALUES else []
+        function = instruction_function(call.module, kernel, op, bool(behind))
+        failed = call.b.call(function, [*pointers, *symbols, *behind])
         if failed is not None:
             with call.b.when(failed.ne(0)):
                 call.fail()
@@ -286,7 +288,7 @@ class Emission:
 
 def tiled(kernel: Kernel) -> TiledKernel:
     """The kernel that runs another one tile by tile."""
-    names = ("operators", "passes", "STRICT", "LEAN", "SUMMING", "ONLY_PACKED", "READS_ZERO_POINTS")
+    names = ("operators", "passes", "STRICT", "LEAN", "SUMMING", "ONLY_PACKED", "READS_ZERO_POINTS", "TIME_BY_VALUES")
     kept = tuple((name, getattr(kernel, name)) for name in names)
     return _tiled_kind(type(kernel).__name__, kernel.name + SUFFIX, kept)(kernel)
 

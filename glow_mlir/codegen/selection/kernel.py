@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from functools import cached_property
 from types import UnionType
@@ -18,7 +19,7 @@ from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.nests import Extents, Index
 from glow_mlir.codegen.builder.partition import ALL, Partition
-from glow_mlir.codegen.builder.types import i32
+from glow_mlir.codegen.builder.types import i1, i32
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.constants.storage import Storage
@@ -144,6 +145,23 @@ class KernelCall(Generic[OpT_co]):
     """Where the function notes that the instruction fails; `None` for one that never does (`HighOp.FAILURE`)."""
     quotients: Mapping[Quotient, Index] = field(default_factory=dict[Quotient, Index])
     """The quotients in sizes of its operands, computed in front of all branches."""
+    cancelled: Value | None = None
+    """Where it stands whether the call is to end; `None` where nobody ends it, or the kernel does not look."""
+
+    def is_cancelled(self) -> Value:
+        """Whether the call is to end, as an i1: what the instruction gives then means nothing."""
+        if self.cancelled is None:
+            return self.b.constant(0, i1)
+        return self.b.atomic_load(self.cancelled, i32, "monotonic").ne(0)
+
+    @contextmanager
+    def unless_cancelled(self) -> Generator[None]:
+        """Run the block unless the call is to end."""
+        if self.cancelled is None:
+            yield
+            return
+        with self.b.when(~self.is_cancelled()):
+            yield
 
     def share(self, axis: str) -> Partition:
         """What the function runs of the steps along an axis of the kernel: all, unless it is cut along that one."""
@@ -254,6 +272,12 @@ class Kernel(ABC, Generic[OpT]):
 
     RUN_TIME_SIZES: ClassVar[bool] = False
     """Whether the kernel takes sizes that are known at run time only, wherever `accepts` asks for no number."""
+
+    TIME_BY_VALUES: ClassVar[bool] = False
+    """
+    Whether values decide how long the kernel takes: it then looks whether the call is to end before it is done
+    (`KernelCall.unless_cancelled`).
+    """
 
     READS_ZERO_POINTS: ClassVar[bool] = False
     """Whether code depends on the zero points of quantized operands, not on how they are stored alone."""
