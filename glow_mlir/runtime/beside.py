@@ -1,22 +1,27 @@
 """
-Work beside the calls of a session, in a thread of its own: it waits for another process, and loads what that makes.
+Work beside the calls of sessions, in one thread of the process: it waits for another process, and loads what that
+makes.
 
-It ends soon where the process does, or nobody is left who wants its result.
+One piece comes after the other. Each ends soon where the process does, or nobody is left who wants its result.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from contextvars import copy_context
+from contextvars import Context, copy_context
 
 from glow_mlir.errors import CancelledError
-from glow_mlir.support.cancellation import Cancellation, cancelled_by
+from glow_mlir.support.cancellation import Cancellation, cancelled_by, check_cancellation
 from glow_mlir.support.forks import anew_in_forks, around_forks
 
 THREAD = "glow-beside"
-"""The name of the threads."""
+"""The name of the thread."""
+
+MOST_WAITING = 64
+"""How many pieces of work may wait; what comes then has to come again."""
 
 _LONGEST = 10.0
 """How many seconds a fork waits at most."""
@@ -100,19 +105,79 @@ class BesideCalls(Cancellation):
         super().check()
 
 
+class _Worker:
+    """The thread, as long as there is work."""
+
+    def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Have no work, as in a child process, where the thread is not."""
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[Context, Callable[[], None]]] = deque()
+        self._is_running = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether work that comes now begins at once."""
+        return not self._is_running
+
+    def put(self, work: Callable[[], None]) -> bool:
+        """Have something done behind all that waits; whether it will be."""
+        with self._lock:
+            if len(self._waiting) >= MOST_WAITING:
+                return False
+            self._waiting.append((copy_context(), work))
+            if self._is_running:
+                return True
+            self._is_running = True
+        return self._start()
+
+    def _start(self) -> bool:
+        """Start the thread, unless the process ends, which starts none any more."""
+        try:
+            threading.Thread(target=self._serve, name=THREAD).start()
+        except RuntimeError:
+            self.begin_anew()
+            return False
+        return True
+
+    def _serve(self) -> None:
+        """What the thread does. An error ends it, and another one does the rest."""
+        try:
+            while (item := self._next()) is not None:
+                context, work = item
+                context.run(work)
+        except BaseException:
+            self._start()
+            raise
+
+    def _next(self) -> tuple[Context, Callable[[], None]] | None:
+        with self._lock:
+            if self._waiting:
+                return self._waiting.popleft()
+            self._is_running = False
+            return None
+
+
+_WORKER = anew_in_forks(_Worker())
+
+
+def is_idle() -> bool:
+    """Whether work beside calls that comes now begins at once."""
+    return _WORKER.is_idle
+
+
 def start(work: Callable[[], None], is_wanted: Callable[[], bool]) -> bool:
     """
-    Begin work beside calls, which `check_cancellation` ends, and which tells whoever watches.
+    Do work beside calls, behind what waits, which `check_cancellation` ends, and which tells whoever watches.
 
-    Gives false where the process ends, which starts no threads any more and needs none.
+    Gives false where too much waits, and where the process ends.
     """
 
     def watched() -> None:
         with suppress(CancelledError), _FORKS.working(), cancelled_by(BesideCalls(is_wanted)):
+            check_cancellation()
             work()
 
-    try:
-        threading.Thread(target=copy_context().run, args=(watched,), name=THREAD).start()
-    except RuntimeError:
-        return False
-    return True
+    return _WORKER.put(watched)

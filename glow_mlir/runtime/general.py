@@ -27,6 +27,9 @@ TRIES = 2
 MOST_COUNTED = 1024
 """Sizes whose calls are counted at once."""
 
+RARER = 16
+"""How many times as many calls are often where code for other sizes has to be given up, or was given up before."""
+
 MOST_RANGES = 16
 """For how many ranges a session has code made, one after the other."""
 
@@ -169,26 +172,47 @@ def _within(bounds: Dimension, size: Dimension) -> bool:
 
 
 class Often:
-    """How often what was wanted came: `threshold` calls are often."""
+    """
+    How often what was wanted came: `threshold` calls are often.
+
+    They are `RARER` times as many where something has to be given up for it, and each time that it was given up itself:
+    so it settles what is kept where calls come with more sizes than that.
+    """
 
     def __init__(self, threshold: int) -> None:
         self._threshold = threshold
         self._calls: OrderedDict[Assumptions, int] = OrderedDict()
+        self._given_up: OrderedDict[Assumptions, int] = OrderedDict()
+        """How often things were given up."""
         self.pending = set[Assumptions]()
         """What is being compiled, or cannot be."""
 
-    def count(self, wanted: Assumptions) -> bool:
-        """Count a call; whether it is the one with which they have become often, so that they are pending."""
+    def count(self, wanted: Assumptions, is_full: bool = False) -> bool:
+        """
+        Count a call; whether it is the one with which they have become often, so that they are pending.
+
+        `is_full` says that something has to be given up for it.
+        """
         if wanted in self.pending:
             return False
         calls = self._calls.pop(wanted, 0) + 1
-        if calls >= self._threshold:
+        if calls >= self._threshold * RARER ** (self._given_up.get(wanted, 0) + is_full):
             self.pending.add(wanted)
             return True
         self._calls[wanted] = calls
         if len(self._calls) > MOST_COUNTED:
             self._calls.popitem(last=False)
         return False
+
+    def forget(self, wanted: Assumptions) -> None:
+        """It is not compiled: its calls are counted from the beginning."""
+        self.pending.discard(wanted)
+
+    def give_up(self, wanted: Assumptions) -> None:
+        """What was compiled for it is given up."""
+        self._given_up[wanted] = self._given_up.pop(wanted, 0) + 1
+        if len(self._given_up) > MOST_COUNTED:
+            self._given_up.popitem(last=False)
 
 
 class GeneralCode:
@@ -217,6 +241,11 @@ class GeneralCode:
         """What is being compiled never comes, in a child process in which nobody is at it."""
         self.often.pending.clear()
         self._is_planned = False
+
+    def unplan(self) -> None:
+        """What was planned is not made: another call may plan it."""
+        self._is_planned = False
+        self._left += 1
 
     def serves(self, wanted: Assumptions) -> bool:
         """Whether it serves a call that wants that."""

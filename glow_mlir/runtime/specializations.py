@@ -15,7 +15,7 @@ import numpy as np
 
 from glow_mlir.errors import CancelledError, GlowError, InputError, InputValuesError, OptionError
 from glow_mlir.runtime.assumptions import Assumptions, InputValue, following
-from glow_mlir.runtime.beside import start
+from glow_mlir.runtime.beside import is_idle, start
 from glow_mlir.runtime.device_array import Place, Tensor, on_host
 from glow_mlir.runtime.executable import MAIN, DirectCall, EntryPoint, Executable, Shapes
 from glow_mlir.runtime.general import GeneralCode, holds, is_end, power_of_two, widest
@@ -24,7 +24,7 @@ from glow_mlir.runtime.specialization import Compile, Loaded, Making, Specializa
 from glow_mlir.runtime.state import State
 from glow_mlir.support.activity import say, warn
 from glow_mlir.support.arguments import whole_number
-from glow_mlir.support.cancellation import check_cancellation, held
+from glow_mlir.support.cancellation import held
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.forks import anew_in_forks
 from glow_mlir.support.symbols import Dimension
@@ -36,7 +36,8 @@ class SpecializationLimits:
     How many specializations a session keeps in memory, and how many bytes they take at most together.
 
     The one that was used last stays in any case. Where a general executable serves all sizes, `threshold` is the number
-    of calls from which on sizes are worth a specialization. Raises `OptionError` for what is no limit.
+    of calls from which on sizes are worth a specialization: 16 times as many where as many are kept as may be, and
+    each time that they were given up. Raises `OptionError` for what is no limit.
     """
 
     number: int = 32
@@ -224,8 +225,11 @@ class Specializations(Executable):
             return found
         if not self._general.serves(wanted):
             return None
-        if self._source.beside is not None and self._general.often.count(wanted):
-            self._due.append(partial(self._beside, partial(_compiled, self._source.beside, wanted), _take_special))
+        often = self._general.often
+        is_full = len(self._known) + len(often.pending) >= self.limits.number
+        if self._source.beside is not None and often.count(wanted, is_full):
+            make, forget = partial(_compiled, self._source.beside, wanted), partial(often.forget, wanted)
+            self._due.append(partial(self._beside, make, _take_special, forget))
         return self._general.found
 
     def _begin_due(self) -> None:
@@ -237,10 +241,20 @@ class Specializations(Executable):
         for begin in due:
             begin()
 
-    def _beside(self, make: Callable[[], Served], take: Callable[[Specializations, Served, float], None]) -> None:
-        """Make something beside the calls, and take it between two of them, as long as somebody has this."""
+    def _beside(
+        self,
+        make: Callable[[], Served],
+        take: Callable[[Specializations, Served, float], None],
+        forget: Callable[[], None],
+    ) -> None:
+        """
+        Make something beside the calls, and take it between two of them, as long as somebody has this.
+
+        Where too much waits to be made, `forget` that it was to be: later calls ask for it again.
+        """
         owner, turn = weakref.ref(self), self._turn
-        is_held = turn.acquire(blocking=False)  # A call that comes before the thread is there waits for it.
+        # A call that comes before the thread is there waits for it, but not for what is made for others.
+        is_held = is_idle() and turn.acquire(blocking=False)
 
         def work() -> None:
             with ExitStack() as stack:
@@ -248,7 +262,6 @@ class Specializations(Executable):
                     stack.callback(turn.release)
                 else:
                     stack.enter_context(held(turn))
-                check_cancellation()
                 begin = time.perf_counter()
                 made = make()
                 if (found := owner()) is not None:
@@ -258,8 +271,10 @@ class Specializations(Executable):
         try:
             is_begun = start(work, lambda: owner() is not None)
         finally:
-            if is_held and not is_begun:
-                turn.release()
+            if not is_begun:
+                forget()
+                if is_held:
+                    turn.release()
 
     def _open_sizes(self, sizes: Mapping[str, int]) -> dict[str, Dimension]:
         """
@@ -355,7 +370,7 @@ class Specializations(Executable):
             return
         if (planned := self._general.planned(wanted, activations)) is not None:
             make = partial(widest, planned, self._source.beside)
-            self._due.append(partial(self._beside, make, _take_general))
+            self._due.append(partial(self._beside, make, _take_general, self._general.unplan))
 
     def _outgrow(self, assumptions: Assumptions) -> None:
         """Plan for the largest sizes of assumptions, and give up what is for smaller ones: no call asks for it."""
@@ -378,7 +393,8 @@ class Specializations(Executable):
     def _trim(self) -> None:
         """Give up what was used longest ago, as far as the limits ask for it."""
         while len(self._known) > 1 and (len(self._known) > self.limits.number or self._bytes() > self.limits.memory):
-            self._known.popitem(last=False)
+            given_up, _ = self._known.popitem(last=False)
+            self._general.often.give_up(given_up)
             self._removals += 1
 
     def _bytes(self) -> int:

@@ -21,6 +21,7 @@ from glow_mlir.errors import (
     UnsupportedError,
 )
 from glow_mlir.runtime.assumptions import Assumptions
+from glow_mlir.runtime.beside import MOST_WAITING
 from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
 from glow_mlir.runtime.general import MOST_RANGES, largest_sizes
 from glow_mlir.runtime.signature import Argument, Signature
@@ -393,3 +394,53 @@ def test_a_child_compiles_itself_what_its_parent_is_at() -> None:
     settle()
     assert os.waitpid(child, 0)[1] == 0
     assert serves(model, 4) == "N=1..64"
+
+
+def test_one_thread_makes_what_all_sessions_ask_for() -> None:
+    compilers = [Compiler() for _ in range(9)]
+    models = [compiler.model("N") for compiler in compilers]
+    for compiler, model in zip(compilers, models, strict=True):
+        compiler.go_on.clear()
+        serves(model, 3)
+    assert len(at_work()) == 1
+    for compiler in compilers:
+        compiler.go_on.set()
+    settle()
+    assert [serves(model, 5) for model in models] == ["N=1..64"] * len(models)
+
+
+def test_work_that_does_not_fit_into_the_queue_is_asked_for_again() -> None:
+    """Neither is the range that was not made forgotten, nor a size that comes often."""
+    compiler = Compiler()
+    compiler.go_on.clear()
+    busy = [compiler.model("N") for _ in range(MOST_WAITING + 1)]
+    for model in busy:
+        serves(model, 3)
+    other = Compiler()
+    model = other.model("N")
+    assert serves(model, 3) == "N=3"
+    compiler.go_on.set()
+    settle()
+    assert serves(model, 4) == "N=4"
+    settle()
+    assert serves(model, 6) == "N=1..64"
+
+
+def test_more_hot_sizes_than_are_kept_settle() -> None:
+    """Sizes in a circle: those that are compiled for the place of others need sixteen times as many calls each time."""
+    compiler = Compiler()
+    compiler.limits = SpecializationLimits(number=4, threshold=2)
+    model = compiler.model("N")
+    serves(model, 63)
+    settle()
+    for _ in range(100):
+        for size in range(1, 21):
+            serves(model, size)
+        settle()
+    assert len(compiler.made) <= 2 + 4 + 20, "each size once at most in a hundred turns"
+    made = len(compiler.made)
+    for _ in range(30):
+        for size in range(1, 21):
+            serves(model, size)
+        settle()
+    assert len(compiler.made) <= made + 4
