@@ -29,6 +29,7 @@ FUZZERS: Mapping[str, str] = {
     "onnx": "onnx_mutants",
     "pickles": "pickle_cases",
     "values": "python_value_mutants",
+    "weights": "weight_file_mutants",
 }
 """Name → the module of `tests/support` that has its `STAGES`: for each stage a `Fuzzer`, for one without the key ""."""
 

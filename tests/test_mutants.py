@@ -26,6 +26,13 @@ def test_mutants_are_refused_or_right() -> None:
     assert done.stdout.count(f"{COUNT} seeds, 0 failed") == 9, done.stdout
 
 
+def test_mutants_of_weight_files_are_refused_or_right() -> None:
+    command = [sys.executable, str(FUZZ), "weights", "--count", str(2 * COUNT), "--workers", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{2 * COUNT} seeds, 0 failed" in done.stdout
+
+
 def test_programs_are_accepted() -> None:
     """Or else mutants would be refused whatever is changed."""
     small = all_texts()[7]

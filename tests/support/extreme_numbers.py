@@ -17,12 +17,12 @@ import operator_cases
 import optional_operands
 from execute import Case, Given, module_of
 from fuzzing import Fuzzer
-from mutants import check_module
+from mutants import check_module, is_clean
 from operator_case import OperatorCase
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.errors import CompilerBugError, GlowError
+from glow_mlir.errors import ModelError
 
 EVERYWHERE = -1
 """The place of a change that concerns all numbers of an operand."""
@@ -110,14 +110,15 @@ def _arrays(given: Given) -> Sequence[np.ndarray]:
 def check(seed: int) -> bool:
     """Whether a change is taken; raises where it is neither refused cleanly nor computed as in the interpreter."""
     change = change_of(seed)
-    try:
-        module, inputs = change.module_and_inputs()
+
+    def run() -> None:
+        try:
+            module, inputs = change.module_and_inputs()
+        except VerifyException as error:
+            raise ModelError(str(error)) from error
         check_module(module, bool(seed % 2), inputs)
-    except CompilerBugError:
-        raise
-    except (GlowError, VerifyException):
-        return False
-    return True
+
+    return is_clean(run)
 
 
 STAGES: Mapping[str, Fuzzer] = {"": Fuzzer(check, prepare=changes, show=lambda seed: str(change_of(seed)))}

@@ -72,8 +72,13 @@ def check(stage: str, seed: int) -> bool:
 
 def check_text(text: str, at_end: bool = True) -> bool:
     """Whether a text is accepted; raises where it is neither refused cleanly nor computes what it says."""
+    return is_clean(lambda: _run(text, at_end))
+
+
+def is_clean(run: Callable[[], None]) -> bool:
+    """Whether something succeeds; raises where it fails with anything but one clean error."""
     try:
-        _run(text, at_end)
+        run()
     except CompilerBugError:
         raise
     except GlowError as error:

@@ -111,25 +111,28 @@ def _renamed(text: str, random: Random) -> str:
 
 
 def _other_weights(text: str, random: Random) -> str:
-    """Elements of stored weights become others: integers that lead nowhere, floats that are no number."""
+    """Elements of stored weights become others."""
 
     def change(found: str) -> str:
         known = known_digest(found)
-        if known is None or not known.weights.size:
-            return found
-        array = known.weights.array().copy()
-        flat = array.reshape(-1)
-        places = random.choice((slice(None), random.randrange(flat.size), random.randrange(flat.size)))
-        if array.dtype.kind in "iu":
-            limits = np.iinfo(array.dtype)
-            wanted = (*NUMBERS, flat.size, int(limits.min), int(limits.max))
-            flat[places] = random.choice([number for number in wanted if limits.min <= number <= limits.max])
-        else:
-            # Packed forms repeat elements, and sums of huge numbers depend on their order.
-            flat *= random.choice((0, -1, 2, np.nan))
-        return _kept(array)
+        return found if known is None else _kept(changed_weights(known.weights.array(), random))
 
     return _replace(text, _DIGEST, random, change)
+
+
+def changed_weights(array: np.ndarray, random: Random) -> np.ndarray:
+    """An array with other elements: integers that lead nowhere, floats that are no number."""
+    array = array.copy()
+    flat = array.reshape(-1)
+    if array.dtype.kind in "iu" and flat.size:
+        places = random.choice((slice(None), random.randrange(flat.size), random.randrange(flat.size)))
+        limits = np.iinfo(array.dtype)
+        wanted = (*NUMBERS, flat.size, int(limits.min), int(limits.max))
+        flat[places] = random.choice([number for number in wanted if limits.min <= number <= limits.max])
+    elif array.dtype.kind != "b":
+        # Packed forms repeat elements, and sums of huge numbers depend on their order.
+        flat *= random.choice((0, -1, 2, np.nan))
+    return array
 
 
 def _kept(array: np.ndarray) -> str:

@@ -51,7 +51,12 @@ class RunOptions(Settings, Explained):
     terminate = Setting(
         False, flag, Effect.HONOURED, "no call begins, and loops of those that have begun end at their next trip"
     )
-    time_limit = Setting(0.0, seconds, Effect.OURS, "seconds that a call with loops may take; 0 for any time")
+    time_limit = Setting(
+        0.0,
+        seconds,
+        Effect.OURS,
+        "seconds that a call may take, as loops and kernels whose time values decide look at it; 0 for any time",
+    )
     only_execute_path_to_fetches = Setting(False, flag, Effect.NONE, "one function computes all outputs")
     log_severity_level = Setting(-1, severity, Effect.HONOURED, "which messages of the call go to stderr")
     log_verbosity_level = Setting(0, number, Effect.NONE, "messages of severity 0 have one level")
