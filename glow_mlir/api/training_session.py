@@ -86,8 +86,7 @@ class TrainingSession:
         several outputs have losses. Targets are of the type that the loss wants, or integers that fit it; classes that
         there are not are refused, but for the `ignore_index`. `dimensions` gives free dimensions their sizes, such as
         that of the batch. `seed`, an integer of 64 bits, decides which elements Dropout drops in `step`. With
-        `quantization`, weights and values
-        are rounded as `InferenceSession(quantize=…)` rounds them by the same options, in all that the session computes.
+        `quantization`, weights and values are rounded as `InferenceSession(quantize=…)` rounds them.
         A step takes a batch of `accumulate` times `processes` parts of the size that the model has, along the first
         axis of each input: so many one after the other, in so many processes at once, and their gradients add up.
         Further keywords are those of `InferenceSession`.
@@ -109,17 +108,8 @@ class TrainingSession:
         source, dimensions, trainable = _opened(model, dimensions, trainable)
         self._parts = Parts(accumulate * processes, self.losses)
         self._model = trainable_model(source)
-        self._recipe = Recipe(
-            source,
-            self.losses,
-            self.optimizer,
-            trainable,
-            dimensions,
-            seed,
-            quantization,
-            options,
-            self._parts.count > 1,
-        )
+        said = trainable, dimensions, seed, quantization, options
+        self._recipe = Recipe(source, self.losses, self.optimizer, *said, self._parts.count > 1)
         self._session = self._recipe.session(self._model)
         self._turn = Lock()  # Several calls are a step of parts, and no other thread's come between.
         self._team = Team(self._recipe, self._session, processes, accumulate) if processes > 1 else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import onnx
@@ -46,7 +47,7 @@ class Codes:
     def _parameters(self) -> tuple[str, str]:
         # Tenths, whose ratios are near halves: codes are on ties, and the last bit decides.
         scale = self.rng.choice([0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.6])
-        return self.constant(scale), self.constant(self.rng.integers(1, 200), np.uint8)
+        return self.constant(scale), self.constant(int(self.rng.integers(1, 200)), np.uint8)
 
     def numbers(self, codes: str) -> str:
         """What codes stand for."""
@@ -74,7 +75,7 @@ ARITHMETIC: dict[str, Callable[..., np.ndarray]] = {
     "Mul": np.multiply,
     "Div": np.divide,
     "Max": np.maximum,
-    "Relu": lambda x: np.maximum(x, np.float32(0)),
+    "Relu": partial(np.maximum, np.float32(0)),
     "Clip": np.clip,
 }
 
