@@ -168,6 +168,11 @@ class Target(Machine):
         """The features that are on."""
         return enabled_features(self.features)
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether sums have one order for any number of rows, and each step rounds where the model says it."""
+        return self.policy.accuracy == "strict"
+
     @cached_property
     def fma(self) -> bool:
         """Whether an instruction multiplies and adds with one rounding."""

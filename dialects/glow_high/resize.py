@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import TensorType
@@ -62,9 +63,10 @@ class ResizeOp(DataMovement):
     """
     The input resampled to `shape` (ONNX Resize and Upsample), one axis after the other.
 
-    `scales`, by default the ratio of the sizes, place the elements of the result by the rule `coordinates`; `roi`, all
-    starts and then all ends as fractions of the axes, counts for `tf_crop_and_resize` only, where places outside the
-    input have the value `extrapolation`. `rounding` is for mode `nearest`, `cubic_coefficient` for `cubic`. With
+    `scales`, by default the ratio of the sizes, which 0 stands for, place the elements of the result by the rule
+    `coordinates`; `roi`, all starts and then all ends as fractions of the axes, counts for `tf_crop_and_resize` only,
+    where places outside the input have the value `extrapolation`. `rounding` is for mode `nearest`: its places are
+    exact where sizes give them, and computed in f32 by other scales. `cubic_coefficient` is for `cubic`. With
     `antialias` the kernel widens where an axis shrinks; with `exclude_outside` elements beyond the border do not count,
     else the last one stands for them. Where an axis of a size that is known at run time only changes, the scale alone
     says places, by a rule of `BY_SCALE`.
@@ -91,10 +93,14 @@ class ResizeOp(DataMovement):
 
     def ratios(self) -> tuple[float, ...]:
         """Elements of the result an element of the input, along each axis."""
-        if self.scales is not None:
-            return floats(self.scales)
-        pairs = zip(sizes_of(self.input), sizes(self.shape), strict=True)
-        return tuple(1.0 if before == after else _ratio(before, after) for before, after in pairs)
+        given = sizes_of(self.input)
+        scales = floats(self.scales) or (0.0,) * len(given)
+        axes = zip(scales, given, sizes(self.shape), strict=True)
+        return tuple(scale or (1.0 if before == after else _ratio(before, after)) for scale, before, after in axes)
+
+    def by_sizes(self) -> tuple[bool, ...]:
+        """For each axis, whether its sizes say the scale, which is exact then."""
+        return tuple(scale == 0 for scale in floats(self.scales)) or (True,) * len(sizes_of(self.input))
 
     def region(self, axis: int) -> tuple[float, float]:
         """Where the region of interest starts and ends along an axis."""
@@ -114,9 +120,10 @@ class ResizeOp(DataMovement):
             require(text(word) in words, f"'{text(word)}' is none of {', '.join(words)}")
         require(len(shape) == len(given), f"shape must have {len(given)} elements, one for each axis")
         require(0 not in given, "an input without elements cannot be resized")
-        require(len(self.ratios()) == len(given), f"scales must have {len(given)} elements, one for each axis")
+        require(len(self.by_sizes()) == len(given), f"scales must have {len(given)} elements, one for each axis")
         require(min(self.ratios(), default=1.0) > 0 or 0 in shape, "scales must be positive")
         require(len(floats(self.roi)) in (0, 2 * len(given)), f"roi must have {2 * len(given)} elements")
+        require(all(map(math.isfinite, floats(self.roi))), "roi must be finite")
         nearest = text(self.mode) == "nearest"
         require(nearest or not is_bool(element), f"truth values have no {text(self.mode)} between")
         require(not (nearest and flag(self.antialias)), "antialias needs mode linear or cubic")

@@ -16,6 +16,7 @@ from glow_mlir.api.models import accepted_model
 from glow_mlir.api.optimized_model import onnx_form
 from glow_mlir.api.profiling import retold
 from glow_mlir.api.session_entry import as_typed, check_named
+from glow_mlir.api.training_arguments import check_options, checked_targets
 from glow_mlir.api.training_recipe import Recipe
 from glow_mlir.api.training_team import Team, update
 from glow_mlir.api.training_team import accumulate as accumulate_parts
@@ -31,6 +32,7 @@ from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.files import replaced
 from glow_mlir.support.symbols import Dimension
+from glow_mlir.training.batches import targets_name
 from glow_mlir.training.checkpoint import read_checkpoint, write_checkpoint
 from glow_mlir.training.initializers import INITIALIZERS, Initializer
 from glow_mlir.training.losses import LOSSES, Loss
@@ -81,9 +83,10 @@ class TrainingSession:
         `optimizer` is an `Optimizer` or a name of `OPTIMIZERS`. `trainable` names the initializers that are parameters,
         also by patterns such as `layer4.*`; by default they are all floats but scalars and running statistics, or the
         parameters of a module of PyTorch. Inputs are those of the model, and `targets`, or `OUTPUT.targets` where
-        several outputs have losses. `dimensions` gives free dimensions their sizes, such as that of the batch. `seed`,
-        an integer of 64 bits, decides which elements Dropout drops in `step`. With `quantization`, weights and values
-        are rounded as `InferenceSession(quantize=…)` rounds them by the same options, in all that the session computes.
+        several outputs have losses. Targets are of the type that the loss wants, or integers that fit it; classes that
+        there are not are refused, but for the `ignore_index`. `dimensions` gives free dimensions their sizes, such as
+        that of the batch. `seed`, an integer of 64 bits, decides which elements Dropout drops in `step`. With
+        `quantization`, weights and values are rounded as `InferenceSession(quantize=…)` rounds them.
         A step takes a batch of `accumulate` times `processes` parts of the size that the model has, along the first
         axis of each input: so many one after the other, in so many processes at once, and their gradients add up.
         Further keywords are those of `InferenceSession`.
@@ -92,6 +95,7 @@ class TrainingSession:
         named = cast("Mapping[str, str | Loss]", loss if isinstance(loss, Mapping) else {"": loss})
         if isinstance(trainable, str):
             raise OptionError(f"trainable='{trainable}' is no list of names", hint=f"trainable=['{trainable}']")
+        check_options(options)
         self.optimizer = _chosen("optimizer", optimizer, OPTIMIZERS, Optimizer)
         """The optimizer."""
         self.losses: dict[str, Loss] = {output: _chosen("loss", item, LOSSES, Loss) for output, item in named.items()}
@@ -104,17 +108,8 @@ class TrainingSession:
         source, dimensions, trainable = _opened(model, dimensions, trainable)
         self._parts = Parts(accumulate * processes, self.losses)
         self._model = trainable_model(source)
-        self._recipe = Recipe(
-            source,
-            self.losses,
-            self.optimizer,
-            trainable,
-            dimensions,
-            seed,
-            quantization,
-            options,
-            self._parts.count > 1,
-        )
+        said = trainable, dimensions, seed, quantization, options
+        self._recipe = Recipe(source, self.losses, self.optimizer, *said, self._parts.count > 1)
         self._session = self._recipe.session(self._model)
         self._turn = Lock()  # Several calls are a step of parts, and no other thread's come between.
         self._team = Team(self._recipe, self._session, processes, accumulate) if processes > 1 else None
@@ -146,7 +141,12 @@ class TrainingSession:
         return self._session.executable.activation_bytes
 
     def step(self, batch: Mapping[str, Any]) -> float:
-        """Change the parameters by one step; gives the loss before it. Raises what `InferenceSession.run` raises."""
+        """
+        Change the parameters by one step; gives the loss before it.
+
+        Raises what `InferenceSession.run` raises, and `InputError` for a class that there is not.
+        """
+        batch = self._with_targets(batch)
         if self._parts.count == 1:
             return float(self._session.run(batch, entry=TRAIN)[LOSS])
         parts = self._cut(batch, GRADIENTS)
@@ -156,6 +156,19 @@ class TrainingSession:
             loss = accumulate_parts(self._session, parts)
             update(self._session)
             return loss
+
+    def _with_targets(self, batch: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A batch whose targets are checked, and of the types that losses want."""
+        check_named(batch, "inputs")
+        known = {argument.name: argument for argument in self._session.entry(self._step).inputs}
+        found = {**batch}
+        for output, loss in self.losses.items():
+            name = targets_name(output, self.losses)
+            if name in found and name in known:
+                outputs = self._session.entry(PREDICT).outputs
+                shape = next(argument.shape for argument in outputs if output in ("", argument.name))
+                found[name] = checked_targets(name, found[name], known[name].numpy_dtype, loss, shape or ())
+        return found
 
     def _cut(self, batch: Mapping[str, Any], entry: str) -> list[dict[str, Any]]:
         """The parts of a batch for an entry, with their shares where it takes them; raises `InputError`."""
@@ -183,9 +196,10 @@ class TrainingSession:
         """
         The outputs of the model and its loss, `loss`, as it infers.
 
-        Nothing changes, but in a model that draws random numbers as it infers, which of them come next.
+        Nothing changes, but in a model that draws random numbers as it infers, which of them come next. Raises as
+        `step`.
         """
-        return self._inferred(batch, EVALUATE)
+        return self._inferred(self._with_targets(batch), EVALUATE)
 
     def predict(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """The outputs of the model as it infers, without targets."""

@@ -31,7 +31,7 @@ from glow_mlir.ir.run_time_sizes import require_numbers
 
 def is_allowed(kernel: Kernel, target: Target, by_lines: bool) -> bool:
     """Whether a kernel may be taken as a target wants it, and where some lines of images are computed."""
-    if (target.policy.accuracy == "strict" and not kernel.STRICT) or (by_lines and not kernel.ROW_TILING):
+    if (target.is_strict and not kernel.STRICT) or (by_lines and not kernel.ROW_TILING):
         return False
     return kernel.LEAN or target.policy.optimize != "size"
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import BFloat16Type, FloatAttr, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, FloatAttr, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from glow_mlir.codegen.builder.builder import Builder
@@ -18,6 +18,7 @@ from glow_mlir.codegen.math.exponentials import exp_falling
 from glow_mlir.codegen.math.half import narrow_double
 from glow_mlir.codegen.math.long_division import quotient, remainder, signed_quotient, signed_remainder
 from glow_mlir.codegen.math.narrow import cut, extended, from_memory, held, in_memory, is_held_as_f32, to_memory
+from glow_mlir.codegen.math.quotients import quotient_by_number, quotient_of_halves
 from glow_mlir.codegen.math.scalar_math import CHAINS, MATH
 from glow_mlir.codegen.math.wide_integers import to_float, to_integer_saturating, to_odd_f32
 from glow_mlir.codegen.rounded_codes import RoundedCode
@@ -68,6 +69,19 @@ def _number(value: SSAValue) -> float:
     assert isinstance(value.owner, arith.ConstantOp)
     assert isinstance(value.owner.value, FloatAttr)
     return value.owner.value.value.data
+
+
+def _divisor(op: Operation) -> float | None:
+    """The number that an operation divides by; `None` where the code does not know it."""
+    if not isinstance(op, arith.DivfOp) or not _is_number(op.rhs) or parameter_number(op.rhs) is not None:
+        return None
+    return float(numpy_dtype(op.rhs.type).type(_number(op.rhs)))
+
+
+def _quotient(b: Builder, op: Operation, v: list[Value]) -> Value:
+    divisor = _divisor(op)
+    is_half = isinstance(op.results[0].type, Float16Type | BFloat16Type)
+    return quotient_of_halves(b, v[0], divisor) if is_half and divisor is not None else b.fdiv(*v)
 
 
 def _maximum(b: Builder, op: Operation, v: list[Value]) -> Value:
@@ -170,7 +184,7 @@ EMITTERS: dict[type[Operation], Emit] = {
     arith.AddfOp: _method("add"),
     arith.SubfOp: _method("sub"),
     arith.MulfOp: _method("mul"),
-    arith.DivfOp: _method("fdiv"),
+    arith.DivfOp: _quotient,
     arith.NegfOp: _method("neg"),
     arith.MaximumfOp: _maximum,
     arith.MinimumfOp: _minimum,
@@ -259,6 +273,11 @@ def has_angles(block: Block) -> bool:
     return any(_math_name(op) in ("sin", "cos", "tan") for op in block.ops)
 
 
+def has_quotients(block: Block) -> bool:
+    """Whether a body divides by a number, and vectors branch where a quotient is odd."""
+    return any(_divisor(op) is not None and not is_held_as_f32(op.results[0].type) for op in block.ops)
+
+
 def emit_scalar_body(
     b: Builder,
     block: Block,
@@ -266,16 +285,18 @@ def emit_scalar_body(
     outputs: Sequence[SSAValue],
     lanes: int,
     around: Mapping[SSAValue, Value] = MappingProxyType({}),
+    may_branch: bool = False,
 ) -> list[Value]:
     """
     Emit the ops of a body on `arguments`, scalars or vectors of `lanes`; gives the values of `outputs`.
 
     Values of floats of 16 bits and less come and go as such, but are held as f32 that is rounded after each op; those
-    that the body uses from `around` it are held already.
+    that the body uses from `around` it are held already. A body that `may_branch`, as in loops over elements, divides
+    by a number in fewer instructions.
     """
     loaded: dict[SSAValue, Value] = dict(zip(block.args, arguments, strict=True))
     values = {**around, **{argument: from_memory(b, value, argument.type) for argument, value in loaded.items()}}
-    emit_scalar_ops(b, block.ops, values, lanes, outputs, loaded)
+    emit_scalar_ops(b, block.ops, values, lanes, outputs, loaded, may_branch)
     return [to_memory(b, values[output], output.type) for output in outputs]
 
 
@@ -286,6 +307,7 @@ def emit_scalar_ops(
     lanes: int,
     outputs: Sequence[SSAValue] = (),
     loaded: Mapping[SSAValue, Value] = MappingProxyType({}),
+    may_branch: bool = False,
 ) -> None:
     """
     Emit scalar ops on `values`, as bodies hold them, and add their results there.
@@ -302,6 +324,8 @@ def emit_scalar_ops(
             result = op.results[0]
             if isinstance(op, arith.BitcastOp) and op.input in loaded:
                 value = _of_bits(b, loaded[op.input], result.type)
+            elif may_branch and not is_held_as_f32(result.type) and (divisor := _divisor(op)) is not None:
+                value = quotient_by_number(b, values[op.operands[0]], divisor)
             else:
                 value = _emit_op(b, op, [values[operand] for operand in op.operands], lanes)
             # What is stored and not read is rounded when it is stored.

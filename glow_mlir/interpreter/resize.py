@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 
 import numpy as np
 
@@ -34,12 +35,13 @@ class _Axis:
 
     before: int
     after: int
-    scale: float
-    start: float
-    end: float
+    scale: float | np.float32
+    """Of f32 where places are computed so."""
+    start: float = 0.0
+    end: float = 1.0
 
     @property
-    def exact(self) -> float:
+    def exact(self) -> float | np.float32:
         """The size of the result before it was rounded."""
         return self.scale * self.before
 
@@ -86,13 +88,78 @@ PLACES: dict[str, Callable[[_Axis, np.ndarray], np.ndarray]] = {
 }
 """Rule for coordinates → place in the input, in elements, of each place of the result."""
 
-NEAREST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
-    "floor": np.floor,
-    "ceil": np.ceil,
+
+def _centres(a: _Axis) -> Fractions:
+    return 2 * a.before, a.before - a.after, 2 * a.after
+
+
+def _pytorch_centres(a: _Axis) -> Fractions:
+    return (0, -1, 2) if a.after == 1 else _centres(a)
+
+
+def _corners(a: _Axis) -> Fractions:
+    return a.before - 1, 0, max(a.after - 1, 1)
+
+
+def _crops(a: _Axis) -> Fractions:
+    start, length = Fraction(a.start), (Fraction(a.end) - Fraction(a.start)) * (a.before - 1)
+    step, first = (Fraction(0), length / 2) if a.after == 1 else (length / (a.after - 1), Fraction(0))
+    first += start * (a.before - 1)
+    divisor = step.denominator * first.denominator
+    return int(step * divisor), int(first * divisor), divisor
+
+
+Fractions = tuple[int, int, int]
+"""Step, start and divisor: the place of y is (step · y + start) / divisor."""
+
+EXACT_PLACES: dict[str, Callable[[_Axis], Fractions]] = {
+    "half_pixel": _centres,
+    "half_pixel_symmetric": _centres,
+    "pytorch_half_pixel": _pytorch_centres,
+    "align_corners": _corners,
+    "asymmetric": lambda a: (a.before, 0, a.after),
+    "tf_crop_and_resize": _crops,
+    "tf_half_pixel_for_nn": lambda a: (2 * a.before, a.before, 2 * a.after),
 }
-"""Rounding → the nearest element of a place."""
+"""Rule for coordinates → the places of `PLACES` as quotients of integers, where the scale is the ratio of the sizes."""
+
+NEAREST: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
+    "round_prefer_floor": lambda x, divisor: -((divisor - 2 * x) // (2 * divisor)),
+    "round_prefer_ceil": lambda x, divisor: (2 * x + divisor) // (2 * divisor),
+    "floor": lambda x, divisor: x // divisor,
+    "ceil": lambda x, divisor: -(-x // divisor),
+}
+"""Rounding → the nearest element of the place x / divisor."""
+
+MOST_EXACT = 1 << 60
+"""Up to here, roundings of numpy's integers do not overflow."""
+
+
+def _nearest_places(word: str, a: _Axis, by_sizes: bool) -> tuple[np.ndarray, int]:
+    """
+    The places of an axis as numbers and their divisor, for one of which the nearest element is taken.
+
+    They are quotients of integers where sizes are given. By a scale, they are computed in f32, as PyTorch and ONNX
+    Runtime do: exact places would be others than theirs, since a scale as 1/3 is rounded itself.
+    """
+    if by_sizes:
+        step, start, divisor = EXACT_PLACES[word](a)
+        is_small = max(abs(step) * a.after + abs(start), divisor) <= MOST_EXACT
+        return np.arange(a.after, dtype=np.int64 if is_small else np.object_) * step + start, divisor
+    narrow = _Axis(a.before, a.after, np.float32(a.scale), a.start, a.end)
+    return PLACES[word](narrow, np.arange(a.after, dtype=np.float32)).astype(np.float64), 1
+
+
+def nearest_elements(word: str, rounding: str, before: int, after: int, scale: float | None = None) -> np.ndarray:
+    """
+    For each place of an axis of `after` elements the element out of `before` that is nearest.
+
+    `word` is the rule for coordinates, but for crops, `scale` what the axis is resized by, if that is not the ratio of
+    the sizes.
+    """
+    axis = _Axis(before, after, after / before if scale is None else scale)
+    x, divisor = _nearest_places(word, axis, by_sizes=scale is None)
+    return np.clip(NEAREST[rounding](x, divisor), 0, before - 1).astype(np.int64)
 
 
 def _triangle(distance: np.ndarray, _: float) -> np.ndarray:
@@ -114,16 +181,13 @@ KERNELS: dict[str, tuple[int, Callable[[np.ndarray, float], np.ndarray]]] = {
 
 
 def _neighbours(op: ResizeOp, x: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Elements, which may lie beyond the border, and weights at places `x`."""
-    mode = text(op.mode)
-    if mode == "nearest":
-        return NEAREST[text(op.rounding)](x)[:, None].astype(np.int64), np.ones((len(x), 1))
-    radius, kernel = KERNELS[mode]
+    """Elements, which may lie beyond the border, and weights at places `x`, for a mode other than nearest."""
+    radius, kernel = KERNELS[text(op.mode)]
     shrink = min(scale, 1.0) if flag(op.antialias) else 1.0
     first = int(np.floor(-radius / shrink)) + 1
     elements = np.floor(x)[:, None] + np.arange(first, 2 - first)[None, :]
     weights = kernel((elements - x[:, None]) * shrink, float(number(op.cubic_coefficient)))
-    return elements.astype(np.int64), weights / weights.sum(axis=1, keepdims=True)
+    return elements, weights / weights.sum(axis=1, keepdims=True)
 
 
 def samplings(op: ResizeOp, given: Sizes | None = None) -> Iterator[AxisSampling]:
@@ -132,22 +196,29 @@ def samplings(op: ResizeOp, given: Sizes | None = None) -> Iterator[AxisSampling
 
     Where symbols decide, it is told for the largest size: of a smaller one, the last element stands for those behind.
     """
-    crops = text(op.coordinates) == "tf_crop_and_resize"
-    changes = zip(given or sizes_of(op.input), sizes(op.shape), op.ratios(), strict=True)
-    for axis, (size, places, scale) in enumerate(changes):
+    word = text(op.coordinates)
+    crops = word == "tf_crop_and_resize"
+    is_nearest = text(op.mode) == "nearest"
+    changes = zip(given or sizes_of(op.input), sizes(op.shape), op.ratios(), op.by_sizes(), strict=True)
+    for axis, (size, places, scale, by_sizes) in enumerate(changes):
         start, end = op.region(axis)
         if size == places and np.isclose(scale, 1.0) and not (crops and (start, end) != (0.0, 1.0)):
             continue
         before, after = largest(size), largest(places)
-        place = PLACES[text(op.coordinates)]
-        x = place(_Axis(before, after, scale, start, end), np.arange(after, dtype=np.float64))
-        elements, weights = _neighbours(op, x, scale)
-        if flag(op.exclude_outside) and text(op.mode) != "nearest":
+        sampled = _Axis(before, after, scale, start, end)
+        if is_nearest:
+            x, divisor = _nearest_places(word, sampled, by_sizes)
+            elements, weights = NEAREST[text(op.rounding)](x, divisor)[:, None], np.ones((after, 1))
+        else:
+            x, divisor = PLACES[word](sampled, np.arange(after, dtype=np.float64)), 1
+            elements, weights = _neighbours(op, x, scale)
+        if flag(op.exclude_outside) and not is_nearest:
             weights = np.where((elements < 0) | (elements >= before), 0.0, weights)
             total = weights.sum(axis=1, keepdims=True)
             weights = weights / np.where(total == 0, 1.0, total)
-        outside = (x < 0) | (x > before - 1) if crops else np.zeros(after, np.bool_)
-        yield AxisSampling(axis, np.clip(elements, 0, before - 1), weights, outside)
+        outside = (x < 0) | (x > (before - 1) * divisor) if crops else np.zeros(after, np.bool_)
+        indices = np.clip(elements, 0, before - 1).astype(np.int64)
+        yield AxisSampling(axis, indices, weights, outside.astype(np.bool_))
 
 
 def saturated(x: np.ndarray, dtype: np.dtype) -> np.ndarray:

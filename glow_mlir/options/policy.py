@@ -39,7 +39,7 @@ class Policy(Options):
     )
     accuracy: str = option(
         "default",
-        "strict: no kernel whose rounding errors are larger than those of plain sums",
+        "strict: each step rounds where the model says it, and sums are plain (docs/floating-point.md)",
         domain=Words(("default", "strict")),
         flag=Flag("--accuracy"),
     )

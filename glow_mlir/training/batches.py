@@ -13,6 +13,12 @@ from glow_mlir.support.dataclass import dataclass
 TARGETS = "targets"
 """The input that has what the outputs of samples should be."""
 
+
+def targets_name(output: str, losses: Sized) -> str:
+    """The input that has the targets of an output: `targets`, or where several have `losses`, with its name."""
+    return TARGETS if len(losses) == 1 else f"{output}.{TARGETS}"
+
+
 Arrays = dict[str, np.ndarray]
 
 

@@ -44,6 +44,10 @@ class Loss(ABC):
     def emitted(self, output: SSAValue, targets: SSAValue, emit: Emitter) -> SSAValue:
         """The loss, a scalar of the element type of the output."""
 
+    def wrong_class(self, targets: np.ndarray, shape: Sequence[int | str]) -> str:
+        """What is wrong with targets that are classes of outputs of shape `shape`; empty if nothing."""
+        return ""
+
     def weight(self, targets: np.ndarray | None, samples: int, shape: Sequence[int]) -> float:
         """What the loss of a batch, with outputs of shape `shape`, counts beside those of others of its `samples`."""
         return samples
@@ -169,9 +173,12 @@ class CrossEntropy(Loss):
         return int(((targets != self.ignore_index) & (targets >= 0) & (targets < classes)).sum())
 
     def wrong_target(self, targets: np.ndarray, shape: Sequence[int]) -> str:
-        if self.probabilities:
-            return _no_probability(targets)
+        return _no_probability(targets) if self.probabilities else self.wrong_class(targets, shape)
+
+    def wrong_class(self, targets: np.ndarray, shape: Sequence[int | str]) -> str:
         classes = shape[normalize_axis(self.axis, len(shape))]
+        if self.probabilities or not isinstance(classes, int):
+            return ""
         wrong = targets[((targets < 0) | (targets >= classes)) & (targets != self.ignore_index)]
         return f"is no class from 0 to {classes - 1}: {wrong.flat[0]}" if wrong.size else ""
 

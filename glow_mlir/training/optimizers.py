@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import fields
+from typing import ClassVar, Self
 
 from glow_mlir.dialects.expressions import Tensor, equal, maximum, sqrt, where
 from glow_mlir.dialects.glow_high.reductions import ReduceL2Op
+from glow_mlir.errors import OptionError
 from glow_mlir.frontends.builder.emission import over_all
 from glow_mlir.frontends.builder.formulas import Formulas, like
 from glow_mlir.support.dataclass import dataclass
@@ -22,6 +24,13 @@ class Step:
     rate: Tensor
     formulas: Formulas
 
+
+OTHER_NAMES = {
+    "lr": "it is called learning_rate",
+    "betas": "they are called beta1 and beta2",
+    "eps": "it is called epsilon",
+}
+"""Names that PyTorch has for what optimizers take, and what is said of them."""
 
 Updated = tuple[Tensor, Mapping[str, Tensor]]
 """A parameter, and what is kept for it by name, after a step."""
@@ -41,6 +50,15 @@ class Optimizer(ABC):
     schedule: Schedule = Constant()
     clip_norm: float | None = None
     clip_value: float | None = None
+
+    def __new__(cls, *values: object, **given: object) -> Self:
+        """Raises `OptionError` for a keyword that there is not, such as `lr`."""
+        known = [field.name for field in fields(cls)]
+        if unknown := [name for name in given if name not in known]:
+            listed = f"{cls.__name__} takes {', '.join(known)}"
+            hint = OTHER_NAMES.get(unknown[0], listed)
+            raise OptionError(f"{cls.__name__} takes no '{unknown[0]}'", hint=hint)
+        return super().__new__(cls)
 
     KEPT: ClassVar[Mapping[str, float]] = {}
     """What is kept for each parameter in its own shape, and with which value it begins."""

@@ -11,7 +11,7 @@ import numpy as np
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.training.batches import TARGETS, Arrays
+from glow_mlir.training.batches import Arrays, targets_name
 from glow_mlir.training.losses import Loss
 from glow_mlir.training.step import share_name
 
@@ -61,7 +61,7 @@ class Parts:
         found: list[dict[str, float]] = [{} for _ in parts]
         for output, loss in self.losses.items():
             shape = next(argument.numbers for argument in outputs if output in ("", argument.name))
-            targets = TARGETS if len(self.losses) == 1 else f"{output}.{TARGETS}"
+            targets = targets_name(output, self.losses)
             weights = [loss.weight(part.get(targets), size, shape) for part in parts]
             total = float(sum(weights)) or 1.0
             for shares, weight in zip(found, weights, strict=True):

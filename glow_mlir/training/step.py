@@ -25,7 +25,7 @@ from glow_mlir.frontends.builder.module_builder import named_location
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.traversal import subtree
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.training.batches import TARGETS
+from glow_mlir.training.batches import targets_name
 from glow_mlir.training.losses import Loss, OutputLoss, wide_element
 from glow_mlir.training.optimizers import Optimizer, Step
 
@@ -162,7 +162,7 @@ class StepBuilder:
         for name, loss in losses.items():
             if name not in outputs:
                 raise OptionError(f"the model has no output '{name}'", hint=f"it has {', '.join(outputs)}")
-            found = self._loss(outputs[name].input, loss, TARGETS if len(losses) == 1 else f"{name}.{TARGETS}")
+            found = self._loss(outputs[name].input, loss, targets_name(name, losses))
             formulas = Formulas(self.emit)
             if is_shared:
                 share = self.input(share_name(name, losses), tensor((), element_of(found)))

@@ -84,7 +84,7 @@ def affine_parts(op: Operation, data: SSAValue, storage: Storage) -> Affine | No
     form, array = _BY_CONSTANT.get((type(op), side)), storage.value_of(other)
     if form is None or array is None:
         return None
-    with np.errstate(divide="ignore"):
+    with np.errstate(all="ignore"):
         return form(array.astype(np.float64))
 
 

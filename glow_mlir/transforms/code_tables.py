@@ -30,7 +30,8 @@ from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.codes import combination_of
-from glow_mlir.transforms.rescaled_codes import limited, requantization_of
+from glow_mlir.transforms.policies import policy_of
+from glow_mlir.transforms.rescaled_codes import limited
 
 MOST_OPERATORS = 64
 """How many operators of a function are looked at."""
@@ -66,7 +67,7 @@ class TabulateCodes(Pattern):
             return
         if all(isinstance(inner, CHEAP) for inner in search.between(op.result, code)):
             is_sum = combination_of(limited(op.input, op.to)[0], rewriter.storage) is not None
-            if is_sum or requantization_of(rewriter.function) == "float":
+            if is_sum or policy_of(rewriter.function).requantization == "float":
                 return
         emit = rewriter.emit
         table = emit.constant(tabulated(op.result, code, rewriter.storage), "table")

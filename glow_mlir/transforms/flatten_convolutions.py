@@ -21,6 +21,7 @@ from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.codes import with_zeros
+from glow_mlir.transforms.policies import is_strict
 
 IMAGE_AXES = 2
 
@@ -34,7 +35,7 @@ class FlattenConvolution(Pattern):
             return
         emit, window = rewriter.emit, op.window()
         target = rewriter.function.target
-        costs, is_default = costs_of(target), target.policy.accuracy != "strict"
+        costs, is_default = costs_of(target), not is_strict(rewriter.function)
         copies = is_default and integer(op.group) == 1 and element_of(op.input) == f32
         found: Convolution | None = Convolution(op.input, op.filter, window)
         flat = found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import LocationAttr
@@ -14,6 +14,7 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.normalization import BatchNormalizationOp
 from glow_mlir.dialects.shapes import element_of, size_along
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
@@ -22,6 +23,7 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import float_limits
 from glow_mlir.transforms.affine import Affine, AffineOp, affine_parts, data_operand
 from glow_mlir.transforms.linear_operators import Factor, Linear, linear_operator
+from glow_mlir.transforms.policies import is_strict
 
 
 class FoldArithmeticIntoWeights(Pattern):
@@ -34,7 +36,8 @@ class FoldArithmeticIntoWeights(Pattern):
             return
         if linear.form.bias is not None and not storage.is_constant(linear.form.bias):
             return  # What is added to a product of two variable matrices may be a mask, too large to start a sum from.
-        before, after = _preceding(linear, storage), _following(linear, storage)
+        accepts = _leaves_roundings if is_strict(rewriter.function) else _accepts_all
+        before, after = _preceding(linear, storage, accepts), _following(linear, storage, accepts)
         if before.ops or after.ops:
             _rewrite(linear, before, after, rewriter)
 
@@ -44,7 +47,7 @@ class FoldFactorIntoWeights(Pattern):
 
     @rooted
     def match_and_rewrite(self, op: AffineOp, rewriter: Rewriter, /) -> None:
-        data = data_operand(op, rewriter.storage)
+        data = None if is_strict(rewriter.function) else data_operand(op, rewriter.storage)
         parts = None if data is None else affine_parts(op, data, rewriter.storage)
         if data is None or parts is None or parts.factor.size != 1 or parts.addend.any():
             return
@@ -70,6 +73,9 @@ class FoldIntoWeightsPass(PatternPass):
     What follows folds where nothing else reads the linear operator's result, what precedes where nothing else reads
     what it gives, and an addend before only where there is no padding. A number by which a product of two variable
     matrices is multiplied, as in attention, goes through it to the weights that one of them comes from.
+
+    For the accuracy `strict`, batch-norms fold alone, changes of sign, and what is added behind: other products round
+    where the model says it, and overflow there.
     """
 
     name = "fold-into-weights"
@@ -86,21 +92,35 @@ class _Chain:
     """The value behind the chain, or the one before it."""
 
 
-def _following(linear: Linear, storage: Storage) -> _Chain:
+Accepts = Callable[[Operation, Affine, bool], bool]
+"""Whether an operator, and what it does to each channel, may fold, in front of a linear operator or behind it."""
+
+
+def _accepts_all(op: Operation, step: Affine, is_behind: bool) -> bool:
+    return True
+
+
+def _leaves_roundings(op: Operation, step: Affine, is_behind: bool) -> bool:
+    """Whether it moves no rounding that the model says, but of sums in an order of their own."""
+    is_sign = bool((np.abs(step.factor) == 1.0).all()) and not step.addend.any()
+    return isinstance(op, BatchNormalizationOp) or is_sign or (is_behind and step.is_identity_but_for_addend())
+
+
+def _following(linear: Linear, storage: Storage, accepts: Accepts) -> _Chain:
     """The longest chain behind `linear` that nothing else reads into."""
     channels = linear.channels
     chain = _Chain(Affine(np.ones(channels), np.zeros(channels)), [], linear.op.results[0])
     while chain.end.has_one_use():
         op = next(iter(chain.end.uses)).operation
         step = _per_channel(op, chain.end, channels, storage)
-        if step is None:
+        if step is None or not accepts(op, step, True):
             break
         chain.ops.append(op)
         chain.total, chain.end = chain.total.then(step), op.results[0]
     return chain
 
 
-def _preceding(linear: Linear, storage: Storage) -> _Chain:
+def _preceding(linear: Linear, storage: Storage, accepts: Accepts) -> _Chain:
     """The longest chain in front of `linear` whose result nothing else reads."""
     channels = size_along(linear.form.data, -1)
     chain = _Chain(Affine(np.ones(channels), np.zeros(channels)), [], linear.form.data)
@@ -109,6 +129,8 @@ def _preceding(linear: Linear, storage: Storage) -> _Chain:
         data = data_operand(op, storage)
         step = None if data is None else _per_channel(op, data, channels, storage)
         if data is None or step is None or (step.addend.any() and not linear.form.keeps_addends):
+            break
+        if not accepts(op, step, False):
             break
         chain.ops.append(op)
         chain.total, chain.end = step.then(chain.total), data

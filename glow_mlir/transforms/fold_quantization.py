@@ -27,7 +27,7 @@ from glow_mlir.transforms.code_tables import TabulateCodes
 from glow_mlir.transforms.codes import codes_of, known_codes, product_of_scales, reshaped_scale
 from glow_mlir.transforms.mean_codes import AverageCodes, MeanOfCodes, SumImages
 from glow_mlir.transforms.moved_codes import MoveCodes, QuantizeMoved
-from glow_mlir.transforms.rescaled_codes import RescaleCodes
+from glow_mlir.transforms.rescaled_codes import RescaleCodes, keeps_quantizations
 
 Product = ConvOp | MatMulOp | FullyConnectedOp
 
@@ -82,10 +82,15 @@ def _largest(element: Attribute) -> int:
 
 
 class MultiplyElements(Pattern):
-    """A product of two numbers that codes of 8 bits stand for is one of integers."""
+    """
+    A product of two numbers that codes of 8 bits stand for is one of integers, but for the accuracy strict: it has one
+    rounding less.
+    """
 
     @rooted
     def match_and_rewrite(self, op: MulOp, rewriter: Rewriter, /) -> None:
+        if keeps_quantizations(rewriter.function):
+            return
         left, right = (codes_of(value, rewriter.storage) for value in op.operands)
         if left is None or right is None:
             return
@@ -131,7 +136,8 @@ class FoldQuantizationPass(PatternPass):
     Let operators between a dequantization and a quantization compute on codes (paper §4.5): products and means in
     integers, what moves elements as it is, sums and changes of scale at once, functions of one code from a table.
 
-    What is left between the two computes on numbers, in registers where it stacks.
+    What is left between the two computes on numbers, in registers where it stacks. For the accuracy `strict`, codes
+    change no scale at once: each quantization of the model rounds what the model says.
     """
 
     name = "fold-quantization"

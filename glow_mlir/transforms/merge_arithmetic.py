@@ -19,6 +19,7 @@ from glow_mlir.ir.rewriting import fuse_locations
 from glow_mlir.ir.traversal import operations
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.affine import Affine, AffineOp, affine_parts, data_operand
+from glow_mlir.transforms.policies import is_strict
 
 
 class MergeArithmetic(Pattern):
@@ -28,7 +29,7 @@ class MergeArithmetic(Pattern):
     def match_and_rewrite(self, op: AffineOp, rewriter: Rewriter, /) -> None:
         chain = rewriter.analysis(_chains).get(op)
         parts = [] if chain is None else _parts(chain)
-        if chain is None or (len(parts) >= len(chain.ops) and not isinstance(op, COSTLY)):
+        if chain is None or (len(parts) >= len(chain.ops) and not _is_cheaper(chain)):
             return
         if chain.ops[-1].results[0] in rewriter.analysis(decisive_values) and not _keeps_bits(chain):
             return
@@ -52,18 +53,16 @@ class MergeArithmeticPass(PatternPass):
     Merge sums, differences, products, quotients, negations and batch-norms with constants that follow each other into
     at most one product and one sum (Glow's FoldBatchNormalizationWithArithmeticChain).
 
-    A quotient by a constant becomes a product, a batch-norm with constants a product and a sum. Steps of a chain stay
-    apart where their numbers together would overflow, vanish or take more memory than before, and where something else
-    reads the value between them. What codes, indices or truth values are made of stays as it is, unless it has the same
-    bits: it would be rounded otherwise, and a code the next one.
+    A batch-norm with constants becomes a product and a sum, a quotient by a power of two a product, which is the same.
+    Steps of a chain stay apart where their numbers together would overflow, vanish or take more memory than before,
+    where something else reads the value between them, and for the accuracy `strict`: each rounds then. What codes,
+    indices or truth values are made of stays as it is, unless it has the same bits: it would be rounded otherwise, and
+    a code the next one.
     """
 
     name = "merge-arithmetic"
     WALKS = (Walk((MergeArithmetic(),)),)
 
-
-COSTLY = (DivOp, BatchNormalizationOp)
-"""Operators that are rewritten also where they stand alone."""
 
 NAMES: dict[type[Operation], str] = {MulOp: "factor", AddOp: "addend"}
 """Operator → name of its constant."""
@@ -88,12 +87,13 @@ class _Chain:
 def _chains(function: FunctionOp, storage: Storage) -> dict[Operation, _Chain]:
     """The longest chains that can be merged, each by its first operator."""
     by_end: dict[SSAValue, _Chain] = {}
+    is_apart = is_strict(function)
     for op in operations(function):
         data = data_operand(op, storage)
         step = None if data is None else affine_parts(op, data, storage)
         if data is None or step is None or not step.is_safe(element_of(data)):
             continue
-        chain = by_end.get(data) if data.has_one_use() else None
+        chain = by_end.get(data) if data.has_one_use() and not is_apart else None
         if chain is not None and _extend(chain, op, step):
             by_end[op.results[0]] = by_end.pop(data)
         else:
@@ -115,10 +115,18 @@ def _extend(chain: _Chain, op: Operation, step: Affine) -> bool:
     return True
 
 
+def _is_cheaper(chain: _Chain) -> bool:
+    """Whether a product and a sum are cheaper than as many operators: than a batch-norm, or a quotient."""
+    return isinstance(chain.ops[0], BatchNormalizationOp) or (isinstance(chain.ops[0], DivOp) and _is_exact(chain))
+
+
 def _keeps_bits(chain: _Chain) -> bool:
-    """Whether a chain alone decides its bits: a batch-norm leaves them open, and so do quotients by powers of two."""
-    if any(isinstance(op, BatchNormalizationOp) for op in chain.ops):
-        return True
+    """Whether a chain keeps its bits: a quotient by a power of two has those of a product, a batch-norm any."""
+    return _is_exact(chain) or any(isinstance(op, BatchNormalizationOp) for op in chain.ops)
+
+
+def _is_exact(chain: _Chain) -> bool:
+    """Whether a chain is one operator whose factors are powers of two: it rounds the same number."""
     mantissas, _ = np.frexp(chain.total.factor)
     return len(chain.ops) == 1 and bool((np.abs(mantissas) == 0.5).all())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import pi, sqrt
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
@@ -59,8 +60,8 @@ def _apply(operator: type[HighOp]) -> Callable[..., Formula]:
 
 
 def _flatter(numbers: Mapping[str, float]) -> Properties | None:
-    """max(x, alpha·x) is a leaky ReLU only where the line below zero is the flatter one."""
-    return numbers if 0 <= numbers["alpha"] <= 1 else None
+    """max(x, alpha·x) is a leaky ReLU only where the line below zero is the flatter one; 0·inf is no number."""
+    return numbers if 0 < numbers["alpha"] <= 1 else None
 
 
 def _opposite(numbers: Mapping[str, float]) -> Properties:
@@ -70,7 +71,9 @@ def _opposite(numbers: Mapping[str, float]) -> Properties:
 
 def _prelu(match: Match, emit: Emitter) -> SSAValue | None:
     slope = emit.known(match.values["slope"])
-    return None if slope is None else emit(ops.PReluOp, match.values["x"], emit.constant(-slope, "slope"))
+    if slope is None or not np.isfinite(slope).all():  # An infinite slope makes no number of the 0 behind the ReLU.
+        return None
+    return emit(ops.PReluOp, match.values["x"], emit.constant(-slope, "slope"))
 
 
 abs_, clip, erf, exp, max_, relu, sigmoid, softplus, tanh, where, greater, at_least, less = map(

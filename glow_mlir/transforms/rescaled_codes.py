@@ -20,16 +20,17 @@ from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, rooted
 from glow_mlir.ir.rewriter import Rewriter
-from glow_mlir.options.policy import Policy
 from glow_mlir.transforms.codes import Combination, combination_of, stored_integers
 from glow_mlir.transforms.integer_requantization import rescaled_by_integers
+from glow_mlir.transforms.policies import is_strict, policy_of
 
 
 class RescaleCodes(Pattern):
     """
     A quantization of sums of codes, or of what sums of products stand for, changes their scale at once.
 
-    Constants that are added become an offset, limits those of the codes. Of the same codes it is nothing.
+    Constants that are added become an offset, limits those of the codes. Of the same codes it is nothing, which is all
+    that is done for the accuracy strict: a change of scale rounds once where the model rounds several times.
     """
 
     @rooted
@@ -42,9 +43,9 @@ class RescaleCodes(Pattern):
             return
         emit = rewriter.emit
         result = _same_codes(found, to, emit)
-        if result is None:
+        if result is None and not keeps_quantizations(rewriter.function):
             found = found.over(to.quantization[0][0])
-            is_integer = requantization_of(rewriter.function) == "integer"
+            is_integer = policy_of(rewriter.function).requantization == "integer"
             result = rescaled_by_integers(found, to, emit) if is_integer else rescaled(found, to, emit)
         # A constant that vanishes may have given the result its shape.
         if result is None or sizes_of(result) != sizes_of(op.result):
@@ -117,9 +118,9 @@ def _highest_bit(element: Attribute) -> int:
     return least or (most + 1) // 2
 
 
-def requantization_of(function: FunctionOp) -> str:
-    """How codes change their scale on the target of a function, as `Policy` says it."""
-    return (Policy() if function.assigned is None else function.assigned.data.policy).requantization
+def keeps_quantizations(function: FunctionOp) -> bool:
+    """Whether all roundings of a model's own quantizations stay where they are: in floats, of the accuracy strict."""
+    return is_strict(function) and policy_of(function).requantization == "float"
 
 
 def limited(value: SSAValue, to: UniformQuantizedType) -> tuple[SSAValue, UniformQuantizedType]:

@@ -376,3 +376,51 @@ def test_checkpoint_of_another_optimizer_is_told(tmp_path: Path) -> None:
 def test_names_are_public() -> None:
     assert glow_mlir.TrainingSession is TrainingSession
     assert glow_mlir.training.CrossEntropy is CrossEntropy
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "uint64"])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_classes_are_integers_of_any_type(dtype: str, parts: int) -> None:
+    losses = [
+        session(perceptron([6, 5, 3], 8 // parts), accumulate=parts).step({**BATCH, "targets": targets})
+        for targets in (BATCH["targets"], BATCH["targets"].astype(dtype), BATCH["targets"].tolist())
+    ]
+    assert losses[0] == losses[1] == losses[2]
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize(("wrong", "dtype"), [(3, "int64"), (-1, "int32"), (200, "uint8"), (2**64 - 1, "uint64")])
+def test_a_class_that_there_is_not_is_refused(wrong: int, dtype: str, parts: int) -> None:
+    trained = session(perceptron([6, 5, 3], 8 // parts), accumulate=parts)
+    targets = np.zeros(8, dtype)
+    targets[5] = np.array(wrong, dtype)
+    before = trained.weights()
+    for call in (trained.step, trained.evaluate):
+        with pytest.raises(InputError, match=f"input 'targets' is no class from 0 to 2: {wrong}"):
+            call({**BATCH, "targets": targets})
+    assert all((before[name] == value).all() for name, value in trained.weights().items())
+
+
+def test_an_ignored_class_is_none_that_there_is_not() -> None:
+    targets = BATCH["targets"].astype(np.int32)
+    targets[:4] = 9
+    trained = session(loss=CrossEntropy(ignore_index=9))
+    assert trained.step({**BATCH, "targets": targets}) > 0.0
+    with pytest.raises(InputError, match="is no class from 0 to 2: -100"):
+        trained.step({**BATCH, "targets": np.full(8, -100)})
+
+
+def test_integers_are_targets_of_losses_of_numbers() -> None:
+    wanted = RNG.integers(-3, 3, (8, 3))
+    losses = [
+        session(loss=MeanSquaredError()).step({**BATCH, "targets": targets})
+        for targets in (wanted.astype(np.float32), wanted.astype(np.int16))
+    ]
+    assert losses[0] == losses[1]
+
+
+def test_words_of_pytorch_are_told_in_ours() -> None:
+    with pytest.raises(OptionError, match=r"there is no keyword 'lr' \(hint: .*optimizer=AdamW\(learning_rate=…\)"):
+        session(lr=0.1)
+    with pytest.raises(OptionError, match=r"SGD takes no 'lr' \(hint: it is called learning_rate\)"):
+        SGD(lr=0.1)  # pyright: ignore[reportCallIssue]

@@ -12,7 +12,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, SliceOp, TileOp, TransposeOp
 from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
-from glow_mlir.dialects.properties import flag, ints, number, text
+from glow_mlir.dialects.properties import flag, floats, ints, number, text
 from glow_mlir.dialects.shapes import shape_of
 
 
@@ -107,8 +107,8 @@ class ResizeOfUnitAxes(RewritePattern):
             return
         properties = {**op.properties, "shape": to_attribute(kept)}
         if op.scales is not None:
-            ratios = [1.0 if size == 1 else ratio for size, ratio in zip(given, op.ratios(), strict=True)]
-            properties["scales"] = to_attribute(ratios)
+            scales = [1.0 if size == 1 else scale for size, scale in zip(given, floats(op.scales), strict=True)]
+            properties["scales"] = to_attribute(scales)
         resized = ResizeOp.inferred([op.input], properties, op.location)
         rewriter.replace(op, [resized, ExpandOp.make(resized, shape=shape, location=op.location)])
 

@@ -56,8 +56,8 @@ class InferenceSession(SessionFacade):
     (docs/cache.md) unless `cache` is false. `observers` are told of each stage of a compilation down to `llvm`, and
     `pass_observers` of each pass down to `allocated`; a model from the cache goes through none. `disable` names passes
     to leave out, and `pipeline` takes the place of the backend's own: it says `target` and `profile` itself, and has to
-    lead to what the backend loads. With the `accuracy` "strict", instead of "default", no kernel is used whose rounding
-    errors are larger than those of plain sums (docs/floating-point.md). With `optimize` "size", instead of "speed",
+    lead to what the backend loads. With the `accuracy` "strict", instead of "default", each step of arithmetic rounds
+    where the model says it, and sums are plain (docs/floating-point.md). With `optimize` "size", instead of "speed",
     kernels are those with little code and memory; `ram_bytes` and `flash_bytes` limit what is written and what is only
     read (docs/memory.md). An inference computes in as many `threads`, the caller's among them; 0 stands for the number
     of cores. Results do not depend on it. With `tune`, kernels are chosen by measuring them; last digits then depend on

@@ -153,5 +153,5 @@ class _Product:
             scale=signless(call.one("scales").element),
             zero_point=None if zero_points is None else signless(zero_points.element),
             bias=operands.bias is not None,
-            ways=partial_sums(tile, fewest, columns.vectors),
+            ways=1 if call.target.is_strict else partial_sums(tile, fewest, columns.vectors),
         )

@@ -16,7 +16,7 @@ from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box, raw_con
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.math.narrow import in_memory, loaded
 from glow_mlir.codegen.rounded_codes import stores_bytes
-from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, has_angles, widest
+from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, has_angles, has_quotients, widest
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import byte_width
@@ -36,6 +36,9 @@ How many registers of the target there are to be for each vector of a function w
 
 The values of a polynomial take two or three, its coefficients come from memory once registers are short.
 """
+
+VECTORS_A_BRANCH = 2
+"""Vectors that are looked at together, for quotients by a number that are odd."""
 
 REGISTERS_AN_ANGLE = 16
 """How many there are to be for each vector of sines and the like, which are computed in f64, by two vectors of them."""
@@ -84,7 +87,7 @@ class StackKernel(Kernel[StackOp | Elementwise]):
                 load_as(b, operand, loaded(operand.element), offset, s[-1], width)
                 for operand, offset, s in list(zip(operands, offsets, strides, strict=True))[targets:]
             ]
-            results = emit_scalar_body(b, op.block, inputs, yielded(op.block), width)
+            results = emit_scalar_body(b, op.block, inputs, yielded(op.block), width, may_branch=True)
             for operand, offset, value in zip(operands[:targets], offsets, results, strict=False):
                 address = operand.pointer.at(offset, in_memory(operand.element))
                 b.store(value, address, alignment or None, nontemporal=alignment > 0)
@@ -114,6 +117,8 @@ class StackKernel(Kernel[StackOp | Elementwise]):
             return lanes, 1
         if not chains and has_angles(op.block):
             return lanes, max(1, target.vector_registers // REGISTERS_AN_ANGLE)
+        if not chains and has_quotients(op.block):
+            return lanes, VECTORS_A_BRANCH
         if not chains:
             return lanes, MOST_PACKED if stores_bytes(op.block) and packs_to_bytes(target, MOST_PACKED * lanes) else 1
         return lanes, min(

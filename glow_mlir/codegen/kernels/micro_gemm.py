@@ -10,7 +10,8 @@ three loops step through: kernel depth, height and width.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from xdsl.ir import Attribute
 
@@ -36,6 +37,20 @@ def partial_sums(tile: Tile, rows: int, vectors: int) -> int:
     return max(1, min(4, tile.sums // (rows * vectors)))
 
 
+MOST_TERMS, FEWEST_TERMS = 64, 32
+"""How many products are summed on their own in one order of sums, at most, and at least where there are as many."""
+
+
+def own_sums(loops: Sequence[tuple[Index, Index]], run: Index) -> int:
+    """How many of the innermost loops over segments are summed on their own: as many as it takes for some products."""
+    terms, inner = run, 0
+    for count, _ in reversed(loops):
+        if not isinstance(terms, int) or terms >= FEWEST_TERMS or not isinstance(count, int):
+            break
+        terms, inner = terms * count, inner + 1
+    return inner
+
+
 @dataclass(frozen=True)
 class MicroKernel(StoredTile, SharedFunction):
     """
@@ -47,6 +62,9 @@ class MicroKernel(StoredTile, SharedFunction):
     how many lines of the cache each step fetches ahead. `partial_sums` is how many each output has, by default what
     suits the tile. With `sizes` the code is for these alone: they are no arguments. Where `looped`, it computes
     `count` tiles of rows that follow each other; where `widened`, from a copy of the panel's `cells` in their parts.
+
+    With `own_sums`, sums have one order, whatever the tile is: there are no partial sums, but products are summed some
+    at a time, those of so many of the innermost loops together, or `MOST_TERMS` of a segment, and their sums added up.
     """
 
     narrow: bool = False
@@ -57,6 +75,7 @@ class MicroKernel(StoredTile, SharedFunction):
     shared: bool = False
     prefetch: int = 0
     partial_sums: int | None = None
+    own_sums: int | None = None
     sizes: SumSizes | None = None
     looped: bool = False
     widened: bool = False
@@ -64,6 +83,8 @@ class MicroKernel(StoredTile, SharedFunction):
     @property
     def ways(self) -> int:
         """How many partial sums each output has."""
+        if self.own_sums is not None:
+            return 1
         return self.partial_sums or partial_sums(self.tile, self.rows, self.vectors)
 
     def loops(self, target: Target, rows: Index) -> bool:
@@ -243,9 +264,14 @@ def _sum(
 ) -> list[Value]:
     """Return the sums with all products added."""
 
+    own = None if not kernel.own_sums else kernel.segment_loops - kernel.own_sums
+
     def segments(loop: int, start: Value, state: Sequence[Value]) -> list[Value]:
+        return _own_sums(b, sums, state, partial(inner, loop, start)) if loop == own else inner(loop, start, state)
+
+    def inner(loop: int, start: Value, state: Sequence[Value]) -> list[Value]:
         if loop == kernel.segment_loops:
-            return _run(b, kernel, given, [row.at(start, kernel.dot.memory) for row in inputs], state)
+            return _segment(b, kernel, given, [row.at(start, kernel.dot.memory) for row in inputs], state)
         with b.loop(0, given[f"count{loop}"], carried=state) as steps:
             steps.set(*segments(loop + 1, start + steps.index * given[f"stride{loop}"], steps.values))
         return steps.results
@@ -260,11 +286,46 @@ def _sum(
     return totals
 
 
-def _run(
+def _own_sums(
+    b: Builder,
+    sums: Sequence[Value],
+    state: Sequence[Value],
+    added: Callable[[Sequence[Value]], Sequence[Value]],
+) -> list[Value]:
+    """A state with what `added` makes of sums that begin at zero added to its `sums`; what is behind them moves on."""
+    count = len(sums)
+    zeros = [b.constant(0.0, value.type) for value in sums]
+    found = added([*zeros, *state[count:]])
+    return [*(total + own for total, own in zip(state, found[:count], strict=False)), *found[count:]]
+
+
+def _segment(
     b: Builder, kernel: MicroKernel, given: dict[str, Value], inputs: Sequence[Value], state: Sequence[Value]
 ) -> list[Value]:
-    """Add the products of one segment, some cells at a time, then those left one by one, then the rest of a cell."""
-    depth, cells = given["depth"], max(kernel.ways, kernel_costs(b.target).unrolled_cells)
+    """Add the products of one segment, and of the rest of a cell behind it."""
+    depth = given["depth"]
+    if kernel.own_sums == 0 and not kernel.shared:
+        sums = state[: kernel.rows * kernel.vectors]
+        with b.loop(0, depth, MOST_TERMS, carried=state) as loop:
+            first, count = loop.index, b.min(depth - loop.index, MOST_TERMS)
+            moved = [row.at(first, kernel.dot.left_cell) for row in inputs]
+            loop.set(*_own_sums(b, sums, loop.values, partial(_run, b, kernel, given, moved, count)))
+        results = loop.results
+    else:
+        results = _run(b, kernel, given, inputs, depth, state)
+    return _step(b, kernel, given, inputs, depth, results, 1, kernel.rest) if kernel.rest else results
+
+
+def _run(
+    b: Builder,
+    kernel: MicroKernel,
+    given: dict[str, Value],
+    inputs: Sequence[Value],
+    depth: Value,
+    state: Sequence[Value],
+) -> list[Value]:
+    """Add the products of so many cells, some at a time, then those left one by one."""
+    cells = max(kernel.ways, kernel_costs(b.target).unrolled_cells)
     whole = depth if cells == 1 else depth // cells * cells
     with b.loop(0, whole, cells, carried=state) as loop:
         loop.set(*_step(b, kernel, given, inputs, loop.index, loop.values, cells))
@@ -273,7 +334,7 @@ def _run(
         with b.loop(whole, depth, carried=results) as rest:
             rest.set(*_step(b, kernel, given, inputs, rest.index, rest.values, 1))
         results = rest.results
-    return _step(b, kernel, given, inputs, depth, results, 1, kernel.rest) if kernel.rest else results
+    return results
 
 
 def _step(

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index
-from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
+from glow_mlir.codegen.kernels.micro_gemm import MicroKernel, own_sums
 from glow_mlir.codegen.kernels.pixels import Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.sized_sums import SumSizes
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, line_elements
+from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
@@ -78,6 +79,7 @@ class Product:
             rest=dot.cells(run)[1],
             shared=dot.last_cell(run) is not None,
             prefetch=int(prefetch and sizes is None),
+            own_sums=own_sums(loops, run) if b.target.is_strict and is_float(dot.sums) and sizes is None else None,
             sizes=sizes,
             epilogue=operands.epilogue,
             planes=tuple(PlaneKind(plane.element, moving, plane.spread) for plane, moving in kinds),

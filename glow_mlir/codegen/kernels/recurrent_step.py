@@ -237,7 +237,7 @@ class RecurrentStep:
         source = operands[RESET_STATE].pointer if reset else self._before()
         weights = self.packed.at(units.block * (panels * depth * width) + panel * depth * width, element)
         output = operands[SUMS].pointer.at(place * width, element)
-        if isinstance(self.batch, int) and self.batch == 1:
+        if isinstance(self.batch, int) and self.batch == 1 and not self.call.target.is_strict:
             with nullcontext() if self.order is None else self.b.when(self.b.index(self.rows) > 0):
                 self._row(output, source, weights, units.backwards)
         else:
@@ -266,7 +266,8 @@ class RecurrentStep:
         plan, pitch = self.plan, self.call.many("scratch")[SUMS].strides[0]
 
         def tile(row: Index, rows: int) -> None:
-            MicroKernel(multiply_adds(plan.element), plan.tile, rows, plan.tile.vectors).call(
+            own = 0 if self.call.target.is_strict else None
+            MicroKernel(multiply_adds(plan.element), plan.tile, rows, plan.tile.vectors, own_sums=own).call(
                 self.b,
                 output=output.at(row * pitch, plan.element),
                 input=source.at(row * plan.hidden, plan.element),

@@ -12,7 +12,7 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.dot_products import CellProduct, DotProduct
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
 from glow_mlir.constants.codes import CELL_BYTES
-from glow_mlir.dialects.element_types import byte_width, ui8
+from glow_mlir.dialects.element_types import byte_width, is_float, ui8
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
@@ -81,9 +81,12 @@ def tile_product(dot: DotProduct, run: int, target: Target) -> TileProduct | Non
     """
     How a machine multiplies tiles, where the depth is made of contiguous runs of that length.
 
-    `None` where it cannot, or where the form of its panels does not suit tiles.
+    `None` where it cannot, or where the form of its panels does not suit tiles; and of floats for the accuracy strict,
+    since tiles are used from some number of rows on, and have an order of sums of their own.
     """
     instruction, panel = tile_instruction(dot, target), dot.tile(target).panel
+    if target.is_strict and is_float(dot.sums):
+        return None
     if instruction is None or panel % TILE_COLUMNS or not run or run % dot.group:
         return None
     cells = run // dot.group

@@ -126,9 +126,13 @@ def _run_time_sizes(node: Node, axes: Sequence[int]) -> tuple[list[Size], list[f
 
 
 def _ratio(node: Node, before: Size, after: Size) -> float:
-    """The scale by which one size becomes the other; raises `UnsupportedError` where it differs with symbols."""
+    """
+    The scale by which one size becomes the other, 0 where both are numbers.
+
+    Raises `UnsupportedError` where it differs with symbols.
+    """
     if isinstance(before, int) and isinstance(after, int):
-        return after / before
+        return 0.0
     scale = 1 if before == after else quotient(after, before)
     if not isinstance(scale, int):
         reason = f"{node.kind}: {before} elements become {after} by a scale that differs with the sizes"

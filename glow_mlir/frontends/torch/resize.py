@@ -15,6 +15,7 @@ from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.frontends.torch.backward import gradient_through
 from glow_mlir.frontends.torch.functions import torch_operator
 from glow_mlir.frontends.torch.node import TorchNode, wide_type
+from glow_mlir.interpreter.resize import nearest_elements
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
@@ -62,9 +63,9 @@ class Resampling:
         return node.emit(ResizeOp, x, shape=shape, scales=scales, mode=self.mode, **properties)
 
     def _ratios(self, x: SSAValue) -> list[float] | None:
-        """The ratio of each axis, where any is said that sizes do not tell."""
+        """The scale of each axis, 0 for the ratio of its sizes, where any is said that sizes do not tell."""
         pairs = zip(sizes_of(x)[-len(self.sizes) :], self.sizes, self.scales, strict=True)
-        found = [_ratio(size, wanted, scale) for size, wanted, scale in pairs]
+        found = [_scale(size, wanted, scale) for size, wanted, scale in pairs]
         if None in found or not any(self.scales):
             return None
         return [*(1.0 for _ in range(rank_of(x) - len(found))), *(ratio for ratio in found if ratio is not None)]
@@ -81,8 +82,8 @@ class Resampling:
             wanted[first + number] = _places(before, after, scale, 0.5 if self.exact else 0.0)
             alike &= np.array_equal(wanted[first + number], self._own_places(before, after, scale))
         if alike:
-            rule = ("half_pixel", "round_prefer_ceil") if self.exact else ("asymmetric", "floor")
-            return self._resized(node, x, coordinates=rule[0], rounding=rule[1])
+            coordinates, rounding = self._rule()
+            return self._resized(node, x, coordinates=coordinates, rounding=rounding)
         if len(wanted) != len(self.sizes):
             raise node.unsupported(
                 "nearest elements where sizes are known at run time only, and scales no whole numbers"
@@ -93,15 +94,20 @@ class Resampling:
 
     def _own_places(self, before: int, after: int, scale: float | None) -> np.ndarray:
         """Which elements `glow_high.resize` takes along an axis."""
-        shift = 0.5 if self.exact else 0.0
-        ratio = _ratio(before, after, scale) or 1.0
-        return np.clip(np.floor((np.arange(after) + shift) / ratio), 0, before - 1).astype(np.int64)
+        coordinates, rounding = self._rule()
+        said = _scale(before, after, scale) if any(self.scales) else 0.0
+        return nearest_elements(coordinates, rounding, before, after, said or None)
+
+    def _rule(self) -> tuple[str, str]:
+        """Coordinates and rounding by which `glow_high.resize` takes nearest elements."""
+        return ("half_pixel", "round_prefer_ceil") if self.exact else ("asymmetric", "floor")
 
 
-def _ratio(before: Any, after: Any, scale: float | None) -> float | None:
+def _scale(before: Any, after: Any, scale: float | None) -> float | None:
+    """The scale of an axis, 0 for the ratio of its sizes, and `None` where neither says it."""
     if scale is not None and scale > 0:
-        return scale
-    return after / before if isinstance(before, int) and isinstance(after, int) and before else None
+        return float(scale)
+    return 0.0 if isinstance(before, int) and isinstance(after, int) and before else None
 
 
 def _places(before: int, after: int, scale: float | None, shift: float) -> np.ndarray:

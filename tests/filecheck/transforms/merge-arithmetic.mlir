@@ -2,6 +2,7 @@
 
 // RUN: glow-opt %s -p merge-arithmetic --split-input-file | filecheck %s
 // RUN: glow-opt %s -p merge-arithmetic,merge-arithmetic --split-input-file | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=avx2 accuracy=strict},merge-arithmetic' --split-input-file | filecheck %s --check-prefix=STRICT
 // RUN: glow-opt %s -p merge-arithmetic --split-input-file --print-debuginfo | filecheck %s --check-prefix=LOCATIONS
 
 // A chain of everything, here with a constant for each row and one for each column.
@@ -12,6 +13,14 @@
 // CHECK-NEXT:    %[[ADDEND:.*]] = glow_high.get @{{.*}} : tensor<2xf32>
 // CHECK-NEXT:    %[[SUM:.*]] = glow_high.add %[[PRODUCT]], %[[ADDEND]] : tensor<2x2xf32>
 // CHECK-NEXT:    glow_high.return %[[SUM]]
+
+// Each step rounds for the accuracy strict.
+
+// STRICT-LABEL: glow_high.func @chain(
+// STRICT:         glow_high.mul %x
+// STRICT-NEXT:    glow_high.sub
+// STRICT-NEXT:    glow_high.neg
+// STRICT-NEXT:    glow_high.div
 
 // LOCATIONS: glow_high.add {{.*}} loc(fused["first", "second", "third", "fourth"])
 glow_high.constant @two : tensor<2xf32> {value = dense<[2.0, 4.0]> : tensor<2xf32>}
@@ -27,7 +36,8 @@ glow_high.func @chain(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
 
 // -----
 
-// Alone, a quotient becomes a product, and a batch-norm with constants a product and a sum, whatever its axis.
+// Alone, a quotient by powers of two becomes a product, and a batch-norm with constants a product and a sum, whatever
+// its axis.
 
 // CHECK-LABEL: glow_high.func @alone(
 // CHECK:         glow_high.mul %x, %{{.*}} : tensor<2x2xf32>
@@ -35,6 +45,11 @@ glow_high.func @chain(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
 // CHECK:         glow_high.mul %x, %{{.*}} : tensor<2x2xf32>
 // CHECK:         glow_high.add %{{.*}}, %{{.*}} : tensor<2x2xf32>
 // CHECK-NEXT:    glow_high.save
+// STRICT-LABEL: glow_high.func @alone(
+// STRICT:         glow_high.mul %x, %{{.*}} : tensor<2x2xf32>
+// STRICT-NEXT:    glow_high.save
+// STRICT:         glow_high.mul %x, %{{.*}} : tensor<2x2xf32>
+// STRICT:         glow_high.add %{{.*}}, %{{.*}} : tensor<2x2xf32>
 glow_high.constant @two : tensor<2xf32> {value = dense<[2.0, 4.0]> : tensor<2xf32>}
 glow_high.placeholder @x : tensor<2x2xf32> {input}
 glow_high.placeholder @y : tensor<2x2xf32> {output}
@@ -46,6 +61,27 @@ glow_high.func @alone(@x, @y, @z) {
   glow_high.save %1, @y
   %2 = glow_high.batch_normalization %x, %two, %two, %two, %two {axis = 0} : tensor<2x2xf32>
   glow_high.save %2, @z
+}
+
+// -----
+
+// A quotient by other numbers stays, with a sum behind it as well; but with more, its rounding is merged.
+
+// CHECK-LABEL: glow_high.func @quotients(
+// CHECK:         %[[A:.*]] = glow_high.div %x, %three : tensor<2x2xf32>
+// CHECK-NEXT:    %[[B:.*]] = glow_high.add %[[A]], %three : tensor<2x2xf32>
+// CHECK:         %[[C:.*]] = glow_high.mul %x, %{{.*}} : tensor<2x2xf32>
+// CHECK-NOT:     glow_high.{{mul|div}}
+// CHECK:         glow_high.return %[[B]], %{{.*}}
+glow_high.func @quotients(%x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>) {
+  %three = glow_high.splat {value = 3.0} : tensor<f32>
+  %five = glow_high.splat {value = 5.0} : tensor<f32>
+  %1 = glow_high.div %x, %three : tensor<2x2xf32>
+  %2 = glow_high.add %1, %three : tensor<2x2xf32>
+  %3 = glow_high.div %x, %three : tensor<2x2xf32>
+  %4 = glow_high.add %3, %three : tensor<2x2xf32>
+  %5 = glow_high.mul %4, %five : tensor<2x2xf32>
+  glow_high.return %2, %5
 }
 
 // -----

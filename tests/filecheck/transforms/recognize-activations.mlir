@@ -66,13 +66,15 @@ glow_high.func @nested(@x, @y, @z) {
 
 // -----
 
-// A leaky ReLU as a maximum or a choice; as a maximum only where its slope is flat.
+// A leaky ReLU as a maximum or a choice; as a maximum only where its slope is flat, and not zero: of infinity, 0·x is no
+// number.
 
 // CHECK-LABEL: glow_high.func @leaky(
 // CHECK:         glow_high.leaky_relu %x {alpha = 0.25}
 // CHECK:         glow_high.leaky_relu %x {alpha = 4.0}
 // CHECK:         glow_high.max
-glow_high.func @leaky(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+// CHECK:         glow_high.max
+glow_high.func @leaky(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %zero = glow_high.splat {value = 0.0} : tensor<f32>
   %quarter = glow_high.splat {value = 0.25} : tensor<f32>
   %1 = glow_high.mul %quarter, %x : tensor<4xf32>
@@ -82,7 +84,9 @@ glow_high.func @leaky(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tenso
   %5 = glow_high.where %4, %x, %3 : tensor<4xf32>
   %6 = glow_high.div %x, %quarter : tensor<4xf32>
   %7 = glow_high.max %6, %x : tensor<4xf32>
-  glow_high.return %2, %5, %7
+  %8 = glow_high.mul %zero, %x : tensor<4xf32>
+  %9 = glow_high.max %8, %x : tensor<4xf32>
+  glow_high.return %2, %5, %7, %9
 }
 
 // -----

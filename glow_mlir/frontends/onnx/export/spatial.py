@@ -200,11 +200,11 @@ def rms_normalization(writer: Writer, op: normalization.RmsNormalizationOp) -> s
 
 @onnx_export(ResizeOp)
 def resize(writer: Writer, op: ResizeOp) -> str:
-    """By scales where these say which shape it is, else by sizes; channels that stay as they are in front."""
+    """By sizes unless the operator has scales; channels that stay as they are in front."""
     shape, ratios = shape_of(op.input), op.ratios()
+    by_sizes = all(said or ratio == 1.0 for said, ratio in zip(op.by_sizes(), ratios, strict=True))
     by_scales = [int(np.floor(np.float32(size) * np.float32(scale))) for size, scale in zip(shape, ratios, strict=True)]
-    is_scaled = by_scales == list(ints(op.shape))
-    if not is_scaled and op.scales is not None:
+    if not by_sizes and by_scales != list(ints(op.shape)):
         raise writer.unsupported("scales that say another shape have no words in ONNX")
     rank = len(shape)
     is_last = rank > 2 and shape[-1] == ints(op.shape)[-1] and shape[1] != ints(op.shape)[1]
@@ -213,8 +213,8 @@ def resize(writer: Writer, op: ResizeOp) -> str:
         "Resize",
         writer.transposed(op.input, order),
         writer.constant(floats(op.roi), np.float32) if op.roi is not None else "",
-        writer.constant([ratios[axis] for axis in order], np.float32) if op.scales is not None else "",
-        writer.constant([ints(op.shape)[axis] for axis in order]) if op.scales is None else "",
+        writer.constant([ratios[axis] for axis in order], np.float32) if not by_sizes else "",
+        writer.constant([ints(op.shape)[axis] for axis in order]) if by_sizes else "",
         **ATTRIBUTE_MAPS["Resize"].export_from(op),
     )
     return writer.transposed(result, _inverse(order))

@@ -1,0 +1,86 @@
+"""
+Quotients by one number, with the bits of a division in less time.
+
+A product with the reciprocal is off by a unit in the last place now and then. What it leaves over is exact in one fused
+multiply-add, and by that another one makes it the rounded quotient (Markstein 1990), as long as all of them are normal
+numbers. Where a lane is too small for it, or no number comes out, as of infinities, the whole vector is divided.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from glow_mlir.codegen.builder.builder import Builder
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.math.float_format import FloatFormat, format_of
+
+FAR = 100
+"""Divisors of halves beyond 2 to this power, or below its reciprocal, are divided by."""
+
+
+def quotient_of_halves(b: Builder, x: Value, divisor: float) -> Value:
+    """
+    Return `x / divisor`, of numbers of 16 bits that are held as f32, for a result that is rounded to 16 bits.
+
+    The reciprocal is the sum of two numbers of one sign, and the product with it is exact but for one rounding, to f32,
+    and less than 2⁻⁴⁷ of it: so are quotients that lie in the middle of two numbers of 16 bits, and no others of such
+    numbers come near there.
+    """
+    if not 2.0**-FAR < abs(divisor) < 2.0**FAR or not b.target.fuses(x.info.bits):
+        return x / divisor
+    lead = float(np.float32(1.0 / divisor))
+    if abs(lead) > abs(1.0 / divisor):
+        lead = float(np.nextafter(np.float32(lead), np.float32(0)))
+    rest = (1.0 - lead * divisor) / divisor
+    return x * lead if not rest else b.fma(x, lead, x * rest)
+
+
+def quotient_by_number(b: Builder, x: Value, divisor: float) -> Value:
+    """
+    Return `x / divisor`, rounded correctly, of a vector of f32 or f64.
+
+    The code has a branch. Targets without fused multiply-add divide.
+    """
+    form = format_of(x)
+    mantissa, exponent = math.frexp(divisor)
+    is_usual = mantissa != 0.0 and math.isfinite(mantissa) and -form.bias < exponent - 1 < form.bias - form.mantissa
+    if not is_usual or not _corrects(b, x):
+        return x / divisor
+    if abs(mantissa) == 0.5:
+        return x * (1.0 / divisor)
+    # A divisor below 1 is one of 1 or more, and a power of two by which nothing rounds: its reciprocal never overflows.
+    raised = math.ldexp(1.0, min(exponent - 1, 0))
+    divisor, given = divisor / raised, divisor
+    inverse = _rounded(1.0 / divisor, form)
+    guess = x * inverse
+    # The sign of what is left over decides the sign of a zero: it is that of zeros added to the guess.
+    if divisor > 0:
+        quotient = b.fma(b.fma(guess, divisor, -x), -inverse, guess)
+    else:
+        quotient = b.fma(b.fma(guess, -divisor, x), inverse, guess)
+    is_odd = b.compare("uno", quotient, quotient)
+    smallest = max(2.0 ** (2 * form.mantissa + 4 - form.bias), 2.0 ** (max(exponent, 0) + 2 - form.bias))
+    limit = int(np.array(smallest, _DTYPES[form.mantissa]).view(f"u{x.info.bits // 8}"))
+    # Zero is none of the small ones: less one, its bits are the largest number.
+    is_odd = is_odd | b.compare("ult", b.bits_of(b.fabs(x)) - 1, limit - 1)
+    scaled = quotient if raised == 1.0 else quotient * (1.0 / raised)
+    return b.either(b.any(is_odd), lambda: [x / given], lambda: [scaled])[0]
+
+
+_DTYPES = {23: np.float32, 52: np.float64}
+"""Bits of the mantissa → the type in numpy."""
+
+
+def _rounded(number: float, form: FloatFormat) -> float:
+    """A number in a format."""
+    with np.errstate(over="ignore"):
+        return float(_DTYPES[form.mantissa](number))
+
+
+def _corrects(b: Builder, x: Value) -> bool:
+    """Whether multiply-adds are faster than a division: in vectors of processors that have them."""
+    target = b.target
+    is_small = target.policy.optimize == "size"
+    return target.backend == "cpu" and x.lanes > 1 and target.fuses(x.info.bits) and not is_small
