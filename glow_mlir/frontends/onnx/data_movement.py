@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.data_movement import (
     TileOp,
     TransposeOp,
 )
-from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of
+from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of, require
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest, smallest
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.padding import pad_value
@@ -84,10 +84,14 @@ def _left(total: Size, rest: Size) -> Size:
 @onnx_operator("Flatten")
 def flatten(node: Node) -> SSAValue:
     """Two axes: those before `axis`, and the rest."""
-    shape = node.sizes()
-    axis = node.int("axis", 1)
-    axis += len(shape) if axis < 0 else 0
+    shape, axis = node.sizes(), first_coerced_axis(node)
     return node.emit(ReshapeOp, node.input(), shape=(product_of(shape[:axis]), product_of(shape[axis:])))
+
+
+def first_coerced_axis(node: Node) -> int:
+    """The `axis` from which on all axes are one; it may be behind the last one. Raises `VerifyException`."""
+    rank, axis = node.rank(), node.int("axis", 1)
+    return axis if axis == max(rank, 1) else normalize_axis(axis, rank)
 
 
 def _axes_operand(node: Node, position: int = 1) -> tuple[int, ...] | None:
@@ -107,6 +111,7 @@ def squeeze(node: Node) -> SSAValue:
     if axes is None and unknown:
         raise RunTimeSizeError(unknown[0])  # Where it is 1, its axis is left out.
     if axes is not None:
+        require(bool(shape) or not axes, f"axes {list(axes)} are out of range for rank 0")
         chosen = {normalize_axis(axis, len(shape)) for axis in axes}
         if wrong := sorted(chosen - dropped):
             raise ModelError(f"Squeeze: axis {wrong[0]} has size {shape[wrong[0]]}, not 1", node=node.name)

@@ -24,7 +24,7 @@ from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut, iota
 from glow_mlir.frontends.onnx.control_flow import check_number
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.structured_loops import carries_structures, structured_loop
+from glow_mlir.frontends.onnx.structured_loops import carries_structures, own_inputs, structured_loop
 from glow_mlir.frontends.onnx.values import Value, takes_values
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.ir.traversal import own_operations
@@ -135,11 +135,8 @@ class LoopImport:
     def _trip(self, body: Body) -> list[SSAValue] | None:
         """What a trip yields: the next condition, what it carries on, rows."""
         with self.node.builder.inside(body.block):
-            goes_on = self.node.constant(np.ones(self._condition_shape(), np.bool_))
-        return self.node.region("body", body.block, [body.block.args[0], goes_on, *body.carried])
-
-    def _condition_shape(self) -> tuple[int, ...]:
-        return () if isinstance(self.condition, bool) else shape_of(self.condition)
+            own = own_inputs(self.node, body.block.args[0])
+        return self.node.region("body", body.block, [*own, *body.carried])
 
     def _without_trips(self) -> Results | None:
         """What is carried in, and no rows, whose types the body tells."""
@@ -231,9 +228,8 @@ class LoopImport:
             raise self.node.unsupported("sizes depend on the trip, and the condition on an input of the model")
         carried, rows = list(self.initial), list[Sequence[SSAValue]]()
         for trip in range(count):
-            number = self.node.constant(np.array(trip, np.int64))
-            goes_on = self.node.constant(np.array(True))
-            found = self.node.inline("body", [number, goes_on, *carried])
+            own = own_inputs(self.node, self.node.constant(np.array(trip, np.int64)))
+            found = self.node.inline("body", [*own, *carried])
             if found is None:
                 return None
             known = self.node.fold(found[0])
