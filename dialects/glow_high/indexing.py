@@ -58,7 +58,7 @@ class GatherOp(DataMovement):
     """
     The slices of `input` along `axis` that `indices` select (ONNX Gather).
 
-    `axis` of the input is replaced by all axes of `indices`.
+    `axis` of the input is replaced by all axes of `indices`. Where one is out of range, `failure` says what is wrong.
 
     ```mlir
     %y = glow_high.gather %table, %tokens {axis = 0} : tensor<1x128x768xf32>
@@ -71,6 +71,7 @@ class GatherOp(DataMovement):
     input = operand_def(TENSOR)
     indices = operand_def(INDICES)
     axis = int_prop(0)
+    failure = text_prop(OUT_OF_RANGE)
     result = result_def(TENSOR)
 
     def parallel_axes(self) -> ParallelAxes:

@@ -19,6 +19,7 @@ from glow_mlir.dialects.element_types import storage_of
 from glow_mlir.dialects.glow_low.base import Instruction
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import strides_of
+from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.scalar_parameters import (
     has_parameters,
     parameters,
@@ -95,6 +96,8 @@ def not_failed(b: Builder) -> Value:
 
 def failure_of(op: Instruction) -> str:
     """What is wrong with operands on which an instruction fails; empty for one that never does."""
+    if (own := op.properties.get("failure")) is not None:
+        return text(own)
     return op.OPERATOR.FAILURE if isinstance(op, DerivedInstruction) else ""
 
 

@@ -216,4 +216,10 @@ def _checked_start(node: NodeBuilder, lengths: Sequence[SSAValue], size: SSAValu
     for length in lengths:
         left, least = node.emit(SubOp, left, length), node.emit(MinOp, least, length)
     is_wrong = node.emit(OrOp, node.emit(NotOp, node.emit(EqualOp, left, zero)), node.emit(LessOp, least, zero))
-    return node.emit(GatherOp, node.constant(np.zeros(1, np.int64)), node.emit(CastOp, is_wrong, to=i64), axis=0)
+    return zero_unless(node, is_wrong, "the parts do not make up the axis")
+
+
+def zero_unless(node: NodeBuilder, is_wrong: SSAValue, failure: str) -> SSAValue:
+    """0 as a scalar i64; a call fails with those words where a truth value holds, a scalar."""
+    index = node.emit(CastOp, is_wrong, to=i64)
+    return node.emit(GatherOp, node.constant(np.zeros(1, np.int64)), index, axis=0, failure=failure)

@@ -128,9 +128,8 @@ UNKNOWN_SIZES = frozenset({"-1", "any", "n/a", "nan", "nil", "none", "null", "un
 
 
 def says_unknown(name: str) -> bool:
-    """Whether the name of a dimension only says that its size is unknown: `?`, `None`, or no letter and no digit."""
-    word = name.strip().lower()
-    return word in UNKNOWN_SIZES or not any(map(str.isalnum, word))
+    """Whether the name of a dimension only says that its size is unknown: `None`, `?`, `*`, or nothing at all."""
+    return name.strip().lower() in UNKNOWN_SIZES or not name.strip("?* ")
 
 
 def input_types(
