@@ -9,18 +9,16 @@ from dataclasses import field
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from glow_mlir.constants.storage import scalar_attribute
 from glow_mlir.dialects.control_flow import verify_scalar
-from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.control_flow import IfOp, YieldOp
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ExpandOp, ReshapeOp
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
 from glow_mlir.dialects.glow_high.elementwise_math import NotOp
-from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
+from glow_mlir.dialects.glow_high.storage import GetOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.dialects.symbol_binding import SymbolBinding
 from glow_mlir.errors import InputValuesError, ModelError, UnsupportedError
-from glow_mlir.frontends.builder.slices import cut, scalar, zero_unless
+from glow_mlir.frontends.builder.slices import cut, filled, scalar, zero_unless
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.structures import leaves_of, rebuilt, structure_of
 from glow_mlir.frontends.onnx.values import Value, takes_values
@@ -106,7 +104,7 @@ def _stand_in(
 
 def _filled_like(node: Node, number: SSAValue, like: SSAValue, own: AbstractSet[Symbol]) -> SSAValue:
     """A number as all elements of a tensor of the type of another one; as large as that may be by its `own` symbols."""
-    shape = [largest(size) if own.intersection(symbols_of([size])) else size for size in sizes_of(like)]
+    shape = [largest(size) if own & set(symbols_of([size])) else size for size in sizes_of(like)]
     return node.emit(ExpandOp, node.cast(number, element_of(like)), shape=shape)
 
 
@@ -152,13 +150,9 @@ class Join:
 
     def _filled(self, value: SSAValue, pairs: Sequence[Pair]) -> SSAValue:
         """A value with zeros behind it along axes of sizes that differ."""
-        zero = scalar_attribute(numpy_dtype(element_of(value)).type(0), element_of(value))
         for axis, pair in enumerate(pairs):
-            sizes = sizes_of(value)
-            missing = max(map(largest, pair)) - sizes[axis]
-            if pair in self.differing and missing != 0:
-                behind = self.node.emit(SplatOp, value=zero, shape=(*sizes[:axis], missing, *sizes[axis + 1 :]))
-                value = self.node.emit(ConcatOp, [value, behind], axis=axis)
+            if pair in self.differing:
+                value = filled(self.node, value, axis, max(map(largest, pair)))
         return value
 
     def _bound(self, pair: Pair, count: SSAValue) -> Size:

@@ -14,12 +14,15 @@ from glow_mlir.dialects.glow_high.data_movement import (
     TileOp,
     TransposeOp,
 )
-from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of, require
+from glow_mlir.dialects.glow_high.elementwise_binary import DivOp, MaxOp
+from glow_mlir.dialects.shapes import Relation, Shape, broadcast, normalize_axis, rank_of, require, sizes_of
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest, smallest
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.agreement import is_of_data, reshaped, with_size
 from glow_mlir.frontends.builder.padding import pad_value
 from glow_mlir.frontends.builder.slices import (
     Bound,
+    bound_number,
     bounds_of,
     computed_part,
     computed_parts,
@@ -67,17 +70,22 @@ def _reshape(node: Node, sizes: Sequence[Size]) -> SSAValue:
         raise ModelError(f"Reshape: {wanted} is no shape", node=node.name)
     if -1 in wanted:
         rest = product_of(size for size in wanted if size != -1)
-        wanted[wanted.index(-1)] = _left(product_of(shape), 1 if rest == 0 else rest)
-    return node.emit(ReshapeOp, node.input(), shape=wanted)
+        wanted[wanted.index(-1)] = _left(node, product_of(shape), 1 if rest == 0 else rest)
+    return reshaped(node, node.input(), tuple(wanted))
 
 
-def _left(total: Size, rest: Size) -> Size:
+def _left(node: Node, total: Size, rest: Size) -> Size:
     """The size that makes up the elements; raises `RunTimeSizeError` where none does for all values of symbols."""
     if isinstance(total, int) and isinstance(rest, int):
         return total // rest
     found = quotient(total, rest)
-    if found is None:
+    if found is None and not is_of_data(node, total) and not is_of_data(node, rest):
         raise RunTimeSizeError(f"({total}) / ({rest})")
+    if found is None and isinstance(rest, int):
+        return total // rest
+    if found is None:
+        some = node.emit(MaxOp, scalar(node, rest), scalar(node, 1))
+        found = bound_number(node, node.emit(DivOp, scalar(node, total), some), largest(total))
     return found
 
 
@@ -391,8 +399,12 @@ def center_crop_pad(node: Node) -> SSAValue:
 @onnx_operator("Expand")
 def expand(node: Node) -> SSAValue:
     """Broadcast to what the operand's shape and the given one broadcast to."""
-    shape = broadcast(node.sizes(), node.told_sizes(1, "the shape"))
-    return node.input() if shape == node.sizes() else node.emit(ExpandOp, node.input(), shape=shape)
+    value, told = node.input(), node.told_sizes(1, "the shape")
+    for axis, (own, size) in enumerate(zip(reversed(sizes_of(value)), reversed(told)), start=1):
+        if 1 not in (own, size) and any(is_of_data(node, item) for item in (own, size)):
+            value = with_size(node, value, rank_of(value) - axis, size, Relation.BROADCAST)
+    shape = broadcast(sizes_of(value), told)
+    return value if shape == sizes_of(value) else node.emit(ExpandOp, value, shape=shape)
 
 
 @onnx_operator("Tile")

@@ -19,6 +19,7 @@ from glow_mlir.dialects.shapes import element_of, largest_shape, normalize_axis,
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.symbol_binding import SymbolBinding, mentioned
 from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.builder.agreement import is_of_data, with_size
 from glow_mlir.frontends.builder.axis_order import moved_axis
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut, iota
@@ -316,9 +317,10 @@ def _directions(node: Node, name: str, count: int) -> list[bool]:
 def _scan(node: Node, states: Sequence[SSAValue], scanned: Sequence[Rows], directions: str) -> list[SSAValue] | None:
     """The final states, then the stacked results; `directions` names the attribute with those of the results."""
     lengths = list(dict.fromkeys(sizes_of(rows.value)[0] for rows in scanned if rank_of(rows.value)))
-    if len(lengths) != 1:
+    if not lengths or (len(lengths) > 1 and not any(is_of_data(node, length) for length in lengths)):
         raise ModelError(f"Scan: it goes over tensors of {lengths} rows", node=node.name)
-    (length,) = lengths
+    length = next((length for length in lengths if isinstance(length, int)), lengths[0])
+    scanned = [Rows(with_size(node, rows.value, 0, length), rows.reversed) for rows in scanned]
     if isinstance(length, SymbolicSize):
         scanned = [Rows(_turned(node, rows)) for rows in scanned]
     graph = node.subgraph("body")
