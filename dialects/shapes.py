@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from enum import Enum, auto
 from functools import cache
 from operator import attrgetter
 from typing import Any, TypeGuard, TypeVar, cast
@@ -221,8 +222,40 @@ def _verify_quantized_axis(shape: Shape, element: UniformQuantizedType, noun: st
         require(scales == shape[axis], f"{scales} scales do not fit an axis of {shape[axis]} elements")
 
 
-def broadcast(*shapes: SizesT) -> SizesT:
-    """The shape that `shapes` broadcast to under numpy's rule; raises `VerifyException` where they do not."""
+class Relation(Enum):
+    """How two sizes of an axis have to be to each other."""
+
+    EQUAL = auto()
+    BROADCAST = auto()
+    """Equal, or the one or the other is 1."""
+    COVERS = auto()
+    """The first is no smaller than the second."""
+
+
+class SizesDifferError(VerifyException):
+    """
+    Sizes of operands do not fit each other, as far as is known before run time: `one` and `other`.
+
+    They belong to the `axis` of operands, counted from the back, or, where it is `None`, to any axes of that size.
+    """
+
+    def __init__(
+        self, message: str, one: Size, other: Size, relation: Relation = Relation.EQUAL, axis: int | None = None
+    ) -> None:
+        self.one = one
+        self.other = other
+        self.relation = relation
+        self.axis = axis
+        super().__init__(message)
+
+
+def broadcast(*shapes: SizesT, behind: int | None = 0) -> SizesT:
+    """
+    The shape that `shapes` broadcast to under numpy's rule.
+
+    Raises `SizesDifferError` where they do not. Operands have so many axes `behind` those of the shapes, or their axes
+    are other ones, where that is `None`.
+    """
     rank = max(map(len, shapes), default=0)
     result: list[Size] = [1] * rank
     for shape in shapes:
@@ -230,7 +263,10 @@ def broadcast(*shapes: SizesT) -> SizesT:
             if size == 1 or size == result[axis]:
                 continue
             if result[axis] != 1:
-                raise VerifyException(f"shapes {', '.join(map(str, shapes))} do not broadcast")
+                message = f"shapes {', '.join(map(str, shapes))} do not broadcast"
+                place = None if behind is None else axis - rank - behind
+                relation = Relation.EQUAL if behind is None else Relation.BROADCAST
+                raise SizesDifferError(message, size, result[axis], relation, place)
             result[axis] = size
     return cast("SizesT", tuple(result))
 
@@ -251,3 +287,14 @@ def require(condition: bool, message: str, *values: object) -> None:
     """
     if not condition:
         raise VerifyException(message.format(*values) if values else message)
+
+
+def require_equal(found: Size | Sizes, wanted: Size | Sizes, message: str) -> None:
+    """Raise `SizesDifferError(message)` for the first sizes that are not equal, `VerifyException` for other ranks."""
+    if found == wanted:
+        return
+    ones, others = (sizes if isinstance(sizes, tuple) else (sizes,) for sizes in (found, wanted))
+    if len(ones) != len(others):
+        raise VerifyException(message)
+    one, other = next(pair for pair in zip(ones, others, strict=True) if pair[0] != pair[1])
+    raise SizesDifferError(message, one, other)

@@ -14,7 +14,17 @@ from glow_mlir.dialects.glow_high.interfaces import Arithmetic, ParallelAxes
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, float_prop, size, size_prop
-from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, require, shape_of, size_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import (
+    broadcast,
+    element_of,
+    rank_of,
+    require,
+    require_equal,
+    shape_of,
+    size_of,
+    sizes_of,
+    tensor,
+)
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
@@ -48,9 +58,9 @@ class AttentionOp(HighOp):
     def scores_shape(self) -> Sizes:
         """The shape of the scores: batch…, M, N."""
         query, key, value = sizes_of(self.query), sizes_of(self.key), sizes_of(self.value)
-        require(query[-1] == key[-1], f"queries have {query[-1]} elements, keys {key[-1]}")
-        require(key[-2] == value[-2], f"there are {key[-2]} keys for {value[-2]} values")
-        batch = broadcast(broadcast(query[:-2], key[:-2]), value[:-2])
+        require_equal(query[-1], key[-1], f"queries have {query[-1]} elements, keys {key[-1]}")
+        require_equal(key[-2], value[-2], f"there are {key[-2]} keys for {value[-2]} values")
+        batch = broadcast(query[:-2], key[:-2], value[:-2], behind=2)
         return (*batch, query[-2], key[-2])
 
     def parallel_axes(self) -> ParallelAxes:

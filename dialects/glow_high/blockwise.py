@@ -23,7 +23,17 @@ from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized, unk
 from glow_mlir.dialects.narrow_floats import is_power_of_two
 from glow_mlir.dialects.operand_types import F32, NUMBERS, UI8
 from glow_mlir.dialects.properties import int_prop, integer, optional_type_prop
-from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, size_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import (
+    Shape,
+    element_of,
+    rank_of,
+    require,
+    require_equal,
+    shape_of,
+    size_of,
+    sizes_of,
+    tensor,
+)
 from glow_mlir.support.op_definition import op_definition
 
 WIDTHS = (2, 4, 8)
@@ -133,7 +143,7 @@ class BlockwiseMatMulOp(Blockwise):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         columns, depth = self.weights()
         *rows, inner = sizes_of(self.left)
-        require(inner == depth, f"the operands' inner sizes differ: {inner} and {depth}")
+        require_equal(inner, depth, f"the operands' inner sizes differ: {inner} and {depth}")
         if self.bias is not None:
             require(shape_of(self.bias) == (columns,), f"bias must have shape ({columns},), not {shape_of(self.bias)}")
         left_bits = integer(self.left_bits)

@@ -55,6 +55,7 @@ from glow_mlir.dialects.shapes import (
     normalize_axis,
     rank_of,
     require,
+    require_equal,
     shape_of,
     sizes_of,
     tensor,
@@ -206,8 +207,9 @@ class ConcatOp(DataMovement):
         shapes = [sizes_of(operand) for operand in self.parts]
         axis = normalize_axis(integer(self.axis), len(shapes[0]))
         for shape in shapes:
-            same = shape[:axis] == shapes[0][:axis] and shape[axis + 1 :] == shapes[0][axis + 1 :]
-            require(same and len(shape) == len(shapes[0]), f"shapes {shapes[0]} and {shape} differ outside axis {axis}")
+            message = f"shapes {shapes[0]} and {shape} differ outside axis {axis}"
+            require(len(shape) == len(shapes[0]), message)
+            require_equal((*shape[:axis], *shape[axis + 1 :]), (*shapes[0][:axis], *shapes[0][axis + 1 :]), message)
         total: Size = 0
         for shape in shapes:
             total = shape[axis] + total

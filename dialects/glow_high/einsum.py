@@ -13,7 +13,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.independence import IndependentAxis
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.properties import text, text_prop
-from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, require, sizes_of, tensor
+from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, require, require_equal, sizes_of, tensor
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, Sizes
@@ -56,9 +56,9 @@ class Contraction:
             for label, size in zip(labels, shape, strict=True):
                 known = sizes.setdefault(label, size)
                 if label.isdigit():
-                    (sizes[label],) = broadcast((known,), (size,))
+                    (sizes[label],) = broadcast((known,), (size,), behind=None)
                 else:
-                    require(known == size, f"axis '{label}' is {known} and {size} long")
+                    require_equal(known, size, f"axis '{label}' is {known} and {size} long")
         return sizes
 
 

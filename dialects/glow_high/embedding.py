@@ -12,7 +12,7 @@ from glow_mlir.dialects.element_types import is_float, ui8
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.operand_types import FLOATS, INDICES, NUMBERS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, text, text_prop
-from glow_mlir.dialects.shapes import element_of, require, sizes_of, tensor
+from glow_mlir.dialects.shapes import element_of, require, require_equal, sizes_of, tensor
 from glow_mlir.dialects.sizes import smallest, static
 from glow_mlir.support.op_definition import op_definition
 
@@ -63,9 +63,11 @@ class SparseLengthsSumOp(HighOp):
         require((scaled != fused) if is_code else not (scaled or fused), "codes, and only these, have scales once")
         require(not fused or width >= FUSED_BYTES, f"a fused row has {FUSED_BYTES} bytes or more, not {width}")
         for operand in (self.scales, self.offsets):
-            require(operand is None or sizes_of(operand) == (rows,), f"{rows} rows need as many scales and offsets")
+            if operand is not None:
+                require_equal(sizes_of(operand), (rows,), f"{rows} rows need as many scales and offsets")
         indices = sizes_of(self.indices)
-        require(self.weights is None or sizes_of(self.weights) == indices, "each index has one weight")
+        if self.weights is not None:
+            require_equal(sizes_of(self.weights), indices, "each index has one weight")
         count = sizes_of(self.segments)[0] - (kind == "edges")
         require(smallest(count) >= 0, "edges are one number or more")
         return (tensor((count, width - FUSED_BYTES if fused else width), f32 if is_code else element),)

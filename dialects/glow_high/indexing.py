@@ -25,12 +25,15 @@ from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis,
 from glow_mlir.dialects.operand_types import INDICES, TENSOR
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import (
+    Relation,
     Shape,
+    SizesDifferError,
     element_of,
     is_empty,
     normalize_axis,
     rank_of,
     require,
+    require_equal,
     shape_of,
     sizes_of,
     tensor,
@@ -58,7 +61,7 @@ class GatherOp(DataMovement):
     """
     The slices of `input` along `axis` that `indices` select (ONNX Gather).
 
-    `axis` of the input is replaced by all axes of `indices`.
+    `axis` of the input is replaced by all axes of `indices`. Where one is out of range, `failure` says what is wrong.
 
     ```mlir
     %y = glow_high.gather %table, %tokens {axis = 0} : tensor<1x128x768xf32>
@@ -71,6 +74,7 @@ class GatherOp(DataMovement):
     input = operand_def(TENSOR)
     indices = operand_def(INDICES)
     axis = int_prop(0)
+    failure = text_prop(OUT_OF_RANGE)
     result = result_def(TENSOR)
 
     def parallel_axes(self) -> ParallelAxes:
@@ -149,14 +153,15 @@ class GatherElementsOp(HighOp):
         return operands[0]
 
 
-def check_elements_shape(input_: SSAValue, indices: SSAValue, axis: int) -> None:
+def check_elements_shape(input_: SSAValue, indices: SSAValue, axis: int, relation: Relation = Relation.COVERS) -> None:
     """Raise `VerifyException` unless `indices` fits into `input_` along all axes but `axis`."""
     shape, taken = sizes_of(input_), sizes_of(indices)
     require(len(shape) == len(taken) > 0, f"input and indices must have as many axes, at least one: {shape}, {taken}")
     axis = normalize_axis(axis, len(shape))
-    pairs = [(a, b) for position, (a, b) in enumerate(zip(shape, taken, strict=True)) if position != axis]
-    fits = all(a == b or largest(b) <= smallest(a) for a, b in pairs)
-    require(fits, f"indices of shape {taken} exceed the input of shape {shape} outside axis {axis}")
+    for place, (whole, part) in enumerate(zip(shape, taken, strict=True)):
+        if place != axis and whole != part and largest(part) > smallest(whole):
+            message = f"indices of shape {taken} exceed the input of shape {shape} outside axis {axis}"
+            raise SizesDifferError(message, whole, part, relation, place - len(shape))
     require(shape[axis] != 0 or is_empty(indices), f"axis {axis} has no elements")
 
 
@@ -189,7 +194,7 @@ class GatherNDOp(HighOp):
         shape, indices, batch = sizes_of(self.input), sizes_of(self.indices), integer(self.batch_dims)
         require(() not in (shape, indices), "gather_nd needs operands with at least one axis")
         require(0 <= batch < min(len(shape), len(indices)), f"batch_dims {batch} is out of range")
-        require(shape[:batch] == indices[:batch], "the batch axes of input and indices differ")
+        require_equal(shape[:batch], indices[:batch], "the batch axes of input and indices differ")
         depth = check_rows(indices, shape[batch:])
         return (tensor((*indices[:-1], *shape[batch + depth :]), element_of(self.input)),)
 
@@ -250,8 +255,8 @@ class ScatterElementsOp(Scatter):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.check()
-        require(sizes_of(self.indices) == sizes_of(self.updates), "indices and updates must have one shape")
-        check_elements_shape(self.input, self.indices, integer(self.axis))
+        require_equal(sizes_of(self.indices), sizes_of(self.updates), "indices and updates must have one shape")
+        check_elements_shape(self.input, self.indices, integer(self.axis), Relation.EQUAL)
         return (tensor(sizes_of(self.input), element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:
@@ -278,7 +283,7 @@ class ScatterNDOp(Scatter):
         shape, indices, updates = sizes_of(self.input), sizes_of(self.indices), sizes_of(self.updates)
         require(() not in (shape, indices), "scatter_nd needs operands with at least one axis")
         expected = (*indices[:-1], *shape[check_rows(indices, shape) :])
-        require(updates == expected, f"updates must have shape {expected}, not {updates}")
+        require_equal(updates, expected, f"updates must have shape {expected}, not {updates}")
         return (tensor(shape, element_of(self.input)),)
 
 
@@ -320,7 +325,7 @@ class ReverseSequenceOp(HighOp):
         require(rank >= 2, f"reverse_sequence needs a batch and a time axis, got shape {shape}")
         batch, time = (normalize_axis(integer(axis), rank) for axis in (self.batch_axis, self.time_axis))
         require(batch != time, "batch_axis and time_axis are the same")
-        require(sizes_of(self.lengths) == (shape[batch],), f"lengths must have shape ({shape[batch]},)")
+        require_equal(sizes_of(self.lengths), (shape[batch],), f"lengths must have shape ({shape[batch]},)")
         return (tensor(shape, element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 from xdsl.pattern_rewriter import RewritePattern
 
@@ -26,6 +26,7 @@ from glow_mlir.dialects.shapes import (
     is_empty,
     rank_of,
     require,
+    require_equal,
     shape_of,
     size_of,
     sizes_of,
@@ -33,6 +34,12 @@ from glow_mlir.dialects.shapes import (
 )
 from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, Sizes
+
+
+def require_bias(bias: SSAValue, columns: Size) -> None:
+    """Raise unless a bias has an element for each column, whose number is known."""
+    require_equal(sizes_of(bias), (columns,), f"bias must have shape ({columns},), not {sizes_of(bias)}")
+    shape_of(bias)
 
 
 def _matrix(shape: Sizes, transposed: bool) -> tuple[Size, Size]:
@@ -63,14 +70,17 @@ class MatrixProduct(HighOp):
         left, right = sizes_of(self.left), sizes_of(self.right)
         rows, depth = _matrix(left, flag(self.transpose_left))
         inner, columns = _matrix(right, flag(self.transpose_right))
-        require(depth == inner, f"the operands' inner sizes differ: {depth} and {inner}")
-        return broadcast(left[:-2], right[:-2]), rows, columns, depth
+        require_equal(depth, inner, f"the operands' inner sizes differ: {depth} and {inner}")
+        return broadcast(left[:-2], right[:-2], behind=2), rows, columns, depth
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, rows, columns, _ = self.extents()
         signature = ProductSignature.of(self.left, self.right, self.bias, self.to)
         if self.bias is not None:
-            require(shape_of(self.bias) == (columns,), f"bias must have shape ({columns},), not {shape_of(self.bias)}")
+            require_equal(
+                sizes_of(self.bias), (columns,), f"bias must have shape ({columns},), not {sizes_of(self.bias)}"
+            )
+            shape_of(self.bias)
         return (tensor((*batch, rows, columns), signature.output),)
 
     def independent_axes(self) -> Sequence[IndependentAxis]:
@@ -170,7 +180,8 @@ class PredicatedMatMulOp(MatrixProduct):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         (product,) = MatrixProduct.infer_types(self)
         rows = sizes_of(product)[:-1]
-        require(sizes_of(self.predicate) == rows, f"predicate must have shape {rows}, not {sizes_of(self.predicate)}")
+        message = f"predicate must have shape {rows}, not {sizes_of(self.predicate)}"
+        require_equal(sizes_of(self.predicate), rows, message)
         return (product,)
 
 
@@ -203,13 +214,13 @@ class GroupedMatMulOp(HighOp):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         (rows, depth), (experts, *matrix), (count,) = map(sizes_of, (self.input, self.weights, self.index))
         inner, columns = _matrix(tuple(matrix), flag(self.transpose_weights))
-        require(depth == inner, f"the operands' inner sizes differ: {depth} and {inner}")
-        require(rows == count, f"there must be an index for each of {rows} rows, not {count}")
+        require_equal(depth, inner, f"the operands' inner sizes differ: {depth} and {inner}")
+        require_equal(rows, count, f"there must be an index for each of {rows} rows, not {count}")
         require(experts != 0 or is_empty(self.index), "there are no matrices to choose from")
         signature = ProductSignature.of(self.input, self.weights, self.bias, self.to)
         if self.bias is not None:
             expected, found = (experts, columns), sizes_of(self.bias)
-            require(found == expected, f"bias must have shape {expected}, not {found}")
+            require_equal(found, expected, f"bias must have shape {expected}, not {found}")
         return (tensor((rows, columns), signature.output),)
 
     def independent_axes(self) -> Sequence[IndependentAxis]:
@@ -243,8 +254,8 @@ class FullyConnectedOp(HighOp):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         left, right = sizes_of(self.input), sizes_of(self.weights)
-        require(left[1] == right[0], f"the input has {left[1]} columns, the weights {right[0]} rows")
-        require(shape_of(self.bias) == (right[1],), f"bias must have shape ({right[1]},), not {shape_of(self.bias)}")
+        require_equal(left[1], right[0], f"the input has {left[1]} columns, the weights {right[0]} rows")
+        require_bias(self.bias, right[1])
         signature = ProductSignature.of(self.input, self.weights, self.bias, self.to)
         return (tensor((left[0], right[1]), signature.output),)
 

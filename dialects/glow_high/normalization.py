@@ -26,6 +26,7 @@ from glow_mlir.dialects.shapes import (
     normalize_axis,
     rank_of,
     require,
+    require_equal,
     shape_of,
     size_along,
     sizes_of,
@@ -46,7 +47,8 @@ def same_as_input(op: HighOp, input_: SSAValue, what: str) -> tuple[TensorType[A
 def require_channels(operands: tuple[SSAValue, ...], channels: Size) -> None:
     """Raise unless each operand is a vector with one element a channel."""
     for operand in operands:
-        require(shape_of(operand) == (channels,), f"expected shape ({channels},), got {shape_of(operand)}")
+        require_equal(sizes_of(operand), (channels,), f"expected shape ({channels},), got {sizes_of(operand)}")
+        shape_of(operand)
 
 
 class Normalization(HighOp):

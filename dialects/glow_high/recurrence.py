@@ -23,7 +23,17 @@ from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import FLOATS, LENGTHS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import element_of, rank_of, require, shape_of, size_along, size_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import (
+    element_of,
+    rank_of,
+    require,
+    require_equal,
+    shape_of,
+    size_along,
+    size_of,
+    sizes_of,
+    tensor,
+)
 from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Size, Sizes
 
@@ -76,9 +86,9 @@ def recurrence_types(
     hidden = width // op.GATES
     require(shape_of(weights) == (hidden, width) and hidden * op.GATES == width, _misfit("weights", (hidden, width)))
     for state in states:
-        require(sizes_of(state) == (batch, hidden), _misfit("an initial state", (batch, hidden)))
+        require_equal(sizes_of(state), (batch, hidden), _misfit("an initial state", (batch, hidden)))
     if lengths is not None:
-        require(sizes_of(lengths) == (batch,), f"sequence_lens must have shape ({batch},)")
+        require_equal(sizes_of(lengths), (batch,), f"sequence_lens must have shape ({batch},)")
     last = tensor((batch, hidden), element)
     return (tensor((steps, batch, hidden), element), *(last for _ in states))
 

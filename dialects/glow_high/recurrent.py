@@ -22,7 +22,7 @@ from glow_mlir.dialects.glow_high.recurrence import (
 )
 from glow_mlir.dialects.operand_types import FLOATS, LENGTHS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, floats, text, text_prop
-from glow_mlir.dialects.shapes import element_of, rank_of, require, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import element_of, rank_of, require, require_equal, shape_of, sizes_of, tensor
 from glow_mlir.support.op_definition import op_definition
 from glow_mlir.support.symbols import Sizes
 
@@ -116,7 +116,7 @@ def layer_types(
 def require_shape(value: SSAValue | None, shape: Sizes, what: str) -> None:
     """Raise unless an operand is absent or has that shape."""
     if value is not None:
-        require(sizes_of(value) == shape, f"{what} must have shape {shape}, not {sizes_of(value)}")
+        require_equal(sizes_of(value), shape, f"{what} must have shape {shape}, not {sizes_of(value)}")
 
 
 @op_definition

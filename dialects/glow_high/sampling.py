@@ -27,7 +27,7 @@ from glow_mlir.dialects.properties import (
     text,
     text_prop,
 )
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, require, require_equal, shape_of, sizes_of, tensor
 from glow_mlir.dialects.sizes import RunTimeSizeError, smallest, static
 from glow_mlir.dialects.windows import Window
 from glow_mlir.support.op_definition import op_definition
@@ -80,7 +80,7 @@ class GridSampleOp(HighOp):
         for word, words in ((self.mode, MODES), (self.padding, PADDINGS)):
             require(text(word) in words, f"'{text(word)}' is none of {', '.join(words)}")
         axes = len(image) - 2
-        require(grid[0] == image[0], f"a grid for {grid[0]} images does not fit {image[0]}")
+        require_equal(grid[0], image[0], f"a grid for {grid[0]} images does not fit {image[0]}")
         require(
             len(grid) == len(image) and grid[-1] == axes,
             f"an image of {axes} spatial axes needs a grid of rank "
@@ -132,7 +132,7 @@ class RoiAlignOp(HighOp):
         require(text(self.mode) in POOLINGS, f"'{text(self.mode)}' is none of {', '.join(POOLINGS)}")
         require(rois[1] == 4, f"a region has two corners, 4 numbers, not {rois[1]}")
         require(element_of(self.rois) == element, f"regions are {element_of(self.rois)}, the image is {element}")
-        require(sizes_of(self.batch_indices) == rois[:1], f"{rois[0]} regions need as many numbers of images")
+        require_equal(sizes_of(self.batch_indices), rois[:1], f"{rois[0]} regions need as many numbers of images")
         require(len(cells) == 2 and min(cells) > 0, f"output_shape is rows and columns, not {cells}")
         require(integer(self.sampling_ratio) >= 0, "sampling_ratio must not be negative")
         require(number(self.spatial_scale) > 0, "spatial_scale must be positive")

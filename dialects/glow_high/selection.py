@@ -17,7 +17,16 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.operand_types import F32, INDICES, SCALARS, TENSOR
 from glow_mlir.dialects.properties import flag_prop, int_prop, integer
-from glow_mlir.dialects.shapes import element_of, has_one_element, largest_shape, rank_of, require, sizes_of, tensor
+from glow_mlir.dialects.shapes import (
+    element_of,
+    has_one_element,
+    largest_shape,
+    rank_of,
+    require,
+    require_equal,
+    sizes_of,
+    tensor,
+)
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.support.op_definition import op_definition
 
@@ -97,8 +106,8 @@ class NonMaxSuppressionOp(HighOp):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         boxes, scores, limit = sizes_of(self.boxes), sizes_of(self.scores), integer(self.limit)
-        fits = boxes[0] == scores[0] and boxes[1] == scores[2] and boxes[2] == 4
-        require(fits, f"scores of shape {scores} do not fit boxes of shape {boxes}")
+        message = f"scores of shape {scores} do not fit boxes of shape {boxes}"
+        require_equal(boxes, (scores[0], scores[2], 4), message)
         require(0 <= limit <= largest(boxes[1]), f"the limit is at most the number of boxes, {boxes[1]}, not {limit}")
         for operand in (self.max_output_boxes_per_class, self.iou_threshold, self.score_threshold):
             require(operand is None or has_one_element(operand), "limits and thresholds are single numbers")

@@ -18,6 +18,7 @@ from glow_mlir.dialects.glow_high.index_ranges import IndexRange
 from glow_mlir.dialects.glow_high.storage import ConstantOp, GetOp, SplatOp
 from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import WeightOp, has_default_layout
+from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.support.symbols import Size
 
@@ -54,10 +55,12 @@ def failure_of(op: Operation) -> str:
     """
     What is wrong with operands on which an operator or instruction fails when it runs; empty where it never does.
 
-    Where numbers lead somewhere, it never does if all of them are constants in range.
+    It may say so itself. Where numbers lead somewhere, it never does if all of them are constants in range.
     """
     if not isinstance(op, HighOp | DerivedInstruction):
         return ""
+    if (own := op.properties.get("failure")) is not None:
+        return text(own)
     kind = _kind_of(op)
     return "" if _has_ranges(kind) and all(_verdicts(op)) else kind.FAILURE
 

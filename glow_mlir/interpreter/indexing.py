@@ -24,11 +24,11 @@ from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import semantics
 
 
-def from_front(op: HighOp, indices: np.ndarray, size: int) -> np.ndarray:
-    """Indices counted from the front; raises `ExecutionError` where one is out of range."""
+def from_front(op: HighOp, indices: np.ndarray, size: int, failure: str = OUT_OF_RANGE) -> np.ndarray:
+    """Indices counted from the front; raises `ExecutionError`, with that `failure`, where one is out of range."""
     places = np.where(indices < 0, indices.astype(np.int64) + size, indices)
     if ((places < 0) | (places >= size)).any():
-        raise ExecutionError(OUT_OF_RANGE, node=location_name(op.location))
+        raise ExecutionError(failure, node=location_name(op.location))
     return places
 
 
@@ -43,7 +43,7 @@ def grid_index(shape: Sequence[int], axis: int, indices: np.ndarray) -> tuple[np
 def gather(op: GatherOp, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     """Slices along the axis."""
     axis = integer(op.axis)
-    return np.take(x, from_front(op, indices, x.shape[axis]), axis=axis)
+    return np.take(x, from_front(op, indices, x.shape[axis], text(op.failure)), axis=axis)
 
 
 @semantics(GatherElementsOp)

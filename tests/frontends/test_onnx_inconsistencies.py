@@ -89,6 +89,18 @@ def test_minus_one_is_a_free_dimension() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["?", "None", "unk", "unknown", "*", " ", "-1", "NULL"])
+def test_names_that_say_unknown_are_no_names(name: str) -> None:
+    """Exporters write them for any size that they do not know, and onnxruntime holds no two of them to be equal."""
+    model = model_of([node("MatMul", "x w")], [value(operand, shape=(name, name)) for operand in "xw"])
+    session = InferenceSession(model, cache=False)
+    assert [given.shape for given in session.get_inputs()] == [[None, None], [None, None]]
+    given = {"x": np.ones((2, 3), np.float32), "w": np.ones((3, 4), np.float32)}
+    assert session.run(None, given)[0].shape == (2, 4)
+    expected = f"4 dimensions of inputs are called '{name}', each of which is taken to be free (hint: "
+    assert expected in refusal(model, ModelError, dimensions={f"{x}.{n}": 2 for x in "xw" for n in (0, 1)}, strict=True)
+
+
 @pytest.mark.parametrize(("bounds", "is_told"), [((1, 8), False), ((4, 8), True), (3, False), (4, True)])
 def test_sizes_that_a_user_chose_count_too(bounds: int | tuple[int, int], is_told: bool) -> None:
     model = model_of([RELU], [value("x", shape=("N",))], [])

@@ -412,15 +412,12 @@ def test_a_label_that_names_nothing_is_no_size() -> None:
 
 
 def test_hints_are_about_sizes_where_these_are_the_reason() -> None:
-    """Of a kernel that takes them of other element types only, and of several operators at once."""
-    x = helper.make_tensor_value_info("x", TensorProto.DOUBLE, ["batch", "length"])
-    y = helper.make_tensor_value_info("y", TensorProto.DOUBLE, None)
-    nodes = [node("Transpose", "x", "t", perm=[1, 0]), node("MatMul", "x t", "y")]
-    products = helper.make_model(helper.make_graph(nodes, "graph", [x], [y]), ir_version=8)
+    """Of an operator that takes numbers alone, and of several operators at once."""
+    determinants = onnx_model([node("Det", "x", "y")], ["batch", "length", "length"])
     parts = [node("DFT", "x four one", result) for result in "abc"]
     constants: dict[str, Any] = {"four": np.array(4), "one": np.array(1)}
     transforms = onnx_model([*parts, node("Sum", "a b c", "y")], ["batch", "length", 1], opset=20, **constants)
-    for model in (products, transforms):
+    for model in (determinants, transforms):
         with pytest.raises(UnsupportedError, match=r"\(hint: give dimensions numbers instead of bounds\)$"):
             InferenceSession(model.SerializeToString(), dimensions=BOUNDS, cache=False)
 

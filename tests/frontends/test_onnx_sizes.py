@@ -67,6 +67,22 @@ CONTRADICTIONS: dict[str, tuple[onnx.ModelProto, str]] = {
         ),
         "node 'fit': Resize: shape (0, 2) has no elements to resize (hint: ",
     ),
+    "axis that a scalar has not": (
+        model_of([node("Squeeze", name="drop", axes=[0])], [value("x", shape=())], opset=11),
+        "node 'drop': Squeeze: axes [0] are out of range for rank 0",
+    ),
+    "axis in front of the first, of rows": (
+        model_of([node("Softmax", name="scores", axis=-9)], opset=11),
+        "node 'scores': Softmax: axis -9 is out of range for rank 1",
+    ),
+    "axis behind the last, of rows": (
+        model_of([node("Hardmax", name="scores", axis=3)], opset=11),
+        "node 'scores': Hardmax: axis 3 is out of range for rank 1",
+    ),
+    "axis behind the last, of matrices": (
+        model_of([node("Flatten", name="flat", axis=9)], opset=11),
+        "node 'flat': Flatten: axis 9 is out of range for rank 1",
+    ),
     "condition without an element": (
         choice_by([]),
         "node 'choice': If: the condition has 0 elements, not 1 (hint: ",

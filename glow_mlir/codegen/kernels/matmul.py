@@ -50,7 +50,7 @@ from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.constants.layouts import matrix_panels
 from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.tiled_layout import TiledLayout
-from glow_mlir.dialects.element_types import signless
+from glow_mlir.dialects.element_types import byte_width, signless
 from glow_mlir.dialects.glow_high.linear import MatMulOp, MatrixProduct
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense, strides_of
 from glow_mlir.dialects.properties import flag, integer
@@ -354,8 +354,12 @@ def _is_merged(op: MatrixProduct) -> bool:
 
 
 def _takes_any_size(left: SSAValue, right: SSAValue) -> bool:
-    """Whether a product with a right operand of a size that is known at run time only packs it as it comes."""
-    return element_of(left) == element_of(right) == f32
+    """
+    Whether a product with a right operand of a size that is known at run time only packs it as it comes.
+
+    Panels of narrow elements are of cells, whose number is known; a lowering widens these.
+    """
+    return element_of(left) == element_of(right) and byte_width(element_of(left)) >= 4
 
 
 def _all_strides(left: Operand, result: Operand, planes: Sequence[Plane]) -> list[Shape]:

@@ -129,17 +129,20 @@ class NodeBuilder:
         """
         Like `required_sizes`; `None` for what the program has to compute.
 
-        That is what depends on sizes that data decides, on inputs with too many numbers to be given, or on floats, of
-        which a call hardly ever brings the same again.
+        That is what depends on sizes that data decides, on inputs with too many numbers to be given, or on floats.
         """
         try:
             return self.required_sizes(value, role)
         except (RunTimeSizeError, LargeInputError):
             return None
         except InputValuesError:
-            if any(is_float(element_of(root)) for root in self.builder.dependences.roots(value)):
+            if self.depends_on_floats(value):
                 return None
             raise
+
+    def depends_on_floats(self, value: SSAValue) -> bool:
+        """Whether a value depends on floats, of which a call hardly ever brings the same again."""
+        return any(is_float(element_of(root)) for root in self.builder.dependences.roots(value))
 
     # Errors
 

@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, SliceOp
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp, SliceOp
 from glow_mlir.dialects.glow_high.elementwise_binary import (
     AddOp,
     DivOp,
@@ -51,6 +51,15 @@ def cut(node: NodeBuilder, value: SSAValue, bounds: Mapping[int, tuple[Size, Siz
         return value
     starts, ends = zip(*wanted, strict=True)
     return node.emit(SliceOp, value, starts=starts, ends=ends)
+
+
+def filled(node: NodeBuilder, value: SSAValue, axis: int, size: int) -> SSAValue:
+    """A value with zeros behind it, so that an axis has as many elements, at least as many as it has at most."""
+    shape = sizes_of(value)
+    if (missing := size - shape[axis]) == 0:
+        return value
+    behind = node.splat(0, element_of(value), (*shape[:axis], missing, *shape[axis + 1 :]))
+    return node.emit(ConcatOp, [value, behind], axis=axis)
 
 
 def part_of(node: NodeBuilder, value: SSAValue, number: int, axis: int = 0) -> SSAValue:
@@ -216,4 +225,10 @@ def _checked_start(node: NodeBuilder, lengths: Sequence[SSAValue], size: SSAValu
     for length in lengths:
         left, least = node.emit(SubOp, left, length), node.emit(MinOp, least, length)
     is_wrong = node.emit(OrOp, node.emit(NotOp, node.emit(EqualOp, left, zero)), node.emit(LessOp, least, zero))
-    return node.emit(GatherOp, node.constant(np.zeros(1, np.int64)), node.emit(CastOp, is_wrong, to=i64), axis=0)
+    return zero_unless(node, is_wrong, "the parts do not make up the axis")
+
+
+def zero_unless(node: NodeBuilder, is_wrong: SSAValue, failure: str) -> SSAValue:
+    """0 as a scalar i64; a call fails with those words where a truth value holds, a scalar."""
+    index = node.emit(CastOp, is_wrong, to=i64)
+    return node.emit(GatherOp, node.constant(np.zeros(1, np.int64)), index, axis=0, failure=failure)

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import field
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from glow_mlir.constants.storage import scalar_attribute
 from glow_mlir.dialects.control_flow import verify_scalar
-from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.control_flow import IfOp, YieldOp
-from glow_mlir.dialects.glow_high.data_movement import ConcatOp
-from glow_mlir.dialects.glow_high.storage import GetOp, SplatOp
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_math import NotOp
+from glow_mlir.dialects.glow_high.storage import GetOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
-from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.builder.slices import cut, scalar
+from glow_mlir.dialects.symbol_binding import SymbolBinding
+from glow_mlir.errors import InputValuesError, ModelError, UnsupportedError
+from glow_mlir.frontends.builder.slices import cut, filled, scalar, zero_unless
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.structures import leaves_of, rebuilt, structure_of
 from glow_mlir.frontends.onnx.values import Value, takes_values
 from glow_mlir.ir.registry import onnx_operator
+from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, Symbol, symbols_of
 
 Pair = tuple[Size, Size]
 """A size in the one branch, and in the other."""
@@ -48,8 +50,16 @@ def if_(node: Node) -> Sequence[Value | None] | None:
 def _branch(node: Node) -> list[Value] | None:
     """Both branches as regions, which yield the tensors that their values consist of."""
     verify_scalar(node.input(), i1, "the condition")
-    blocks = [Block(), Block()]
-    ends = [node.region_values(name, block) for name, block in zip(BRANCHES, blocks, strict=True)]
+    blocks, ends = [Block(), Block()], list[list[Value] | None]()
+    misfits: dict[int, ModelError] = {}
+    for number, name in enumerate(BRANCHES):
+        try:
+            ends.append(node.region_values(name, blocks[number]))
+        except ModelError as error:
+            misfits[number] = error
+            ends.append(None)
+    if misfits:
+        _stand_in(node, blocks, ends, misfits)
     one, other = ends
     if one is None or other is None:
         return None
@@ -61,6 +71,41 @@ def _branch(node: Node) -> list[Value] | None:
     for position, (first, second) in enumerate(zip(*results, strict=True)):
         _check_alike(node, position, first, second)
     return rebuilt(map(leaves_of, one), list(Join(node, blocks, results).emit()))
+
+
+def _stand_in(
+    node: Node, blocks: list[Block], ends: list[list[Value] | None], misfits: Mapping[int, ModelError]
+) -> None:
+    """
+    Put something in the place of the branch that does not fit the sizes that there are: a call that takes it fails.
+
+    Where the values of few inputs decide which branch is taken, they have to be known: raises `InputValuesError`.
+    Raises what is wrong with the branches where neither fits.
+    """
+    number, error = next(iter(misfits.items()))
+    fitting, found = blocks[1 - number], ends[1 - number]
+    if len(misfits) > 1:
+        raise error
+    reason = f"{BRANCHES[number]} does not fit the sizes that there are"
+    missing = node.builder.missing_value(node.input(), f"If: {reason} ({error}): the condition", node.name)
+    if isinstance(missing, InputValuesError) and not node.depends_on_floats(node.input()):
+        raise missing
+    if found is None:
+        return
+    own = {op.bound for op in own_operations(fitting) if isinstance(op, SymbolBinding)}
+    taken_apart = [leaves_of(value) for value in found]
+    blocks[number] = Block()
+    with node.builder.inside(blocks[number]):
+        condition = node.emit(ReshapeOp, node.input(), shape=())
+        zero = zero_unless(node, node.emit(NotOp, condition) if number else condition, reason)
+        leaves = [_filled_like(node, zero, leaf, own) for inner, _ in taken_apart for leaf in inner]
+    ends[number] = rebuilt(taken_apart, leaves)
+
+
+def _filled_like(node: Node, number: SSAValue, like: SSAValue, own: AbstractSet[Symbol]) -> SSAValue:
+    """A number as all elements of a tensor of the type of another one; as large as that may be by its `own` symbols."""
+    shape = [largest(size) if own & set(symbols_of([size])) else size for size in sizes_of(like)]
+    return node.emit(ExpandOp, node.cast(number, element_of(like)), shape=shape)
 
 
 def _differing(node: Node, reason: str) -> UnsupportedError:
@@ -105,13 +150,9 @@ class Join:
 
     def _filled(self, value: SSAValue, pairs: Sequence[Pair]) -> SSAValue:
         """A value with zeros behind it along axes of sizes that differ."""
-        zero = scalar_attribute(numpy_dtype(element_of(value)).type(0), element_of(value))
         for axis, pair in enumerate(pairs):
-            sizes = sizes_of(value)
-            missing = max(map(largest, pair)) - sizes[axis]
-            if pair in self.differing and missing != 0:
-                behind = self.node.emit(SplatOp, value=zero, shape=(*sizes[:axis], missing, *sizes[axis + 1 :]))
-                value = self.node.emit(ConcatOp, [value, behind], axis=axis)
+            if pair in self.differing:
+                value = filled(self.node, value, axis, max(map(largest, pair)))
         return value
 
     def _bound(self, pair: Pair, count: SSAValue) -> Size:

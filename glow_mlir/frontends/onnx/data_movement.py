@@ -14,12 +14,15 @@ from glow_mlir.dialects.glow_high.data_movement import (
     TileOp,
     TransposeOp,
 )
-from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of
+from glow_mlir.dialects.glow_high.elementwise_binary import DivOp, MaxOp
+from glow_mlir.dialects.shapes import Relation, Shape, broadcast, normalize_axis, rank_of, require, sizes_of
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest, smallest
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.agreement import is_of_data, reshaped, with_size
 from glow_mlir.frontends.builder.padding import pad_value
 from glow_mlir.frontends.builder.slices import (
     Bound,
+    bound_number,
     bounds_of,
     computed_part,
     computed_parts,
@@ -67,27 +70,36 @@ def _reshape(node: Node, sizes: Sequence[Size]) -> SSAValue:
         raise ModelError(f"Reshape: {wanted} is no shape", node=node.name)
     if -1 in wanted:
         rest = product_of(size for size in wanted if size != -1)
-        wanted[wanted.index(-1)] = _left(product_of(shape), 1 if rest == 0 else rest)
-    return node.emit(ReshapeOp, node.input(), shape=wanted)
+        wanted[wanted.index(-1)] = _left(node, product_of(shape), 1 if rest == 0 else rest)
+    return reshaped(node, node.input(), tuple(wanted))
 
 
-def _left(total: Size, rest: Size) -> Size:
+def _left(node: Node, total: Size, rest: Size) -> Size:
     """The size that makes up the elements; raises `RunTimeSizeError` where none does for all values of symbols."""
     if isinstance(total, int) and isinstance(rest, int):
         return total // rest
     found = quotient(total, rest)
-    if found is None:
+    if found is None and not is_of_data(node, total) and not is_of_data(node, rest):
         raise RunTimeSizeError(f"({total}) / ({rest})")
+    if found is None and isinstance(rest, int):
+        return total // rest
+    if found is None:
+        some = node.emit(MaxOp, scalar(node, rest), scalar(node, 1))
+        found = bound_number(node, node.emit(DivOp, scalar(node, total), some), largest(total))
     return found
 
 
 @onnx_operator("Flatten")
 def flatten(node: Node) -> SSAValue:
     """Two axes: those before `axis`, and the rest."""
-    shape = node.sizes()
-    axis = node.int("axis", 1)
-    axis += len(shape) if axis < 0 else 0
+    shape, axis = node.sizes(), first_coerced_axis(node)
     return node.emit(ReshapeOp, node.input(), shape=(product_of(shape[:axis]), product_of(shape[axis:])))
+
+
+def first_coerced_axis(node: Node) -> int:
+    """The `axis` from which on all axes are one; it may be behind the last one. Raises `VerifyException`."""
+    rank, axis = node.rank(), node.int("axis", 1)
+    return axis if axis == max(rank, 1) else normalize_axis(axis, rank)
 
 
 def _axes_operand(node: Node, position: int = 1) -> tuple[int, ...] | None:
@@ -107,6 +119,7 @@ def squeeze(node: Node) -> SSAValue:
     if axes is None and unknown:
         raise RunTimeSizeError(unknown[0])  # Where it is 1, its axis is left out.
     if axes is not None:
+        require(bool(shape) or not axes, f"axes {list(axes)} are out of range for rank 0")
         chosen = {normalize_axis(axis, len(shape)) for axis in axes}
         if wrong := sorted(chosen - dropped):
             raise ModelError(f"Squeeze: axis {wrong[0]} has size {shape[wrong[0]]}, not 1", node=node.name)
@@ -386,8 +399,12 @@ def center_crop_pad(node: Node) -> SSAValue:
 @onnx_operator("Expand")
 def expand(node: Node) -> SSAValue:
     """Broadcast to what the operand's shape and the given one broadcast to."""
-    shape = broadcast(node.sizes(), node.told_sizes(1, "the shape"))
-    return node.input() if shape == node.sizes() else node.emit(ExpandOp, node.input(), shape=shape)
+    value, told = node.input(), node.told_sizes(1, "the shape")
+    for axis, (own, size) in enumerate(zip(reversed(sizes_of(value)), reversed(told)), start=1):
+        if 1 not in (own, size) and any(is_of_data(node, item) for item in (own, size)):
+            value = with_size(node, value, rank_of(value) - axis, size, Relation.BROADCAST)
+    shape = broadcast(sizes_of(value), told)
+    return value if shape == sizes_of(value) else node.emit(ExpandOp, value, shape=shape)
 
 
 @onnx_operator("Tile")

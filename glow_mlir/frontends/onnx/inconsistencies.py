@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
@@ -13,7 +14,7 @@ from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError, joined
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.traversal import all_graphs
-from glow_mlir.frontends.onnx.types import names_of_element, negative_extents, onnx_kind
+from glow_mlir.frontends.onnx.types import names_of_element, negative_extents, onnx_kind, says_unknown
 from glow_mlir.frontends.onnx.values import Value
 from glow_mlir.support.activity import caution
 from glow_mlir.support.dataclass import dataclass
@@ -36,8 +37,9 @@ class Inconsistencies:
     """What is an error in any case, where what is inside of nodes has no other."""
 
     def check_graph(self, model: onnx.ModelProto) -> None:
-        """Take down initializers that are no inputs though the IR version asks for it, and negative extents."""
+        """Take down initializers that are no inputs though the IR version asks for it, and sizes that are none."""
         graph = model.graph
+        self._check_names(graph)
         if lifted := lifted_initializers(model):
             listed = ", ".join(f"'{name}'" for name in lifted[:3]) + (", …" if len(lifted) > 3 else "")
             plural = "initializers are no inputs" if len(lifted) > 1 else "initializer is no input"
@@ -54,6 +56,14 @@ class Inconsistencies:
             reason = f"{what} '{value.name}' is declared with an extent of {min(negative)}, which is taken to be free"
             kept = self.customs if min(negative) == -1 else self.others
             kept.append(ModelError(reason, hint="name the dimension, or give it no extent"))
+
+    def _check_names(self, graph: onnx.GraphProto) -> None:
+        """Take down a name that only says "unknown", and that the standard takes for one size in several places."""
+        sizes = [size.dim_param for value in graph.input for size in value.type.tensor_type.shape.dim]
+        for name, places in Counter(filter(says_unknown, filter(None, sizes))).items():
+            if places > 1:
+                reason = f"{places} dimensions of inputs are called '{name}', each of which is taken to be free"
+                self.customs.append(ModelError(reason, hint="leave the name out, or give each one its own"))
 
     def check_values(self, graph: onnx.GraphProto, values: Mapping[str, Value | None], is_main: bool = False) -> None:
         """

@@ -20,15 +20,35 @@ from glow_mlir.dialects.glow_high.elementwise_binary import (
 )
 from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.indexing import ScatterElementsOp
-from glow_mlir.dialects.shapes import has_static_shape, normalize_axis, shape_of
+from glow_mlir.dialects.shapes import element_of, has_static_shape, normalize_axis, shape_of, sizes_of
+from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.builder.slices import cut, iota
+from glow_mlir.frontends.builder.agreement import is_of_data
+from glow_mlir.frontends.builder.slices import cut, filled, iota, scalar, zero_unless
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.operator_map import PLAIN_OPERATORS
-from glow_mlir.frontends.onnx.plain_operators import plain_importer
 from glow_mlir.ir.registry import onnx_operator
 
-onnx_operator("Scatter", since=9)(plain_importer(PLAIN_OPERATORS["ScatterElements"]))
+
+@onnx_operator("Scatter", since=9)
+@onnx_operator("ScatterElements", since=11)
+def scatter_elements(node: Node) -> SSAValue:
+    """
+    Updates at their own places but for `axis`.
+
+    Where data decides whether an axis is as long as that of the indices, it is filled up meanwhile.
+    """
+    value, indices = node.input(0), node.input(1)
+    shape, places = sizes_of(value), sizes_of(indices)
+    axis = normalize_axis(node.int("axis", 0), len(shape))
+    for place, (whole, part) in enumerate(zip(shape, places)):
+        if place != axis and whole != part and largest(part) > smallest(whole) and is_of_data(node, whole):
+            count, own = scalar(node, part), scalar(node, whole)
+            missing = zero_unless(node, node.emit(LessOp, own, count), f"{part} indices exceed {whole} elements")
+            value = filled(node, value, place, max(largest(whole), largest(part)))
+            indices = node.emit(AddOp, indices, node.cast(missing, element_of(indices)))
+    reduction = node.text("reduction", "none")
+    found = node.emit(ScatterElementsOp, value, indices, node.input(2), axis=axis, reduction=reduction)
+    return cut(node, found, {place: (0, size) for place, size in enumerate(shape)})
 
 
 @onnx_operator("OneHot")

@@ -19,12 +19,13 @@ from glow_mlir.dialects.shapes import element_of, largest_shape, normalize_axis,
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.symbol_binding import SymbolBinding, mentioned
 from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.builder.agreement import is_of_data, with_size
 from glow_mlir.frontends.builder.axis_order import moved_axis
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut, iota
 from glow_mlir.frontends.onnx.control_flow import check_number
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.structured_loops import carries_structures, structured_loop
+from glow_mlir.frontends.onnx.structured_loops import carries_structures, own_inputs, structured_loop
 from glow_mlir.frontends.onnx.values import Value, takes_values
 from glow_mlir.ir.registry import onnx_operator
 from glow_mlir.ir.traversal import own_operations
@@ -135,11 +136,8 @@ class LoopImport:
     def _trip(self, body: Body) -> list[SSAValue] | None:
         """What a trip yields: the next condition, what it carries on, rows."""
         with self.node.builder.inside(body.block):
-            goes_on = self.node.constant(np.ones(self._condition_shape(), np.bool_))
-        return self.node.region("body", body.block, [body.block.args[0], goes_on, *body.carried])
-
-    def _condition_shape(self) -> tuple[int, ...]:
-        return () if isinstance(self.condition, bool) else shape_of(self.condition)
+            own = own_inputs(self.node, body.block.args[0])
+        return self.node.region("body", body.block, [*own, *body.carried])
 
     def _without_trips(self) -> Results | None:
         """What is carried in, and no rows, whose types the body tells."""
@@ -231,9 +229,8 @@ class LoopImport:
             raise self.node.unsupported("sizes depend on the trip, and the condition on an input of the model")
         carried, rows = list(self.initial), list[Sequence[SSAValue]]()
         for trip in range(count):
-            number = self.node.constant(np.array(trip, np.int64))
-            goes_on = self.node.constant(np.array(True))
-            found = self.node.inline("body", [number, goes_on, *carried])
+            own = own_inputs(self.node, self.node.constant(np.array(trip, np.int64)))
+            found = self.node.inline("body", [*own, *carried])
             if found is None:
                 return None
             known = self.node.fold(found[0])
@@ -320,9 +317,10 @@ def _directions(node: Node, name: str, count: int) -> list[bool]:
 def _scan(node: Node, states: Sequence[SSAValue], scanned: Sequence[Rows], directions: str) -> list[SSAValue] | None:
     """The final states, then the stacked results; `directions` names the attribute with those of the results."""
     lengths = list(dict.fromkeys(sizes_of(rows.value)[0] for rows in scanned if rank_of(rows.value)))
-    if len(lengths) != 1:
+    if not lengths or (len(lengths) > 1 and not any(is_of_data(node, length) for length in lengths)):
         raise ModelError(f"Scan: it goes over tensors of {lengths} rows", node=node.name)
-    (length,) = lengths
+    length = next((length for length in lengths if isinstance(length, int)), lengths[0])
+    scanned = [Rows(with_size(node, rows.value, 0, length), rows.reversed) for rows in scanned]
     if isinstance(length, SymbolicSize):
         scanned = [Rows(_turned(node, rows)) for rows in scanned]
     graph = node.subgraph("body")

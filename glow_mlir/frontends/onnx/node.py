@@ -1,4 +1,4 @@
-"""One ONNX node as the importers of operators see it: operands, attributes, graphs inside, and all of `NodeBuilder`."""
+"""One ONNX node as the importers of operators see it: operands, attributes, graphs inside, and what builds it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from xdsl.ir import Block, SSAValue
 
 from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of, sizes_of
 from glow_mlir.errors import ModelError, UnsupportedError
+from glow_mlir.frontends.builder.agreement import AgreeingBuilder
 from glow_mlir.frontends.builder.module_builder import named_location
-from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.frontends.onnx.model_import import ModelImport
 from glow_mlir.frontends.onnx.sparse import dense_array
 from glow_mlir.frontends.onnx.values import Value
@@ -55,7 +55,7 @@ class Surroundings(Protocol):
         ...
 
 
-class Node(NodeBuilder):
+class Node(AgreeingBuilder):
     """
     An ONNX node under import.
 

@@ -14,6 +14,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp,
 from glow_mlir.dialects.glow_high.elementwise_math import ReciprocalOp, SqrtOp
 from glow_mlir.dialects.glow_high.reductions import ReduceMeanOp
 from glow_mlir.dialects.shapes import element_of, rank_of
+from glow_mlir.frontends.onnx.data_movement import first_coerced_axis
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_operator
@@ -95,8 +96,7 @@ def _over_rows(operator: type[ops.AlongAxis]) -> Callable[[Node], SSAValue]:
     """The form up to opset 12: all axes from `axis` on are one, for which a reshape is only needed if they are not."""
 
     def coerced(node: Node) -> SSAValue:
-        shape, axis = node.sizes(), node.int("axis", 1)
-        axis += len(shape) if axis < 0 else 0
+        shape, axis = node.sizes(), first_coerced_axis(node)
         wide = [other for other in range(axis, len(shape)) if shape[other] != 1]
         if shape and axis < len(shape) and len(wide) <= 1:
             return node.emit(operator, node.input(), axis=wide[0] if wide else axis)

@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ConcatOp, ReshapeOp
-from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.dialects.shapes import Shape, shape_of, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.control_flow import check_number
 from glow_mlir.frontends.onnx.node import Node
@@ -21,6 +21,24 @@ MOST_TRIPS = 1 << 12
 def carries_structures(node: Node) -> bool:
     """Whether a Loop carries what is no tensor of numbers."""
     return any(isinstance(operand, Structured) for operand in node.operands[2:])
+
+
+def own_inputs(node: Node, number: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """
+    The inputs of the body of a Loop besides what is carried: the number of the trip, a scalar, and that there is one.
+
+    Both have the rank that the body declares, as onnxruntime gives them: writers of old models declare one axis.
+    """
+    given = node.optional(1)
+    place = _declared_shape(node, 0, ())
+    goes_on = np.ones(_declared_shape(node, 1, () if given is None else shape_of(given)), np.bool_)
+    return (node.emit(ReshapeOp, number, shape=place) if place else number), node.constant(goes_on)
+
+
+def _declared_shape(node: Node, position: int, default: Shape) -> Shape:
+    """The shape of one element that the body of a Loop declares for an input."""
+    said = node.subgraph("body").input[position].type.tensor_type
+    return (1,) * len(said.shape.dim[:1]) if said.HasField("shape") else default
 
 
 def structured_loop(node: Node) -> list[Value] | None:
@@ -41,7 +59,7 @@ def structured_loop(node: Node) -> list[Value] | None:
         if len(rows) == MOST_TRIPS:
             raise node.unsupported(f"more than {MOST_TRIPS} trips of a loop that carries sequences")
         number = node.constant(np.array(len(rows), np.int64))
-        found = node.inline_values("body", [number, node.constant(np.array(True)), *carried])
+        found = node.inline_values("body", [*own_inputs(node, number), *carried])
         if found is None:
             return None
         condition = node.fold(found[0]) if isinstance(found[0], SSAValue) else None

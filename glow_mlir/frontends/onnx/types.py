@@ -108,13 +108,28 @@ def negative_extents(value: onnx.ValueInfoProto) -> list[int]:
 
 
 def declared_sizes(value: onnx.ValueInfoProto) -> list[int | str]:
-    """The sizes that a model says a tensor has; free dimensions as in `input_sizes`, negative extents among them."""
+    """
+    The sizes that a model says a tensor has; free dimensions as in `input_sizes`.
+
+    Negative extents, and names that only say that a size is unknown, are free dimensions without a name.
+    """
     return [
         dimension.dim_value
         if dimension.HasField("dim_value") and dimension.dim_value >= 0
-        else dimension.dim_param or f"{value.name}.{axis}"
+        else f"{value.name}.{axis}"
+        if says_unknown(dimension.dim_param)
+        else dimension.dim_param
         for axis, dimension in enumerate(value.type.tensor_type.shape.dim)
     ]
+
+
+UNKNOWN_SIZES = frozenset({"-1", "any", "n/a", "nan", "nil", "none", "null", "undefined", "unk", "unknown"})
+"""Names that exporters give to dimensions whose size they do not know, in lower case."""
+
+
+def says_unknown(name: str) -> bool:
+    """Whether the name of a dimension only says that its size is unknown: `None`, `?`, `*`, or nothing at all."""
+    return name.strip().lower() in UNKNOWN_SIZES or not name.strip("?* ")
 
 
 def input_types(

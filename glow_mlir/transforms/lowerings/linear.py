@@ -12,7 +12,8 @@ from glow_mlir.dialects.glow_high.elementwise_math import CastOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, GroupedMatMulOp, MatMulOp
 from glow_mlir.dialects.properties import flag
-from glow_mlir.dialects.shapes import element_of, is_empty, rank_of, shape_of, sizes_of
+from glow_mlir.dialects.quant import UniformQuantizedType
+from glow_mlir.dialects.shapes import element_of, has_static_shape, is_empty, rank_of, shape_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
 
@@ -28,7 +29,8 @@ def matmul(op: MatMulOp, emit: Emitter) -> SSAValue:
     """
     A product of operands that are transposed beforehand; a sum of nothing is 0.
 
-    One that is rounded to narrower floats is one of sums, and a conversion of these.
+    One that is rounded to narrower floats is one of sums, and a conversion of these. Narrow operands of a size that is
+    known at run time only are as wide as the sums beforehand.
     """
     element = element_of(op.result)
     if is_empty(op.left) or is_empty(op.right):
@@ -39,6 +41,9 @@ def matmul(op: MatMulOp, emit: Emitter) -> SSAValue:
         return emit(CastOp, emit(MatMulOp, op.left, op.right, bias, to=f32, **flags), to=element)
     left = _swapped(op.left, emit) if flag(op.transpose_left) else op.left
     right = _swapped(op.right, emit) if flag(op.transpose_right) else op.right
+    if not has_static_shape(right) and all(map(_is_narrow, (left, right))):
+        wide = [emit(CastOp, operand, to=element) for operand in (left, right)]
+        return emit(MatMulOp, *wide, op.bias)
     return emit(MatMulOp, left, right, op.bias, to=op.to)
 
 
@@ -60,6 +65,12 @@ def grouped_matmul(op: GroupedMatMulOp, emit: Emitter) -> SSAValue:
     product = emit(MatMulOp, single, matrices, transpose_right=turned, to=op.to)
     result = emit(ReshapeOp, product, shape=sizes_of(op.result))
     return result if op.bias is None else emit(AddOp, result, emit(GatherOp, op.bias, op.index, axis=0))
+
+
+def _is_narrow(value: SSAValue) -> bool:
+    """Whether elements are numbers of less than 32 bits, no codes."""
+    element = element_of(value)
+    return byte_width(element) < 4 and not isinstance(element, UniformQuantizedType)
 
 
 def _sum_of_nothing(op: MatMulOp, emit: Emitter) -> SSAValue:

@@ -1,0 +1,123 @@
+"""
+Sizes that data decides beside others, which they have to be equal to: taken to be, and checked at each call.
+
+What a size has to be equal to is a number, or another size. The tensor that has it is read by places along that axis: a
+call fails where the sizes differ, with those words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Operation, SSAValue
+
+from glow_mlir.dialects.attribute_syntax import AttributeValue
+from glow_mlir.dialects.glow_high.base import HighOp, Operand
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, AndOp, EqualOp, MulOp, WhereOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp, NotOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.shapes import Relation, SizesDifferError, rank_of, sizes_of
+from glow_mlir.dialects.sizes import largest, smallest
+from glow_mlir.frontends.builder.node_builder import NodeBuilder
+from glow_mlir.frontends.builder.slices import bound_number, cut, iota, scalar, zero_unless
+from glow_mlir.support.symbols import Size, Sizes, product_of, symbols_of
+
+
+class AgreeingBuilder(NodeBuilder):
+    """What builds nodes in which sizes that data decides are taken to be those that they have to be equal to."""
+
+    def emit_all(
+        self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None
+    ) -> tuple[SSAValue, ...]:
+        """Emit an operator and return all its results; raises `VerifyException` where operands cannot fit."""
+        try:
+            return super().emit_all(operator, *operands, **properties)
+        except SizesDifferError as error:
+            return self.emit_all(operator, *agreed(self, operands, error), **properties)
+
+
+def is_of_data(node: NodeBuilder, size: Size) -> bool:
+    """Whether data decides a size, not dimensions of inputs alone."""
+    return any(symbol.name not in node.builder.input_symbols for symbol in symbols_of([size]))
+
+
+def agreed(node: NodeBuilder, operands: Sequence[Operand], error: SizesDifferError) -> list[Operand]:
+    """Operands whose sizes fit each other, where those of the error do not; raises it where data decides neither."""
+    pair = error.one, error.other
+    if not any(is_of_data(node, size) for size in pair):
+        raise error
+    ways: Sequence[Mapping[Size, Size]]
+    if error.relation is Relation.BROADCAST and not any(isinstance(size, int) for size in pair):
+        common = _common(node, *pair)
+        ways = [dict.fromkeys(pair, common)]
+    elif error.relation is Relation.COVERS or isinstance(error.other, int) or not is_of_data(node, error.other):
+        ways = [{error.one: error.other}, {error.other: error.one}]
+    else:
+        ways = [{error.other: error.one}, {error.one: error.other}]
+    for wanted in ways:
+        found = [_adjusted(node, operand, wanted, error) for operand in operands]
+        if found != list(operands):
+            return found
+    raise error
+
+
+def _common(node: NodeBuilder, one: Size, other: Size) -> Size:
+    """The size that two broadcast to, of which the one is 1 where they differ."""
+    first, second = scalar(node, one), scalar(node, other)
+    count = node.emit(WhereOp, node.emit(EqualOp, first, scalar(node, 1)), second, first)
+    return bound_number(node, count, max(largest(one), largest(other)))
+
+
+def _adjusted(node: NodeBuilder, operand: Operand, wanted: Mapping[Size, Size], error: SizesDifferError) -> Operand:
+    """An operand in which sizes are those that are wanted in their place, along the axes that are meant."""
+    if operand is None or isinstance(operand, SSAValue):
+        return operand if operand is None else _resized(node, operand, wanted, error)
+    if isinstance(operand, Operation):
+        return _resized(node, operand.results[0], wanted, error)
+    return [_resized(node, value, wanted, error) for value in operand]
+
+
+def _resized(node: NodeBuilder, value: SSAValue, wanted: Mapping[Size, Size], error: SizesDifferError) -> SSAValue:
+    rank = rank_of(value)
+    places = range(rank) if error.axis is None else [rank + error.axis]
+    for axis in places:
+        if axis >= 0 and (size := wanted.get(sizes_of(value)[axis])) is not None:
+            value = with_size(node, value, axis, size, error.relation)
+    return value
+
+
+def with_size(
+    node: NodeBuilder, value: SSAValue, axis: int, size: Size, relation: Relation = Relation.EQUAL
+) -> SSAValue:
+    """A value whose axis has that size; a call fails where its size is not in that relation to it."""
+    own = sizes_of(value)[axis]
+    if own == size:
+        return value
+    places = iota(node, size)
+    if relation is Relation.COVERS:
+        return _taken(node, value, places, axis)
+    number, wanted = scalar(node, own), scalar(node, size)
+    is_wrong = node.emit(NotOp, node.emit(EqualOp, number, wanted))
+    if relation is Relation.BROADCAST and smallest(own) <= 1 <= largest(own):
+        is_longer = node.emit(NotOp, node.emit(EqualOp, number, scalar(node, 1)))
+        is_wrong = node.emit(AndOp, is_wrong, is_longer)
+        places = node.emit(MulOp, places, node.emit(CastOp, is_longer, to=i64))
+    zero = zero_unless(node, is_wrong, f"the sizes {own} and {size} have to be equal")
+    return _taken(node, value, node.emit(AddOp, places, zero), axis)
+
+
+def _taken(node: NodeBuilder, value: SSAValue, places: SSAValue, axis: int) -> SSAValue:
+    """The elements of an axis at those places."""
+    if sizes_of(places)[0] == 0:
+        return cut(node, value, {axis: (0, 0)})
+    return node.emit(GatherOp, value, places, axis=axis)
+
+
+def reshaped(node: NodeBuilder, value: SSAValue, shape: Sizes) -> SSAValue:
+    """A value in another shape, which has as many elements; a call fails where those that data decides do not."""
+    count, wanted = product_of(sizes_of(value)), product_of(shape)
+    if count != wanted and (is_of_data(node, count) or is_of_data(node, wanted)):
+        value = with_size(node, node.emit(ReshapeOp, value, shape=(count,)), 0, wanted)
+    return node.emit(ReshapeOp, value, shape=shape)
