@@ -12,12 +12,16 @@ Compile = Callable[[Any], tuple[Executable, dict[str, float]]]
 """Compiles a model: what runs it, and the seconds of each stage."""
 
 
-def with_host_values(model: Any, compile_: Compile) -> tuple[Executable, dict[str, float]]:
-    """What runs a model, compiled as a whole, or in parts where Python computes some of its values."""
+def with_host_values(model: Any, compile_: Compile, strict: bool = False) -> tuple[Executable, dict[str, float]]:
+    """
+    What runs a model, compiled as a whole, or in parts where Python computes some of its values.
+
+    With `strict`, what such a model says wrongly is refused that a warning tells of otherwise.
+    """
     try:
         return compile_(model)
     except HostValuesError:
         from glow_mlir.frontends.onnx.hosted_model import HostedModel
         from glow_mlir.frontends.onnx.importer import whole_model
 
-        return HostedModel(whole_model(model), lambda part: compile_(part)[0].entry()), {}
+        return HostedModel(whole_model(model, strict), lambda part: compile_(part)[0].entry()), {}

@@ -46,7 +46,7 @@ class ModelSession(Session):
             compiler = ModelCompiler(model, self.options, rules.cache, limit)
             return compiler.executable(compiler.open(), limits, rules.warm == SPECIALISED)
 
-        executable, self._seconds = with_host_values(model, compiled)
+        executable, self._seconds = with_host_values(model, compiled, self.options.strict)
         names = {name: name for name in executable.names}
         time_limit = given_seconds("time_limit", rules.time_limit)
         super().__init__(executable, names, executable.chosen(rules.entry), time_limit)

@@ -7,9 +7,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from glow_mlir.api.session_entry import SessionEntry, as_array, check_named
+from glow_mlir.api.session_entry import SessionEntry, check_named
 from glow_mlir.errors import InputError
 from glow_mlir.runtime.executable import Executable
+from glow_mlir.runtime.typed_arrays import as_array
 from glow_mlir.support.cancellation import Cancellation
 from glow_mlir.support.watchdog import time_limited
 

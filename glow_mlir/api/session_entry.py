@@ -13,7 +13,8 @@ from glow_mlir.errors import InputError
 from glow_mlir.runtime.device_array import DeviceArray, Place, Tensor, on_host
 from glow_mlir.runtime.executable import EntryPoint
 from glow_mlir.runtime.signature import Argument
-from glow_mlir.support.dtypes import is_float_dtype, is_plain
+from glow_mlir.runtime.typed_arrays import as_typed
+from glow_mlir.support.dtypes import is_plain
 
 
 class SessionEntry:
@@ -189,32 +190,6 @@ def _are_here(tensors: Mapping[str, Place]) -> TypeGuard[Mapping[str, np.ndarray
 def is_python_value(value: object) -> bool:
     """Whether a value is no tensor, but a sequence, map or optional as Python has it."""
     return value is None or isinstance(value, list | tuple | dict)
-
-
-def as_typed(what: str, value: Any, dtype: np.dtype) -> np.ndarray:
-    """
-    A value as an array: numbers and lists of numbers in the type that is wanted, if it has all of them but for rounding
-    of floats; anything else as it is. Raises `InputError` as `as_array`.
-    """
-    array = as_array(what, value)
-    if dtype.kind == "O" and array.dtype.kind in "US":
-        return array.astype(object)
-    if array is value or array.dtype == dtype or not is_plain(value):
-        return array
-    is_float = is_float_dtype(dtype)
-    if array.size and (array.dtype.kind not in ("iuf" if is_float else "iu") or dtype.kind == "b"):
-        return array
-    with np.errstate(over="ignore"):
-        found = array.astype(dtype)
-    return found if is_float or bool((found == array).all()) else array
-
-
-def as_array(what: str, value: Any) -> np.ndarray:
-    """A value as an array; raises `InputError` for anything else, such as lists of unequal lengths."""
-    try:
-        return np.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what} is no array: {error}", hint="convert it with numpy.asarray") from error
 
 
 def check_named(given: object, what: str) -> None:

@@ -15,7 +15,7 @@ from glow_mlir.api.model_identity import is_importable
 from glow_mlir.api.models import accepted_model
 from glow_mlir.api.optimized_model import onnx_form
 from glow_mlir.api.profiling import retold
-from glow_mlir.api.session_entry import as_typed, check_named
+from glow_mlir.api.session_entry import check_named
 from glow_mlir.api.training_arguments import check_options, checked_targets
 from glow_mlir.api.training_recipe import Recipe
 from glow_mlir.api.training_team import Team, update
@@ -29,6 +29,7 @@ from glow_mlir.frontends.onnx.training_form import statistics_of
 from glow_mlir.options.quantization import Quantization
 from glow_mlir.quantization.profile import read_profile
 from glow_mlir.runtime.signature import Argument
+from glow_mlir.runtime.typed_arrays import as_typed
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.files import replaced
 from glow_mlir.support.symbols import Dimension

@@ -48,7 +48,7 @@ class StringTable:
         except TypeError:  # Lists and dictionaries are no keys.
             found = [None]
         if None in found:
-            found = [self.number(_text(word, what)) for word in array.ravel().tolist()]
+            found = [self.number(as_text(word, what)) for word in array.ravel().tolist()]
         return np.array(found, np.int64).reshape(array.shape)
 
     def strings(self, numbers: np.ndarray) -> np.ndarray:
@@ -78,11 +78,11 @@ def as_strings(words: np.ndarray, what: str) -> np.ndarray:
     if all(type(word) is str for word in words.ravel().tolist()):
         return words
     found = np.empty(words.size, object)
-    found[:] = [_text(word, what) for word in words.ravel().tolist()]
+    found[:] = [as_text(word, what) for word in words.ravel().tolist()]
     return found.reshape(words.shape)
 
 
-def _text(word: Any, what: str) -> str:
+def as_text(word: Any, what: str) -> str:
     """A string as callers give it; raises `InputError` for anything else."""
     if isinstance(word, bytes):
         return word.decode(errors="surrogateescape")

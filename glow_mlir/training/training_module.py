@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -36,7 +37,7 @@ GRADIENTS, UPDATE = "gradients", "update"
 def trainable_model(source: ModelSource) -> Model:
     """A model whose initializers are told apart; raises `ModelError` for what is no ONNX model."""
     opened = open_model(source)
-    return Model(separated(opened.proto), opened.path, opened.tensors)
+    return replace(opened, proto=separated(opened.proto))
 
 
 def batch_dimensions(source: ModelSource, dimensions: Mapping[str, Dimension]) -> tuple[list[str], int | None]:
@@ -77,7 +78,7 @@ def training_module(
     state |= dict.fromkeys(_parameters(model, trainable), True)
     module = import_model(model, dimensions, PREDICT, state=state, seed=seed)
     form = training_form(model.proto)
-    trained = Model(form.model, model.path, model.tensors)
+    trained = replace(model, proto=form.model, doubts=())
     import_model(trained, dimensions, step, state=state, module=module, seed=seed)
     functions = {function.sym_name.data: function for function in high_functions(module)}
     if rounding is not None:

@@ -16,7 +16,8 @@ from onnx.external_data_helper import uses_external_data
 from onnx.onnx_cpp2py_export.shape_inference import infer_shapes
 
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.onnx.domains import plain_domain
+from glow_mlir.frontends.onnx.assumptions import EARLY
+from glow_mlir.frontends.onnx.domains import STANDARD, plain_domain
 from glow_mlir.frontends.onnx.inconsistencies import WITH_INITIALIZERS, lifted_initializers, without_shapes
 from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
@@ -24,9 +25,6 @@ from glow_mlir.frontends.onnx.traversal import all_graphs, all_nodes, all_tensor
 from glow_mlir.frontends.onnx.wire import LEAST_LEFT
 from glow_mlir.ir.registry import IMPORTERS
 from glow_mlir.support.dataclass import dataclass
-
-STANDARD = frozenset({"", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview.training"})
-"""The domains whose operators the checker has to know."""
 
 _UNKNOWN = "glow_mlir.unknown"
 """The domain that operators have in the checked copy of which the standard says nothing."""
@@ -289,7 +287,7 @@ def _described(kind: str, domain: str, version: int) -> _Description:
     if domain not in STANDARD or not defs.has(kind, domain):
         return _Description(is_asked=domain not in STANDARD)
     if not defs.has(kind, version, domain):
-        return _Description(is_asked=True)
+        return _Description(is_asked=(domain, kind) not in EARLY)
     schema: Any = defs.get_schema(kind, version, domain)  # onnx's annotations lack what it tells of functions.
     if schema.deprecated:
         return _Description(is_asked=(domain, kind, schema.since_version) not in IMPORTERS.all())

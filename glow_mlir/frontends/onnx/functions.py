@@ -26,6 +26,11 @@ def has_importer(domain: str, kind: str) -> bool:
     return any((d, k) == (domain, kind) for d, k, _ in IMPORTERS.all())
 
 
+def newest_importer(domain: str) -> int:
+    """The newest version of a domain that brought an importer; 1 where there is none."""
+    return max((since for d, _, since in IMPORTERS.all() if d == domain), default=1)
+
+
 # Any: onnx's annotations lack what its schemas tell of functions.
 def schema_of(domain: str, kind: str, version: int) -> Any:
     """What the standard says of an operator, or `None`."""
@@ -90,7 +95,7 @@ def lacks_operands(model: onnx.ModelProto) -> bool:
     return any(_nodes_lack(function.node, opsets, set(function.input)) for function in model.functions)
 
 
-def _is_valid(node: onnx.NodeProto, domain: str, opsets: Mapping[str, int]) -> bool:
+def is_valid(node: onnx.NodeProto, domain: str, opsets: Mapping[str, int]) -> bool:
     """Whether the standard allows a node as it is, apart from what its operands are."""
     context = checker.C.CheckerContext()
     context.ir_version = onnx.IR_VERSION
@@ -116,7 +121,7 @@ def _nodes_lack(nodes: Iterable[onnx.NodeProto], opsets: Mapping[str, int], know
         least = 0 if schema is None else schema.min_input
         if len(node.input) < least or not all(node.input[:least]):
             return True
-        if domain == "ai.onnx.ml" and not _is_valid(node, domain, opsets):
+        if domain == "ai.onnx.ml" and not is_valid(node, domain, opsets):
             return True
         if any(name and name not in known for name in node.input):
             return True

@@ -16,25 +16,21 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from glow_mlir.errors import InputError, UnsupportedError
+from glow_mlir.errors import UnsupportedError
+from glow_mlir.frontends.onnx.given_values import NUMBERS, list_of, tensor_of, value_of
 from glow_mlir.frontends.onnx.host_operators.registry import evaluate
 from glow_mlir.frontends.onnx.host_program import HostStep, ModelStep, Step, constant_arrays, host_program
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.signature import value_argument
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.traversal import all_graphs
-from glow_mlir.frontends.onnx.values import element_words, type_words
+from glow_mlir.frontends.onnx.values import type_words
 from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.state import State
-from glow_mlir.runtime.string_table import as_strings
-from glow_mlir.support.dtypes import ONNX_NUMBERS, STRING
 
 Compiled = Callable[[onnx.ModelProto], EntryPoint]
 """Compiles a model of tensors without host operators."""
-
-_NUMBERS = {**ONNX_NUMBERS, STRING: onnx.TensorProto.STRING}
-"""The names of dtypes → their numbers among ONNX's data types."""
 
 MOST_STRUCTURES = 16
 """How many structures of inputs a model stays compiled for."""
@@ -59,6 +55,7 @@ class HostedEntry(EntryPoint):
         super().__init__(name, (), State([]))
         known = initializers_of(model.graph)
         self._inputs = tuple(value_argument(value) for value in model.graph.input if value.name not in known)
+        self._types = {value.name: value.type for value in model.graph.input if value.name not in known}
         self._outputs = tuple(map(value_argument, model.graph.output))
         for argument in self._inputs:
             if not argument.dtype and not argument.type:
@@ -78,10 +75,8 @@ class HostedEntry(EntryPoint):
         return self._outputs
 
     def _call(self, inputs: Mapping[str, Any], state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        values: dict[str, Any] = {**self._constants, **inputs}
-        for argument in self._inputs:
-            if argument.dtype == STRING:
-                values[argument.name] = as_strings(values[argument.name], f"input '{argument.name}'")
+        given = {name: value_of(f"input '{name}'", type_, inputs[name]) for name, type_ in self._types.items()}
+        values: dict[str, Any] = {**self._constants, **given}
         for step, dead in zip(self._steps, self._last, strict=True):
             step.run(values)
             for name in dead:
@@ -93,9 +88,11 @@ class HostedEntry(EntryPoint):
 
 
 def copied(value: Any) -> Any:
-    """A value in arrays and lists of its own."""
+    """A value in arrays, lists and dictionaries of its own."""
     if isinstance(value, list | tuple):
         return list(map(copied, cast("list[Any]", value)))
+    if isinstance(value, dict):
+        return dict(cast("dict[Any, Any]", value))
     return cast("np.ndarray", value).copy() if isinstance(value, np.ndarray) else value
 
 
@@ -182,12 +179,9 @@ class _Given:
                 return self._tensor(name, type_.tensor_type.elem_type, value)
 
     def _sequence(self, name: str, element: onnx.TypeProto, value: object) -> object:
-        if not isinstance(value, list | tuple):
-            raise InputError(f"input '{self.name}' has to be a list, not a '{type(value).__name__}'")
-        items = [self._free(f"{name}.{place}") for place in range(len(cast("list[object]", value)))]
-        inner = [
-            self._taken(item, element, given) for item, given in zip(items, cast("list[object]", value), strict=True)
-        ]
+        given = list_of(f"input '{self.name}'", value)
+        items = [self._free(f"{name}.{place}") for place in range(len(given))]
+        inner = [self._taken(item, element, one) for item, one in zip(items, given, strict=True)]
         if items:
             self.nodes.append(helper.make_node("SequenceConstruct", items, [name]))
         else:
@@ -210,17 +204,7 @@ class _Given:
         return name
 
     def _tensor(self, name: str, element: int, value: object) -> object:
-        try:
-            array = np.asarray(value)
-        except (TypeError, ValueError) as error:
-            hint = "convert it with numpy.asarray"
-            raise InputError(f"input '{self.name}' consists of no arrays: {error}", hint=hint) from error
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
-        if array.dtype.kind in "US":
-            array = array.astype(object)
-        if _NUMBERS.get(array.dtype.name) != element:
-            raise InputError(f"input '{self.name}' consists of {element_words(element)}, not of {array.dtype.name}")
+        array = tensor_of(f"input '{self.name}'", element, value)
         self.tensors[name] = np.ascontiguousarray(array).reshape(array.shape)
         return (array.dtype.name, array.ndim)
 
@@ -242,7 +226,7 @@ def _with_structures(model: onnx.ModelProto, given: Sequence[_Given]) -> onnx.Mo
     names = {item.name for item in given}
     kept = [value for value in model.graph.input if value.name not in names]
     tensors = [
-        helper.make_tensor_value_info(name, _NUMBERS[array.dtype.name], [None] * array.ndim)
+        helper.make_tensor_value_info(name, NUMBERS[array.dtype.name], [None] * array.ndim)
         for item in given
         for name, array in item.tensors.items()
     ]

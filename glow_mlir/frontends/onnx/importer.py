@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.dialects.glow_high.dialect import operators
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
+from glow_mlir.frontends.onnx.assumptions import assume
 from glow_mlir.frontends.onnx.checking import check_graph, check_model, embed
 from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.graph import GraphImporter
@@ -45,35 +46,57 @@ class Model:
     proto: onnx.ModelProto
     path: Path | None
     tensors: Tensors
+    doubts: tuple[ModelError, ...] = ()
+    """What was assumed of it, see `assumptions`."""
 
 
 def open_model(source: ModelSource | Model, in_memory: bool = False) -> Model:
     """
     The model without the content of its large tensors; raises `ModelError` for what is no ONNX model.
 
-    That content stays in the files, which must not change as long as it is used, or else is read `in_memory`.
+    That content stays in the files, which must not change as long as it is used, or else is read `in_memory`. What
+    other engines forgive is mended, see `assumptions`.
     """
     if isinstance(source, Model):
         return source
     if isinstance(source, onnx.ModelProto):
-        return Model(source, None, Tensors())
+        return _mended(source, None, Tensors(), is_own=False)
     content, path = _content(source, in_memory)
     tensors = Tensors(content, None if path is None else str(path.parent), in_memory)
-    return Model(_parsed(without_tensors, content, path), path, tensors)
+    return _mended(_parsed(without_tensors, content, path), path, tensors, is_own=True)
 
 
-def load_model(source: ModelSource) -> tuple[onnx.ModelProto, Path | None]:
-    """The whole model and its file, if it has one; raises `ModelError` for what is no ONNX model."""
+def _mended(model: onnx.ModelProto, path: Path | None, tensors: Tensors, is_own: bool) -> Model:
+    """A model without the mistakes that are forgiven, changed in place where it `is_own`."""
+    try:
+        check_text(model)
+        mended, doubts = assume(model, is_own)
+    except GlowError as error:
+        error.file = error.file or ("" if path is None else str(path))
+        raise
+    for doubt in doubts:
+        doubt.file = "" if path is None else str(path)
+    return Model(mended, path, tensors, doubts)
+
+
+def load_model(source: ModelSource) -> Model:
+    """The whole model, with all that is in its file; raises `ModelError` for what is no ONNX model."""
     if isinstance(source, onnx.ModelProto):
-        return source, None
+        return _mended(source, None, Tensors(), is_own=False)
     content, path = _content(source)
-    return _parsed(bytes, content, path), path
+    return _mended(_parsed(bytes, content, path), path, Tensors(), is_own=True)
 
 
-def whole_model(source: ModelSource) -> onnx.ModelProto:
-    """The model with all its tensors, those in other files among them; raises as `load_model`."""
-    model, path = load_model(source)
+def whole_model(source: ModelSource, strict: bool = False) -> onnx.ModelProto:
+    """
+    The model with all its tensors, those in other files among them; raises as `load_model`.
+
+    A warning tells what was assumed of it, or a `ModelError` where the import is `strict`.
+    """
+    loaded = load_model(source)
+    model, path = loaded.proto, loaded.path
     _checked(model)
+    Inconsistencies(others=list(loaded.doubts)).settle("" if path is None else str(path), strict)
     if path is not None:
         tensors = Tensors(None, str(path.parent), in_memory=True)
         for tensor in all_tensors(model):
@@ -143,9 +166,10 @@ def import_model(
     model = open_model(source, in_memory)
     try:
         inconsistencies = _checked(model.proto)
+        inconsistencies.others.extend(model.doubts)
         check_host_operators(model.proto)
-        opsets = opsets_of(model.proto)
         plain = inlined(model.proto)
+        opsets = opsets_of(plain)
         pool = None if by_content else ConstantPool()
         known = {input_: np.asarray(value) for input_, value in (values or {}).items()}
         sizes, kept = dict(dimensions or {}), dict(state or {})
@@ -170,17 +194,20 @@ def import_model(
 
 def _checked(proto: onnx.ModelProto) -> Inconsistencies:
     """What a model says wrongly, and can be imported in spite of; raises `ModelError` for what it can not."""
-    check_names(proto.graph)
-    for function in proto.functions:
-        _check_node_names(function.node)
     check_graph(proto)
     found = Inconsistencies()
     found.check_graph(proto)
     return found
 
 
-def check_names(graph: onnx.GraphProto) -> None:
+def check_text(model: onnx.ModelProto) -> None:
     """Raise `ModelError` where a name is no text, as in a damaged file: protobuf gives it as bytes."""
+    _check_names(model.graph)
+    for function in model.functions:
+        _check_node_names(function.node)
+
+
+def _check_names(graph: onnx.GraphProto) -> None:
     _check_node_names(graph.node)
     sparse = (tensor.values for tensor in graph.sparse_initializer)
     for value in (*graph.input, *graph.output, *graph.initializer, *sparse):
@@ -197,7 +224,7 @@ def _check_node_names(nodes: Iterable[onnx.NodeProto]) -> None:
             raise ModelError("the node says no operator", node=node_name(node), hint=_DAMAGED)
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
-                check_names(inner)
+                _check_names(inner)
 
 
 def _is_text(name: object) -> bool:

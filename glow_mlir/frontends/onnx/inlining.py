@@ -22,7 +22,11 @@ Key = tuple[str, str, str]
 
 
 def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model without functions of its own; raises `ModelError` for more than `MOST_EXPANDED` nodes."""
+    """
+    The model without functions of its own, which imports the domains that these import.
+
+    Raises `ModelError` for more than `MOST_EXPANDED` nodes.
+    """
     if not model.functions:
         return model
     count = expanded_nodes(model)
@@ -30,10 +34,16 @@ def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
         reason = f"the model's functions expand to {count} nodes, more than {MOST_EXPANDED}"
         raise ModelError(reason, hint="export the model without functions that call one another so often")
     try:
-        return inliner.inline_local_functions(_with_defaults(model))
+        found = inliner.inline_local_functions(_with_defaults(model))
     except (RuntimeError, ValueError, DecodeError, checker.ValidationError) as error:
         reason = f"the model's functions cannot be inlined: {' '.join(str(error).split())}"
         raise ModelError(reason, hint="export the model without functions of its own") from error
+    known = {plain_domain(opset.domain) for opset in found.opset_import}
+    for opset in (opset for function in model.functions for opset in function.opset_import):
+        if plain_domain(opset.domain) not in known:
+            known.add(plain_domain(opset.domain))
+            found.opset_import.append(opset)
+    return found
 
 
 def _with_defaults(model: onnx.ModelProto) -> onnx.ModelProto:

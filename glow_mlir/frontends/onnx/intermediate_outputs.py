@@ -46,9 +46,9 @@ def exposed_model(source: ModelSource) -> ExposedModel:
     Of several results of a node those count that something uses, or else the first. Constants are no layers. Weights in
     other files are read, so that the copy stands alone. Raises `ModelError` for a damaged model.
     """
-    loaded, path = load_model(source)
-    model = onnx.ModelProto()
-    model.CopyFrom(loaded)
+    loaded = load_model(source)
+    path, model = loaded.path, onnx.ModelProto()
+    model.CopyFrom(loaded.proto)
     try:
         if path is not None:
             _load_external_data(model, str(path.parent))

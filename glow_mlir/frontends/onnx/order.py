@@ -8,6 +8,7 @@ import onnx
 
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.sparse import initializers_of
+from glow_mlir.support.dataclass import dataclass
 
 
 def node_name(proto: onnx.NodeProto) -> str:
@@ -17,39 +18,73 @@ def node_name(proto: onnx.NodeProto) -> str:
 
 def sorted_nodes(nodes: Sequence[onnx.NodeProto], is_known: Callable[[str], bool]) -> list[onnx.NodeProto]:
     """
-    The nodes, in which every operand comes before its use, as the standard demands.
+    The nodes, in which every operand comes before its use.
 
-    `is_known` tells names that need no node. Raises `ModelError` for a cycle, for nodes in another order, for a name
-    that nothing gives, and for one that is given twice.
+    `is_known` tells names that need no node. Raises `ModelError` for a cycle, for a name that nothing gives, and for
+    one that is given twice.
     """
     producers = _producers(nodes, is_known)
-    operands = [_producing(node, producers, is_known) for node in nodes]
-    late = ((user, giver) for user, givers in enumerate(operands) for giver in givers if giver >= user)
-    if (found := next(late, None)) is not None:
-        _raise_cycle(nodes, operands)
-        user, giver = (nodes[index] for index in found)
-        reason = f"the nodes are not sorted: '{node_name(giver)}' computes an operand of it, and comes later"
-        raise ModelError(reason, node=node_name(user), hint="sort them, so that each comes after those it depends on")
-    return list(nodes)
+    for node in nodes:
+        _check_operands(node, producers, is_known)
+    order = _order(nodes, producers)
+    if isinstance(order, _Cycle):
+        listed = ", ".join(f"'{node_name(nodes[index])}'" for index in order.positions[:5])
+        raise ModelError(f"the graph has a cycle through {listed}", node=node_name(nodes[order.positions[0]]))
+    return [nodes[index] for index in order]
 
 
-def _raise_cycle(nodes: Sequence[onnx.NodeProto], operands: Sequence[Sequence[int]]) -> None:
-    """Raise `ModelError` where nodes depend on themselves; `operands` has the positions of those that each needs."""
-    done, open_ = set[int](), set[int]()
+def topological(nodes: Sequence[onnx.NodeProto]) -> list[int] | None:
+    """The positions of nodes in an order in which operands come before their use; `None` where there is a cycle."""
+    order = _order(nodes, _positions(nodes))
+    return None if isinstance(order, _Cycle) else order
+
+
+def first_late(nodes: Sequence[onnx.NodeProto]) -> tuple[int, int] | None:
+    """The position of the first node with an operand that a later one computes, and of that; `None` in order."""
+    producers = _positions(nodes)
+    for user, node in enumerate(nodes):
+        for name in used_names(node):
+            if producers.get(name, -1) >= user:
+                return user, producers[name]
+    return None
+
+
+def _positions(nodes: Sequence[onnx.NodeProto]) -> dict[str, int]:
+    """The position of the first node that gives each name."""
+    found: dict[str, int] = {}
+    for index, node in enumerate(nodes):
+        for name in node.output:
+            if name:
+                found.setdefault(name, index)
+    return found
+
+
+@dataclass(frozen=True)
+class _Cycle:
+    """Positions of nodes that depend on themselves."""
+
+    positions: Sequence[int]
+
+
+def _order(nodes: Sequence[onnx.NodeProto], producers: Mapping[str, int]) -> list[int] | _Cycle:
+    """The positions of nodes in order: each comes behind those it depends on, else as early as it was."""
+    operands = [
+        list(dict.fromkeys(producers[name] for name in used_names(node) if name in producers)) for node in nodes
+    ]
+    done, open_ = dict[int, None](), set[int]()
     for root in range(len(nodes)):
         stack = [root]
         while stack:
             current = stack[-1]
             if current in done or current in open_:
-                done.add(stack.pop())
+                done[stack.pop()] = None
                 continue
             open_.add(current)
             waiting = [index for index in operands[current] if index not in done]
             if any(index in open_ for index in waiting):
-                cycle = [node_name(nodes[index]) for index in stack if index in open_ - done]
-                listed = ", ".join(f"'{name}'" for name in cycle[:5])
-                raise ModelError(f"the graph has a cycle through {listed}", node=cycle[0])
+                return _Cycle([index for index in stack if index in open_ and index not in done])
             stack.extend(reversed(waiting))
+    return list(done)
 
 
 def _producers(nodes: Sequence[onnx.NodeProto], is_known: Callable[[str], bool]) -> dict[str, int]:
@@ -68,14 +103,13 @@ def _producers(nodes: Sequence[onnx.NodeProto], is_known: Callable[[str], bool])
     return producers
 
 
-def _producing(node: onnx.NodeProto, producers: Mapping[str, int], is_known: Callable[[str], bool]) -> list[int]:
-    """The positions of the nodes whose outputs a node uses, also inside its subgraphs."""
+def _check_operands(node: onnx.NodeProto, producers: Mapping[str, int], is_known: Callable[[str], bool]) -> None:
+    """Raise `ModelError` for an operand that nothing gives."""
     for name in node.input:
         if name and name not in producers and not is_known(name):
             raise ModelError(
                 f"operand '{name}' is neither an input, an initializer nor computed by a node", node=node_name(node)
             )
-    return list(dict.fromkeys(producers[name] for name in used_names(node) if name in producers))
 
 
 def used_names(node: onnx.NodeProto) -> Iterator[str]:

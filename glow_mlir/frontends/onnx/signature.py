@@ -12,7 +12,7 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.errors import GlowError, OptionError, UnsupportedOperatorsError
 from glow_mlir.frontends.builder.inputs import check_dimensions
 from glow_mlir.frontends.onnx.functions import lacks_operands, unknown_operator
-from glow_mlir.frontends.onnx.importer import Model, ModelSource, check_names, open_model, opsets_of
+from glow_mlir.frontends.onnx.importer import Model, ModelSource, open_model, opsets_of
 from glow_mlir.frontends.onnx.inconsistencies import without_shapes
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.order import node_name
@@ -65,8 +65,8 @@ def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature
     import would, whatever sizes there are: for operators that are not supported, and for wrong `dimensions`.
     """
     try:
-        check_names(model.proto.graph)
-        opsets, graph = opsets_of(model.proto), inlined(model.proto).graph
+        plain = inlined(model.proto)
+        opsets, graph = opsets_of(plain), plain.graph
         initializers = initializers_of(graph)
         given = [value for value in graph.input if value.name not in initializers]
         sizes = {value.name: input_sizes(value, dimensions) for value in given}

@@ -6,34 +6,38 @@ from typing import Any
 
 import numpy as np
 
+from glow_mlir.frontends.onnx.given_values import TypedMap
 from glow_mlir.frontends.onnx.host_operators.registry import Attributes, strings_of
 
-Map = dict[Any, Any]
 
-
-def dict_vectorizer(attributes: Attributes, given: Map) -> np.ndarray:
+def dict_vectorizer(attributes: Attributes, given: object) -> np.ndarray:
     """The values of the keys of a vocabulary, 0 or the empty string for those that are not there, as one row."""
-    _check(attributes, given)
-    keys: list[Any] = attributes.texts("string_vocabulary") or attributes.ints("int64_vocabulary")
+    items = _map(attributes, given)
+    name, other = "string_vocabulary", "int64_vocabulary"
+    if not items.has_words:
+        name, other = other, name
+    if attributes.has(other) and not attributes.has(name):
+        kind = "strings" if items.has_words else "int64"
+        raise attributes.wrong(f"keys of the map are {kind}, and it has {other}", name)
+    keys: list[Any] = attributes.texts(name) if items.has_words else attributes.ints(name)
     if not keys:
-        raise attributes.wrong("it has no vocabulary", "string_vocabulary or int64_vocabulary")
-    values = list(given.values())
-    if values and isinstance(values[0], str):
-        return strings_of([given.get(key, "") for key in keys], (1, len(keys)))
-    is_whole = all(isinstance(value, int | np.integer) for value in values) and bool(values)
-    dtype = np.int64 if is_whole else np.float64 if any(isinstance(v, np.float64) for v in values) else np.float32
-    return np.array([[given.get(key, 0) for key in keys]], dtype)
+        raise attributes.wrong("it has no vocabulary", f"{name} has the keys")
+    if items.dtype.kind == "O":
+        return strings_of([items.get(key, "") for key in keys], (1, len(keys)))
+    return np.array([[items.get(key, 0) for key in keys]], items.dtype)
 
 
-def cast_map(attributes: Attributes, given: Map) -> np.ndarray:
+def cast_map(attributes: Attributes, given: object) -> np.ndarray:
     """The values of a map as one row: in the order of their keys, or each at the place that its key is."""
-    _check(attributes, given)
+    given_items = _map(attributes, given)
+    if given_items.has_words:
+        raise attributes.wrong("keys of the map are strings", "int64")
     to, form = attributes.text("cast_to", "TO_FLOAT"), attributes.text("map_form", "DENSE")
     casts = {"TO_FLOAT": (float, 0.0), "TO_INT64": (int, 0), "TO_STRING": (_words, "0.f")}
     if to not in casts or form not in ("DENSE", "SPARSE"):
         raise attributes.wrong(f"cast_to is '{to}', map_form '{form}'", "TO_FLOAT, TO_INT64, TO_STRING; DENSE, SPARSE")
     cast, missing = casts[to]
-    items = sorted((int(key), cast(value)) for key, value in given.items())
+    items = sorted((key, cast(value)) for key, value in given_items.items())
     row = [value for _, value in items]
     if form == "SPARSE":
         width = attributes.int("max_map", 1)
@@ -50,7 +54,8 @@ def _words(value: object) -> str:
     return value if isinstance(value, str) else f"{float(value):f}"  # pyright: ignore[reportArgumentType]
 
 
-def _check(attributes: Attributes, given: object) -> None:
-    """Raise `ExecutionError` for what is no map."""
-    if not isinstance(given, dict):
+def _map(attributes: Attributes, given: object) -> TypedMap:
+    """A map with its types; raises `ExecutionError` for anything else."""
+    if not isinstance(given, TypedMap):
         raise attributes.failed(f"it takes a dict, not a '{type(given).__name__}'", "one map for each call")
+    return given

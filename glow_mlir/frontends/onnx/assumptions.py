@@ -1,0 +1,246 @@
+"""Mistakes of a model that other engines forgive: the model is mended, and what was assumed is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import onnx
+from onnx import defs, helper
+
+from glow_mlir.errors import ModelError
+from glow_mlir.frontends.onnx.domains import STANDARD, plain_domain
+from glow_mlir.frontends.onnx.functions import has_importer, is_valid, newest_importer
+from glow_mlir.frontends.onnx.order import first_late, node_name, topological
+from glow_mlir.frontends.onnx.traversal import all_graphs, all_nodes, graphs_inside
+from glow_mlir.support.dataclass import dataclass
+
+EARLY = {("", "LayerNormalization")}
+"""Domain and operator that onnxruntime has in all opsets, also in those in which the standard does not."""
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """What a model says wrongly, and was assumed instead, and what mends it in place."""
+
+    doubt: ModelError
+    mend: Callable[[], None]
+
+
+def assume(model: onnx.ModelProto, is_own: bool) -> tuple[onnx.ModelProto, tuple[ModelError, ...]]:
+    """The model mended, in place where it `is_own`, else a copy if there is anything to mend; and what was assumed."""
+    if not is_own:
+        if all(next(iter(find(model)), None) is None for find in _ASSUMPTIONS):
+            return model, ()
+        copy = onnx.ModelProto()
+        copy.CopyFrom(model)
+        model = copy
+    doubts: list[ModelError] = []
+    for find in _ASSUMPTIONS:
+        found = list(find(model))
+        for assumption in found:
+            assumption.mend()
+        # One line for each kind: most files that have such a mistake have it in many places.
+        if found:
+            first = found[0].doubt
+            first.reason += f" ({len(found)} times)" if len(found) > 1 else ""
+            doubts.append(first)
+    return model, tuple(doubts)
+
+
+def _bodies(model: onnx.ModelProto) -> Iterator[tuple[Any, str]]:
+    """The graph and all inside of it, then the functions and all graphs inside, each with what errors call it."""
+    for graph in all_graphs(model.graph):
+        yield graph, "the graph" if graph is model.graph else f"graph '{graph.name}'"
+    for function in model.functions:
+        yield function, f"function '{function.name}'"
+        for graph in graphs_inside(function.node):
+            yield graph, f"graph '{graph.name}'"
+
+
+# ---- names
+
+
+def _unnamed_graphs(model: onnx.ModelProto) -> Iterator[Assumption]:
+    def named(graph: onnx.GraphProto) -> Callable[[], None]:
+        return lambda: setattr(graph, "name", "graph")
+
+    for body, _ in _bodies(model):
+        if not body.name and isinstance(body, onnx.GraphProto):
+            hint = "the standard asks for one"
+            yield Assumption(ModelError("a graph has no name, and is called 'graph'", hint=hint), named(body))
+
+
+def _repeated_constants(model: onnx.ModelProto) -> Iterator[Assumption]:
+    """Of constants of one name the last holds, first of initializers, then of nodes, then of sparse ones."""
+    graph = model.graph
+    constants = [node for node in graph.node if node.op_type == "Constant" and not plain_domain(node.domain)]
+    groups: tuple[tuple[Any, list[Any], Callable[[Any], str]], ...] = (
+        (graph.initializer, list(graph.initializer), lambda item: item.name),
+        (graph.node, constants, lambda item: item.output[0] if item.output else ""),
+        (graph.sparse_initializer, list(graph.sparse_initializer), lambda item: item.values.name),
+    )
+    last: dict[str, Any] = {}
+    for _, items, name_of in groups:
+        last.update((name_of(item), item) for item in items)
+    for container, items, name_of in groups:
+        for item in items:
+            name = name_of(item)
+            if name and last[name] is not item:
+                reason = f"constant '{name}' is there twice, and its last value is taken"
+                mend = _remover(container, item)
+                yield Assumption(ModelError(reason, hint="give each value a name of its own"), mend)
+
+
+def _remover(container: Any, item: Any) -> Callable[[], None]:
+    return lambda: container.remove(item)
+
+
+def _repeated_outputs(model: onnx.ModelProto) -> Iterator[Assumption]:
+    graph = model.graph
+    seen: set[str] = set()
+    taken: set[str] | None = None
+    for output in graph.output:
+        if output.name and output.name in seen:
+            taken = taken if taken is not None else _names(graph)
+            name = next(name for n in range(2, len(taken) + 3) if (name := f"{output.name}.{n}") not in taken)
+            taken.add(name)
+            reason = f"output '{output.name}' is listed twice; the second one is called '{name}'"
+            hint = "give each a name of its own, by an Identity"
+            yield Assumption(ModelError(reason, hint=hint), _copier(graph, output, name))
+        seen.add(output.name)
+
+
+def _copier(graph: onnx.GraphProto, output: onnx.ValueInfoProto, name: str) -> Callable[[], None]:
+    def mend() -> None:
+        graph.node.append(helper.make_node("Identity", [output.name], [name]))
+        output.name = name
+
+    return mend
+
+
+def _names(graph: onnx.GraphProto) -> set[str]:
+    """All names that something in a graph has, or in the graphs inside."""
+    found: set[str] = set()
+    for inner in all_graphs(graph):
+        found.update(value.name for value in (*inner.input, *inner.output, *inner.initializer))
+        found.update(name for node in inner.node for name in node.output)
+        found.update(tensor.values.name for tensor in inner.sparse_initializer)
+    return found
+
+
+def _sparse_values(model: onnx.ModelProto) -> Iterator[Assumption]:
+    """A Constant whose `value` is sparse, which the standard has as `sparse_value`."""
+    for body, _ in _bodies(model):
+        for node in body.node:
+            if node.op_type != "Constant" or plain_domain(node.domain):
+                continue
+            for attribute in node.attribute:
+                if attribute.name == "value" and attribute.type == onnx.AttributeProto.SPARSE_TENSOR:
+                    reason = "Constant: its value is sparse, and is taken as sparse_value"
+                    yield Assumption(ModelError(reason, node=node_name(node)), _renamer(attribute, "sparse_value"))
+
+
+def _renamer(item: Any, name: str) -> Callable[[], None]:
+    return lambda: setattr(item, "name", name)
+
+
+# ---- domains and versions
+
+
+def _missing_imports(model: onnx.ModelProto) -> Iterator[Assumption]:
+    """Domains of operators that are used, and of which no version is imported."""
+    if not model.opset_import:
+        return  # As models of the first IR versions are.
+    own = {plain_domain(function.domain) for function in model.functions}
+    bodies: tuple[tuple[Any, Sequence[onnx.NodeProto]], ...] = (
+        (model, model.graph.node),
+        *((function, function.node) for function in model.functions),
+    )
+    imported = {plain_domain(opset.domain): opset.version for opset in model.opset_import}
+    for body, nodes in bodies:
+        here = {plain_domain(opset.domain) for opset in body.opset_import}
+        used: dict[str, list[onnx.NodeProto]] = {}
+        for node in all_nodes(nodes):
+            if (domain := plain_domain(node.domain)) not in here:
+                used.setdefault(domain, []).append(node)
+        for domain, users in used.items():
+            if domain in own or any(has_importer(domain, node.op_type) for node in users):
+                version = imported.get(domain) or _version(domain, users, imported)
+                label = domain or "ai.onnx"
+                reason = f"{users[0].op_type}: the model imports no version of opset '{label}'; {version} is assumed"
+                doubt = ModelError(reason, node=node_name(users[0]), hint="name the version in opset_import")
+                yield Assumption(doubt, _importer(body, domain, version))
+
+
+def _importer(body: Any, domain: str, version: int) -> Callable[[], None]:
+    return lambda: body.opset_import.append(helper.make_opsetid(domain, version))
+
+
+def _version(domain: str, nodes: Iterable[onnx.NodeProto], imported: dict[str, int]) -> int:
+    """The newest version of a domain in which all its nodes are valid, as far as the standard knows it."""
+    if domain not in STANDARD:
+        return newest_importer(domain)
+    newest = max((schema.since_version for schema in defs.get_all_schemas() if schema.domain == domain), default=1)
+    for version in range(newest, 0, -1):
+        opsets = {**imported, domain: version}
+        if all(_exists(domain, node, version) and is_valid(node, domain, opsets) for node in nodes):
+            return version
+    return newest
+
+
+def _exists(domain: str, node: onnx.NodeProto, version: int) -> bool:
+    """Whether a version of the standard has an operator, and has not withdrawn it."""
+    has = defs.has(node.op_type, version, domain)
+    return has and not defs.get_schema(node.op_type, version, domain).deprecated
+
+
+def _early_operators(model: onnx.ModelProto) -> Iterator[Assumption]:
+    """Operators of `EARLY` in opsets that do not have them; they are taken as they are."""
+    opsets = {plain_domain(opset.domain): opset.version for opset in model.opset_import}
+    for node in all_nodes(model.graph.node):
+        domain = plain_domain(node.domain)
+        if (domain, node.op_type) in EARLY and not defs.has(node.op_type, opsets.get(domain, 1), domain):
+            first = min(s.since_version for s in defs.get_all_schemas_with_history() if s.name == node.op_type)
+            reason = f"{node.op_type}: it is of opset {first}, and the model imports opset {opsets.get(domain, 1)}"
+            hint = "it is taken as onnxruntime takes it"
+            yield Assumption(ModelError(reason, node=node_name(node), hint=hint), lambda: None)
+
+
+# ---- order
+
+
+def _unsorted_nodes(model: onnx.ModelProto) -> Iterator[Assumption]:
+    """Nodes in another order than that of their operands; those that depend on themselves are left to the import."""
+    # Inner graphs first: to sort the nodes around copies them.
+    for body, where in reversed(list(_bodies(model))):
+        late = first_late(body.node)
+        order = None if late is None else topological(body.node)
+        if late is None or order is None:
+            continue
+        user, giver = (node_name(body.node[index]) for index in late)
+        reason = f"the nodes of {where} are not sorted, '{giver}' computes an operand of '{user}' and comes later"
+        doubt = ModelError(f"{reason}; they are put in order", hint="each has to come after those it depends on")
+        yield Assumption(doubt, _sorter(body, order))
+
+
+def _sorter(body: Any, order: Sequence[int]) -> Callable[[], None]:
+    def mend() -> None:
+        nodes = list(body.node)
+        copies = [onnx.NodeProto.FromString(nodes[index].SerializeToString()) for index in order]
+        del body.node[:]
+        body.node.extend(copies)
+
+    return mend
+
+
+_ASSUMPTIONS: Sequence[Callable[[onnx.ModelProto], Iterator[Assumption]]] = (
+    _unnamed_graphs,
+    _repeated_constants,
+    _repeated_outputs,
+    _sparse_values,
+    _missing_imports,
+    _early_operators,
+    _unsorted_nodes,
+)
+"""Each finds mistakes of one kind, those that move nodes last."""

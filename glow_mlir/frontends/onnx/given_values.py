@@ -1,0 +1,126 @@
+"""Values that callers give as Python has them, in the types that a model declares for its inputs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import onnx
+
+from glow_mlir.errors import InputError
+from glow_mlir.frontends.onnx.values import element_words, type_words
+from glow_mlir.runtime.string_table import as_strings, as_text
+from glow_mlir.runtime.typed_arrays import as_typed
+from glow_mlir.support.dtypes import ONNX_NUMBERS, STRING, named_dtype
+
+NUMBERS = {**ONNX_NUMBERS, STRING: onnx.TensorProto.STRING}
+"""The names of dtypes → their numbers among ONNX's data types."""
+
+_DTYPES = {number: name for name, number in NUMBERS.items()}
+"""ONNX's data types → the names of dtypes."""
+
+
+class TypedMap(dict[Any, Any]):
+    """A map as a model declares it: `str` or `int` keys, and values of Python that `dtype` has exactly."""
+
+    def __init__(self, items: dict[Any, Any], key: int, dtype: np.dtype[Any]) -> None:
+        super().__init__(items)
+        self.has_words = key == onnx.TensorProto.STRING
+        """Whether keys are strings."""
+        self.dtype = dtype
+
+
+def value_of(what: str, type_: onnx.TypeProto, value: object) -> Any:
+    """
+    A value as the declared type has it: arrays, lists of values, a `TypedMap`, or `None` for an optional without one.
+
+    Numbers and lists of numbers get the declared type, as items of a map do; arrays have to have it. Raises
+    `InputError` about `what` for anything else.
+    """
+    match type_.WhichOneof("value"):
+        case "sequence_type":
+            element = type_.sequence_type.elem_type
+            given = enumerate(list_of(what, value))
+            return [value_of(f"element {place} of {what}", element, item) for place, item in given]
+        case "optional_type":
+            return None if value is None else value_of(what, type_.optional_type.elem_type, value)
+        case "map_type":
+            return _map_of(what, type_, value)
+        case _:
+            return tensor_of(what, type_.tensor_type.elem_type, value)
+
+
+def list_of(what: str, value: object) -> list[Any]:
+    """What a sequence is given as; raises `InputError` about `what` for no list."""
+    if not isinstance(value, list | tuple):
+        raise InputError(f"{what} has to be a list, not a '{type(value).__name__}'")
+    return list(cast("list[Any]", value))
+
+
+def tensor_of(what: str, element: int, value: object) -> np.ndarray:
+    """An array of an ONNX data type, strings as `str`; raises `InputError` about `what` for one of another."""
+    if value is None:
+        raise InputError(f"{what} has no value", hint=f"it consists of {element_words(element)}")
+    array = as_typed(what, value, named_dtype(_DTYPES.get(element, STRING)))
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if NUMBERS.get(array.dtype.name) != element:
+        raise InputError(f"{what} consists of {element_words(element)}, not of {array.dtype.name}")
+    return as_strings(array, what) if element == onnx.TensorProto.STRING else array
+
+
+def _map_of(what: str, type_: onnx.TypeProto, value: object) -> TypedMap:
+    if not isinstance(value, dict):
+        raise InputError(f"{what} has to be a dict, not a '{type(value).__name__}'", hint=f"it is {type_words(type_)}")
+    declared = type_.map_type
+    key, element = declared.key_type, declared.value_type.tensor_type.elem_type
+    if key not in _KEYS or element not in _ITEMS:
+        raise InputError(f"{what} is {type_words(type_)}, which no operator takes")
+    convert_key, convert = _KEYS[key], _ITEMS[element]
+    items: dict[Any, Any] = {}
+    for name, item in cast("dict[Any, Any]", value).items():
+        try:
+            items[convert_key(name)] = convert(item)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"{what} is {type_words(type_)}, and has {name!r}: {item!r}") from error
+    return TypedMap(items, key, named_dtype(_DTYPES[element]))
+
+
+# ---- keys and values of maps
+
+
+def _word(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return str(value)
+
+
+def _whole(value: Any) -> int:
+    """A number that int64 has."""
+    return int(np.int64(operator.index(value)))
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, str | bytes):
+        raise TypeError
+    return float(value)
+
+
+def _float32(value: Any) -> float:
+    """A number rounded to float32; what is beyond its range is infinite."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(_float(value)))
+
+
+_KEYS: dict[int, Callable[[Any], Any]] = {onnx.TensorProto.INT64: _whole, onnx.TensorProto.STRING: _word}
+"""ONNX data type of the keys of a map → what makes one of it."""
+
+_ITEMS: dict[int, Callable[[Any], Any]] = {
+    onnx.TensorProto.FLOAT: _float32,
+    onnx.TensorProto.DOUBLE: _float,
+    onnx.TensorProto.INT64: _whole,
+    onnx.TensorProto.STRING: lambda value: as_text(value, "a map"),
+}
+"""ONNX data type of the values of a map → what makes one of it."""
