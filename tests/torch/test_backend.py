@@ -526,5 +526,5 @@ def test_options() -> None:
     x = torch.randn(IMAGES)
     with torch.no_grad():
         assert_equal(compiled(model, options={"precision": "bf16", "threads": 2})(x), model(x), 5e-2)
-    with pytest.raises(OptionError, match="there is no keyword 'speed'"):
+    with pytest.raises(OptionError, match="a session has no keyword 'speed'"):
         glow(torch.fx.symbolic_trace(model), [x], options={"speed": 11})
