@@ -6,10 +6,10 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from glow_mlir.errors import OptionError
+from glow_mlir.support.optional_packages import imported
 from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, new_parser, run_tool
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--stdio", action="store_true", help="talk over stdin and stdout, which is the default")
     parser.add_argument("--tcp", metavar="HOST:PORT", help="wait for one editor on a port instead")
     args = parser.parse_args(arguments)
-    if find_spec("pygls") is None:
-        raise OptionError("needs the package pygls", hint="pip install 'glow-mlir[lsp]'")
+    imported("pygls", "lsp", "needs the package pygls")
     from glow_mlir.tools.lsp_server import new_server
 
     server = new_server()
