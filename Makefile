@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run test test-all lint types pytest pytest-all fuzz filecheck format mlir-tools emulators tosa-tools browser node-tests-on-targets docs pictures dist clean distclean
+.PHONY: help run test test-all lint types pytest pytest-all oldest fuzz filecheck format mlir-tools emulators tosa-tools browser node-tests-on-targets docs pictures dist clean distclean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -29,6 +29,11 @@ HERE := .venv/.created-$(shell pwd -P | cksum | cut -d ' ' -f 1)
 FOR_RUN := .venv/.installed-for-run
 FOR_TEST := .venv/.installed-for-test
 FOR_ALL := .venv/.installed-for-test-all
+FOR_DOCS := .venv-docs/.installed
+FOR_OLDEST := .venv-oldest/.installed
+
+# The oldest PyTorch that pyproject.toml admits.
+OLDEST_TORCH := $(shell sed -n 's/^torch = \["torch>=\([0-9.]*\).*/\1/p' pyproject.toml)
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -55,6 +60,9 @@ pytest: $(FOR_TEST) ## A short run of the tests, FileCheck files in process amon
 pytest-all: $(FOR_ALL) ## All tests, which fail where an extra is missing
 	$(BIN)/pytest -n 2 --extras
 
+oldest: $(FOR_OLDEST) ## The tests of PyTorch with the oldest one that is admitted, in an environment of its own
+	.venv-oldest/bin/pytest tests/torch
+
 fuzz: $(FOR_TEST) ## Random cases in child processes, 1000 of each kind; FUZZ='mutants --count 5000' says which
 	$(BIN)/python tests/fuzz.py $(FUZZ)
 
@@ -80,8 +88,8 @@ tosa-tools: ## Install Arm's tools for TOSA into .tosa-tools, for the tests of e
 browser: ## Unpack Debian's Chromium into .browser, for the tests of pages
 	@.ci/browser
 
-docs: $(FOR_ALL) ## Build the site of the documentation into build/site, with warnings as errors
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+docs: $(FOR_DOCS) ## Build the site of the documentation into build/site, with warnings as errors
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet
 
 pictures: $(FOR_ALL) ## Draw the pictures of the documentation: charts, and the page in the browser of `make browser`
 	$(BIN)/python benchmarks/draw.py
@@ -95,8 +103,8 @@ clean: ## Remove what builds and checks leave behind
 	rm -rf build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './.venv/*' -prune -exec rm -rf {} +
 
-distclean: clean ## Remove the environment and MLIR's tools as well
-	rm -rf .venv .mlir-tools .mlir-tools.partial .emulators .emulators.partial .tosa-tools .browser .browser.partial
+distclean: clean ## Remove the environments and MLIR's tools as well
+	rm -rf .venv .venv-docs .venv-oldest .mlir-tools .mlir-tools.partial .emulators .emulators.partial .tosa-tools .browser .browser.partial
 
 $(HERE):
 	@python=$${PYTHON:-$$(.ci/find-python)} && test -n "$$python" && \
@@ -117,3 +125,15 @@ $(FOR_ALL): pyproject.toml $(HERE)
 	@echo "Installing what all tests need (again whenever pyproject.toml changes) ..."
 	@$(call INSTALL,test-all)
 	@touch $@ $(FOR_TEST) $(FOR_RUN)
+
+$(FOR_DOCS): pyproject.toml
+	@echo "Setting up .venv-docs ..."
+	@"$${PYTHON:-$$(.ci/find-python)}" -m venv --clear .venv-docs
+	@.venv-docs/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[docs]'
+	@touch $@
+
+$(FOR_OLDEST): pyproject.toml
+	@echo "Setting up .venv-oldest with PyTorch $(OLDEST_TORCH) ..."
+	@"$${PYTHON:-$$(.ci/find-python)}" -m venv --clear .venv-oldest
+	@.venv-oldest/bin/python -m pip --disable-pip-version-check --quiet install --editable '.[test,torch]' 'torch==$(OLDEST_TORCH).*'
+	@touch $@

@@ -1,7 +1,7 @@
 """
 The same training here and in PyTorch: model, samples, initial weights and order are the same.
 
-    pip install torch mlxtend 'glow-mlir[examples]'
+    pip install torch mlxtend scikit-learn
     python benchmarks/training_against_pytorch.py
     python benchmarks/training_against_pytorch.py --tasks digits lstm --parts f64 f32
 

@@ -140,6 +140,10 @@ class OptionError(GlowError, ValueError, RuntimeError):
     """A command-line option or argument that makes no sense."""
 
 
+class KeywordError(OptionError, TypeError):
+    """A keyword argument that a function or a constructor does not have."""
+
+
 class PackageError(GlowError):
     """An operator package that cannot be loaded, or that contradicts another."""
 

@@ -6,15 +6,20 @@ import gc
 import os
 from collections.abc import Generator
 from pathlib import Path
+from typing import TextIO
 
 import breadth
 import pytest
+import time_limits
 from beside_calls import settle
 from filecheck_runner import FileCheckFile, is_filecheck_test
 from hypothesis import settings
 
 # Which packages of operators an environment has is no matter of the tests; those that want one name it.
 os.environ["GLOW_PACKAGES"] = ""
+
+STDERR = pytest.StashKey[TextIO]()
+"""The standard error of the process, which no test captures."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -24,15 +29,36 @@ def pytest_configure(config: pytest.Config) -> None:
     is_ci = bool(os.environ.get("CI"))
     settings.register_profile("ours", deadline=None, max_examples=count, derandomize=is_ci, print_blob=is_ci)
     settings.load_profile("ours")
+    config.stash[STDERR] = os.fdopen(os.dup(2), "w", encoding="utf-8")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Close what was opened."""
+    config.stash[STDERR].close()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what a short run has no time for."""
+    """Leave out what a short run has no time for; limit the time of the others."""
+    time_limits.limit_sweeps(items)
     if config.getoption("--short"):
         kept = breadth.in_short_run(items)
         left = set(items) - set(kept)
         config.hook.pytest_deselected(items=[item for item in items if item in left])
         items[:] = kept
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """No test can hang: what pytest-timeout does not end, the system does."""
+    with time_limits.ended_without_python(item, item.config.stash[STDERR]):
+        return (yield)
+
+
+@pytest.fixture
+def hears_ctrl_c() -> Generator[None]:
+    """For tests that send SIGINT, here or to processes that they start."""
+    with time_limits.interruptible():
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

@@ -302,6 +302,7 @@ print(session.run(None, given)[0].shape)
     ],
     ids=["plain", "own-descriptor"],
 )
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_ends_a_loop(before: str, told: str) -> None:
     program = INTERRUPTED.format(before=before)
     if "reader" in before:
@@ -338,6 +339,7 @@ except BaseException as error:
 
 
 @pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_handlers_that_do_not_raise_let_a_call_go_on(backend: str) -> None:
     assert output_of(HANDLED.format(backend=backend)) == "seen\nTimeLimitError"
 
@@ -361,6 +363,7 @@ except BaseException as error:
 """
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_ends_a_call_right_behind_somebody_else_who_gave_up_signals() -> None:
     assert output_of(GIVEN_UP) == "KeyboardInterrupt True"
 
@@ -479,6 +482,7 @@ def test_whoever_had_the_descriptor_is_warned_of_a_full_buffer_as_before(
     assert [item.exc_type for item in told] == [BlockingIOError]
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_an_interrupt_at_the_end_of_a_call_is_not_that_of_the_next(counted: InferenceSession) -> None:
     interval, call = sys.getswitchinterval(), Cancellation()
     try:

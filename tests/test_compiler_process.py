@@ -239,6 +239,7 @@ def test_an_end_in_the_middle_is_one_line_and_the_next_session_compiles(
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_a_process_that_ends_in_the_middle_takes_the_other_along(tmp_path: Path, number: int) -> None:
     first = f"Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid()))"
     body = f"""
@@ -262,6 +263,7 @@ def test_a_process_that_ends_in_the_middle_takes_the_other_along(tmp_path: Path,
     assert not Path("/proc", str(child)).exists()
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_ends_the_compilation_alone(tmp_path: Path) -> None:
     body = """
         os.environ["SLOW"] = "60"

@@ -11,7 +11,9 @@ import pytest
 from checkout import ROOT
 from in_process import Finished, run_tool
 
-from glow_mlir.support.file_kinds import KINDS, ONNX, TEXT, kind_of
+from glow_mlir import InferenceSession
+from glow_mlir.errors import ModelError
+from glow_mlir.support.file_kinds import BY_SUFFIX, KINDS, ONNX, TEXT, kind_of
 from glow_mlir.tools import glow_import, glow_opt, glow_run
 
 DIGITS = (ROOT / "examples" / "digits.onnx").read_bytes()
@@ -25,6 +27,15 @@ def saved(write: object, *arguments: object, **named: object) -> bytes:
     return stream.getvalue()
 
 
+def zipped(*names: str) -> bytes:
+    """An archive of files with those names."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in names:
+            archive.writestr(name, "")
+    return stream.getvalue()
+
+
 FILES = {
     "an ONNX model": DIGITS,
     "a .npy file": saved(np.save, np.zeros(3)),
@@ -32,6 +43,13 @@ FILES = {
     "an object": b"\x7fELF\2\1\1" + bytes(60),
     "a file of weights": b'\x20\0\0\0\0\0\0\0{"__metadata__":{}}' + bytes(8),
     "text in UTF-16": "module".encode("utf-16"),
+    "a GGUF model": b"GGUF\3\0\0\0" + bytes(64),
+    "an ExecuTorch program": b"\x18\0\0\0ET12" + bytes(64),
+    "an OpenVINO model": b'<?xml version="1.0"?>\n<net name="x" version="11"></net>',
+    "a Keras model": zipped("metadata.json", "config.json", "model.weights.h5"),
+    "a program of torch.export": zipped("x/archive_format", "x/models/model.json"),
+    "a pointer of Git LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+    "a web page": b"<!DOCTYPE html>\n<html></html>",
 }
 
 
@@ -62,6 +80,19 @@ def test_what_is_no_onnx_model_is_told_by_its_kind(tool: str, what: str, tmp_pat
     assert line.startswith(f"x.onnx: error: is not an ONNX model, but {what}")
     assert "(hint: " in line
     assert [path.name for path in tmp_path.iterdir()] == ["x.onnx"]
+
+
+@pytest.mark.parametrize("suffix", BY_SUFFIX)
+@pytest.mark.parametrize("data", [b"\x08\x01", b"\0\0\1", zipped("x")], ids=["numbers", "zeros", "archive"])
+def test_what_the_beginning_does_not_tell_the_name_does(suffix: str, data: bytes, tmp_path: Path) -> None:
+    line = given("import", f"x{suffix}", data, tmp_path).stderr.decode()
+    assert BY_SUFFIX[suffix].name in line
+    assert kind_of(b"module {\n", "x.mlir") is TEXT
+
+
+def test_bytes_that_are_a_path_are_told() -> None:
+    with pytest.raises(ModelError, match=r"but text \(hint: bytes are the content of a model; the path of a file is"):
+        InferenceSession(b"model.onnx")
 
 
 def test_text_under_another_name_is_told(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, Option
 from glow_mlir.support.activity import warning_to
 from glow_mlir.support.blame import foreign_place
 from glow_mlir.support.file_kinds import ONNX, kind_of_file
+from glow_mlir.tools.plain_text import take_all_characters
 from glow_mlir.tools.repeated_options import give_once
 from glow_mlir.tools.shell_completion import SHELLS, CompletionAction
 from glow_mlir.tools.source_lines import STDIN, excerpt
@@ -151,6 +152,7 @@ def run_tool(program: str, action: Callable[[list[str]], int], argv: Sequence[st
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     _replace_closed_streams()
+    take_all_characters()
     try:
         try:
             with warning_to(lambda warning: _print_warning(program, warning)):

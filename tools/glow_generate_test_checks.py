@@ -33,9 +33,7 @@ def run(arguments: list[str]) -> int:
     from glow_mlir.ir.text import read_text
 
     parser = new_parser(PROGRAM, DESCRIPTION, EXAMPLES)
-    parser.add_argument(
-        "test", help="a file with RUN lines that end in filecheck, which pip installs with 'glow-mlir[tools]'"
-    )
+    parser.add_argument("test", help="a file with RUN lines that end in filecheck, a program of the package filecheck")
     parser.add_argument("-i", "--in-place", action="store_true", help="change the file, instead of printing it")
     parser.add_argument(
         "--check-prefix",

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from glow_mlir.errors import OptionError
-from glow_mlir.tools.command_line import EXIT_OK, new_parser, run_tool
+from glow_mlir.support.optional_packages import imported
+from glow_mlir.tools.command_line import EXIT_ERROR, EXIT_OK, new_parser, run_tool
+
+if TYPE_CHECKING:
+    from glow_mlir.tools.lsp_server import GlowLanguageServer
 
 PROGRAM = "glow-lsp"
 DESCRIPTION = (
@@ -26,22 +32,34 @@ def run(arguments: list[str]) -> int:
     parser.add_argument("--stdio", action="store_true", help="talk over stdin and stdout, which is the default")
     parser.add_argument("--tcp", metavar="HOST:PORT", help="wait for one editor on a port instead")
     args = parser.parse_args(arguments)
-    if find_spec("pygls") is None:
-        raise OptionError("needs the package pygls", hint="pip install 'glow-mlir[lsp]'")
+    imported("pygls", "lsp", "needs the package pygls")
     from glow_mlir.tools.lsp_server import new_server
 
     server = new_server()
     if args.tcp is None:
-        server.start_io()
-        return EXIT_OK
+        # A copy: pygls closes what it writes to when the editor says `exit`.
+        with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as stdout:
+            server.start_io(stdout=stdout)
+        return _exit_code(server)
     host, _, port = args.tcp.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise OptionError(f"--tcp: expected HOST:PORT, got '{args.tcp}'")
+    logging.getLogger("asyncio").addFilter(_is_no_exit)
     try:
         server.start_tcp(host, int(port))
     except OSError as error:
         raise OptionError(f"--tcp: cannot listen at {args.tcp}: {error.strerror}") from error
-    return EXIT_OK
+    return _exit_code(server)
+
+
+def _is_no_exit(record: logging.LogRecord) -> bool:
+    """Whether what asyncio logs is a fault: `exit` of an editor on a port ends the process out of a task."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], SystemExit)
+
+
+def _exit_code(server: GlowLanguageServer) -> int:
+    """What the protocol asks for: success where the editor said `shutdown` before it went."""
+    return EXIT_OK if server.is_shut_down else EXIT_ERROR
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -51,8 +51,8 @@ from glow_mlir.tools.command_line import (
 from glow_mlir.tools.expected_diagnostics import expected_diagnostics, mismatches
 from glow_mlir.tools.ladder_arguments import chosen_pipeline, pipeline_list
 from glow_mlir.tools.log_output import wanted_log, write_log
-from glow_mlir.tools.opt_arguments import DUMPS, REFUSED, add_arguments
-from glow_mlir.tools.pass_flags import with_pass_flags
+from glow_mlir.tools.opt_arguments import DUMPS, REFUSED, SHORT_WITH_VALUES, add_arguments
+from glow_mlir.tools.pass_flags import with_pass_flags, with_two_dashes
 from glow_mlir.tools.pass_plugins import load_plugins
 from glow_mlir.tools.pass_reports import IrPrinter, PassTimes, Statistics, Timer
 from glow_mlir.tools.repeated_options import forget_given
@@ -81,6 +81,7 @@ class GlowOpt(xDSLOptMain):
         super().register_all_arguments(arg_parser)
         add_arguments(arg_parser)
         arg_parser.error = partial(refuse, arg_parser)
+        setattr(arg_parser, "parse_args", parsed_as_mlir(arg_parser))  # Which xDSL's driver and reproducers call.
         self.parser = arg_parser
 
     def setup_pipeline(self) -> None:
@@ -347,6 +348,17 @@ def refuse(parser: argparse.ArgumentParser, message: str) -> NoReturn:
     raise option_error(PROGRAM, message.replace("-t/--target", "-t/--emit"), [*options_of(parser), *passes])
 
 
+def parsed_as_mlir(parser: argparse.ArgumentParser) -> Callable[..., argparse.Namespace]:
+    """The `parse_args` of a parser, for arguments as mlir-opt takes them."""
+    parse, known = parser.parse_args, options_of(parser)
+
+    def parsed(args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None) -> argparse.Namespace:
+        spelled = with_pass_flags(with_two_dashes(args or (), known, SHORT_WITH_VALUES))
+        return parse(spelled) if namespace is None else parse(spelled, namespace)
+
+    return parsed
+
+
 @contextmanager
 def deprecations_told() -> Generator[None]:
     """Tell the DeprecationWarnings of passes and targets, about which Python keeps silent, as warnings of ours."""
@@ -365,7 +377,7 @@ def run(arguments: list[str]) -> int:
     try:
         load_plugins(arguments)  # First, since passes are options.
         with deprecations_told():
-            return GlowOpt(args=with_pass_flags(arguments)).execute()
+            return GlowOpt(args=arguments).execute()
     except ArgSpecParseError as error:
         raise OptionError(one_line(error)) from error
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from glow_mlir.errors import InputError
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.optional_packages import imported
 
 MODES: dict[str, tuple[float, float]] = {
     "0to1": (1 / 255, 0.0),
@@ -118,11 +118,8 @@ def _read_pnm(path: Path) -> np.ndarray:
 
 def _read_with_pillow(path: Path) -> Any:
     """The image as Pillow has it."""
-    try:
-        pillow: Any = import_module("PIL.Image")
-    except ImportError as error:
-        hint = "pip install pillow, or convert the image to PPM, PGM or .npy"
-        raise InputError("reading this kind of image takes Pillow", hint=hint) from error
+    needed, otherwise = "reading this kind of image takes Pillow", "convert the image to PPM, PGM or .npy"
+    pillow = imported("PIL.Image", "images", needed, error=InputError, otherwise=otherwise)
     image = pillow.open(path)
     image.load()
     return image

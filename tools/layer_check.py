@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from glow_mlir.dialects.packages import REFERENCE_BACKEND
 from glow_mlir.errors import OptionError
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import is_float_dtype
+from glow_mlir.support.optional_packages import imported
 from glow_mlir.tools.tables import Alignment, print_table
 
 REFERENCES: dict[str, str] = {REFERENCE_BACKEND: f"the {REFERENCE_BACKEND}", "onnxruntime": "onnxruntime"}
@@ -254,12 +254,8 @@ def check_reference(reference: str, model: str | Path) -> None:
 
 def onnxruntime() -> Any:
     """The package; raises `OptionError` where it is not installed."""
-    try:
-        return import_module("onnxruntime")
-    except ImportError as error:
-        raise OptionError(
-            "onnxruntime is not installed", hint=f"pip install 'glow-mlir[check]', or --check {REFERENCE_BACKEND}"
-        ) from error
+    otherwise = f"--check {REFERENCE_BACKEND}"
+    return imported("onnxruntime", "check", "--check onnxruntime needs onnxruntime", otherwise=otherwise)
 
 
 def run_onnxruntime(model: bytes, inputs: Outputs) -> Outputs:

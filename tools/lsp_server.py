@@ -32,6 +32,8 @@ class GlowLanguageServer(LanguageServer):
         super().__init__("glow-lsp", installed_version("glow-mlir"))
         self._documents: dict[str, tuple[str, Document]] = {}
         self._waiting: dict[str, asyncio.TimerHandle] = {}
+        self.is_shut_down = False
+        """Whether the editor has said `shutdown`."""
 
     def document(self, uri: str) -> Document:
         """The document as it stands now."""
@@ -100,7 +102,16 @@ def new_server() -> GlowLanguageServer:
     _answer_changes(server)
     _answer_names(server)
     _answer_outlines(server)
+    _note_shutdown(server)
     return server
+
+
+def _note_shutdown(server: GlowLanguageServer) -> None:
+    @server.feature(types.SHUTDOWN)
+    def shut_down(_: None) -> None:
+        server.is_shut_down = True
+
+    del shut_down
 
 
 def _answer_changes(server: GlowLanguageServer) -> None:

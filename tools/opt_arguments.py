@@ -15,6 +15,8 @@ from glow_mlir.tools.repeated_options import give_once
 DESCRIPTION = "Run passes over a module of any stage: MLIR's mlir-opt for the dialects glow_high, glow_low and llvm."
 
 REFUSED = {
+    "--debug-only": "--mlir-print-ir-after-change prints what each pass does; --compilation-log, all that is known",
+    "--inline": "the functions of a model are called where several devices compute; a model for one has no calls",
     "--emit-bytecode": "modules are written as text: there is no bytecode",
     "--load-dialect-plugin": "packages bring dialects, by the entry point xdsl.universe",
     "--mlir-print-stacktrace-on-diagnostic": "--debug prints the traceback behind an error",
@@ -25,6 +27,9 @@ REFUSED = {
     "--run-pass": "passes are given by -p a,b or as --a --b",
 }
 """Options of mlir-opt that are not here → what is instead."""
+
+SHORT_WITH_VALUES = "fopt"
+"""The short options that take a value, as `-pcse`."""
 
 DUMPS = tuple(
     f"mlir_print_ir_{when}" for when in ("before", "after", "before_all", "after_all", "after_change", "after_failure")

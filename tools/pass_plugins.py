@@ -28,7 +28,7 @@ def load_plugins(arguments: Sequence[str]) -> None:
     pipelines.PLUGINS.clear()
     for number, argument in enumerate(arguments):
         option, sign, text = argument.partition("=")
-        if option == OPTION and (sign or number + 1 < len(arguments)):
+        if option in (OPTION, OPTION[1:]) and (sign or number + 1 < len(arguments)):
             path = Path(text if sign else arguments[number + 1])
             found = _passes_in(path)
             if taken := sorted(found.keys() & pipelines.available_passes().keys()):

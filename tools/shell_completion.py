@@ -8,7 +8,7 @@ from typing import Any
 from zlib import crc32
 
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
-from glow_mlir.errors import OptionError
+from glow_mlir.support.optional_packages import imported
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -54,11 +54,7 @@ class CompletionAction(argparse.Action):
 
 def completions(parser: argparse.ArgumentParser, shell: str) -> str:
     """The script that completes a tool's arguments in a shell; raises `OptionError` without the package shtab."""
-    try:
-        import shtab
-    except ImportError as error:
-        reason = "--print-completion needs the package shtab"
-        raise OptionError(reason, hint="pip install 'glow-mlir[tools]'") from error
+    shtab = imported("shtab", "tools", "--print-completion needs the package shtab")
     if any(action.dest == "passes" for action in parser._actions):
         _add_passes(parser)
     for action in parser._actions:

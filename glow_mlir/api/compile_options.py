@@ -12,7 +12,7 @@ from glow_mlir.dialects.packages import SEVERAL_BACKENDS
 from glow_mlir.errors import OptionError
 from glow_mlir.options.compilation import FULL_PRECISION, CompilationOptions, ModelOptions
 from glow_mlir.options.declaration import Declared, declared, key_of, option, parameters
-from glow_mlir.options.placement import SHARED, PlacementOptions
+from glow_mlir.options.placement import HOST, SHARED, PlacementOptions, backends_named
 from glow_mlir.options.policy import Limits, Policy
 from glow_mlir.runtime.cores import usable_cores
 from glow_mlir.runtime.pool_layout import MOST_THREADS
@@ -244,6 +244,10 @@ def _check_devices(own: Mapping[str, Any]) -> None:
     if own.get("backend") != SEVERAL_BACKENDS:
         hint = "leave the backend out" if own.get("devices") else "devices='cpu,opencl:0'"
         raise OptionError(f"{said[0]} is for several devices, and the backend is '{own.get('backend')}'", hint=hint)
+    if own.get("devices") and (target := own.get("target")) not in (None, HOST):
+        first = next(iter(backends_named(str(own["devices"]))), "cpu")
+        reason = f"'{target}' is the target of one machine, and each device has its own"
+        raise OptionError(reason, hint=f"devices='{first},target={target}'")
 
 
 def check_pipeline(pipeline: Pipeline | None, target: str | None, profile: bool) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from glow_mlir.dialects.packages import loader_of, packages
 from glow_mlir.errors import InputError, OptionError
+from glow_mlir.options.placement import devices_named
 from glow_mlir.runtime.device_array import DeviceArray, Tensor
 from glow_mlir.runtime.devices import Device
 from glow_mlir.support import dlpack
@@ -21,6 +22,25 @@ def device_named(kind: str, number: int = 0) -> Device:
     if kind not in kinds:
         raise OptionError(f"there is no device '{kind}' here", hint=f"there are {', '.join(kinds)}")
     return kinds[kind](number)
+
+
+def check_present(backend: str, devices: str, target: str) -> None:
+    """
+    Raise `OptionError` where a device is not here that a model is to run on: one of the `devices` that are listed, or
+    else that of the `backend` for a `target`; and for a backend that there is not.
+    """
+    listed = devices_named(devices) if devices else [(backend, 0, [f"target={target}"])]
+    for name, number, fields in listed:
+        if (loader := loader_of(name)) is None:
+            from glow_mlir.backends.interface import get_backend
+
+            get_backend(name)
+        kinds: Mapping[str, Callable[[int], Device]] = getattr(loader, "DEVICES", {})
+        wanted = next((said.removeprefix("target=") for said in fields if said.startswith("target=")), "")
+        of, _, position = wanted.partition(":")
+        kind = f"{wanted.partition('-')[0]}-{name}"  # As emulated-cuda for emulated-sm_80.
+        if (found := kinds.get(kind) or kinds.get(name)) is not None:
+            found(int(position) if of == name and position.isdecimal() else number)
 
 
 def _devices(table: str) -> dict[Any, Callable[[int], Device]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.compiler_process import Made, Request, is_elsewhere, made
+from glow_mlir.api.device_tensors import check_present
 from glow_mlir.api.model_identity import UnopenedError, is_importable, is_ir, model_identity
 from glow_mlir.api.models import import_any
 from glow_mlir.dialects.packages import SEVERAL_BACKENDS, installed_packages, loader_of
@@ -185,7 +186,8 @@ class ModelCompiler:
         """
         if isinstance(found, Loaded):
             return found.executable, found.seconds
-
+        # Where there is nothing to load yet, this is told at once all the same.
+        check_present(self._options.backend, self._options.devices, self._options.target or "")
         beside = None if only_special or not self._opens_sizes else self.specialized_beside
         making = Making(self.specialized, beside, self.stored, self._learned, self._opened_range)
         bounds = {label: size for label, size in self._options.dimensions.items() if isinstance(size, tuple)}
@@ -399,12 +401,29 @@ class ModelCompiler:
         return self._begun(source, self._template_of(self._opened(model), names))
 
     def _template_of(self, model: Any, names: tuple[str, ...]) -> Template:
-        """The template of an opened model, in which the values of those inputs fix shapes."""
+        """
+        The template of an opened model, in which the values of those inputs fix shapes.
+
+        Raises `OptionError` for machines that there are not, which nothing is compiled for yet.
+        """
+        self._check_machines()
         if is_importable(model):
             return Template(model.signature(self._options.dimensions), names)
         from glow_mlir.frontends.onnx.signature import signature_of
 
         return Template(signature_of(model, self._options.dimensions), names)
+
+    def _check_machines(self) -> None:
+        options = self._options
+        if options.devices:
+            from glow_mlir.partitioning.device_names import named_devices
+
+            named_devices(options.devices)
+        elif options.target is not None:
+            from glow_mlir.backends.interface import get_backend
+
+            backend = get_backend(options.backend)
+            backend.check_target(backend.target(options.target))
 
     def _begun(self, source: _Source, template: Template) -> Template | None:
         """A template that a session begins with, in the cache; `None` where a file changed meanwhile."""

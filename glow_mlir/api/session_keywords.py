@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from glow_mlir.api.compile_options import TARGET_KEYWORDS, CompileOptions
 from glow_mlir.errors import OptionError
@@ -11,6 +11,7 @@ from glow_mlir.options.declaration import Declared, Options, Words, declared, op
 from glow_mlir.runtime.specializations import SpecializationLimits
 from glow_mlir.support.arguments import seconds
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.keywords import keyword_error
 from glow_mlir.support.kinds import SECONDS, Kind, check_kinds, made_by
 
 SPECIALISED = "specialised"
@@ -69,8 +70,12 @@ def given_seconds(name: str, value: object) -> float:
     return found
 
 
-def check_keywords(given: Mapping[str, object]) -> None:
-    """Raise `OptionError` for a keyword that there is not, or of another type than it takes."""
+def check_keywords(given: Mapping[str, object], owner: str = "a session", own: Iterable[str] = ()) -> None:
+    """
+    Raise `OptionError` for a keyword that there is not (`KeywordError`), or of another type than it takes.
+
+    The error names the `owner`, which has keywords of its `own` besides.
+    """
     if unknown := given.keys() - KEYWORDS.keys():
-        raise OptionError(f"there is no keyword '{min(unknown)}'", hint=f"there are {', '.join(KEYWORDS)}")
+        raise keyword_error(owner, min(unknown), [*own, *KEYWORDS])
     check_kinds({name: KEYWORDS[name].kind for name in given}, given)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from glow_mlir.api.device_tensors import on_device
-from glow_mlir.api.session_entry import as_typed
+from glow_mlir.runtime.typed_arrays import as_typed
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.runtime.device_array import DeviceArray
 from glow_mlir.support.dtypes import is_plain

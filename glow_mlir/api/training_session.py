@@ -16,6 +16,7 @@ from glow_mlir.api.models import accepted_model
 from glow_mlir.api.optimized_model import onnx_form
 from glow_mlir.api.profiling import retold
 from glow_mlir.api.session_entry import check_named
+from glow_mlir.api.session_keywords import check_keywords
 from glow_mlir.api.training_arguments import check_options, checked_targets
 from glow_mlir.api.training_recipe import Recipe
 from glow_mlir.api.training_team import Team, update
@@ -93,6 +94,7 @@ class TrainingSession:
         Further keywords are those of `InferenceSession`.
         Raises `OptionError` for unknown names, and `GlowError` for whatever is wrong with the model.
         """
+        check_keywords(options, "TrainingSession", TrainingSession.__init__.__kwdefaults__ or ())
         named = cast("Mapping[str, str | Loss]", loss if isinstance(loss, Mapping) else {"": loss})
         if isinstance(trainable, str):
             raise OptionError(f"trainable='{trainable}' is no list of names", hint=f"trainable=['{trainable}']")

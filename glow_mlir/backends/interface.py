@@ -25,6 +25,7 @@ from glow_mlir.ir.locations import place_of
 from glow_mlir.ir.registry import BACKENDS, LayoutMaker, kernels_of, packed_forms_of
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.options.declaration import Range
+from glow_mlir.options.placement import HOST
 from glow_mlir.options.policy import MOST_THREADS, THREADS
 from glow_mlir.runtime.devices import DeviceMemory
 from glow_mlir.runtime.executable import Executable
@@ -36,9 +37,6 @@ Made = TypeVar("Made")
 
 QUEUE_SECONDS = 2e-5
 """Seconds from the end of what one queue does to the begin of what another one does behind that."""
-
-HOST = "host"
-"""What every backend calls the machine that this process runs on."""
 
 
 class Compiling(Protocol):

@@ -279,6 +279,7 @@ def passes_of(specs: Sequence[ArgSpec], text: str = "") -> tuple[ModulePass, ...
                 near = get_close_matches(spec.name, known, n=1)
                 raise ValueError("; ".join([f"there is no pass '{spec.name}'", *(f"is it '{name}'?" for name in near)]))
             kind = known[spec.name]()
+            _check_options(spec, kind, text)
             found.append(kind.from_spec(spec) if spec.parameters or not _has_defaults(kind) else kind())
         except GlowError:  # Some are errors of values, too, and say themselves what is wrong.
             raise
@@ -286,6 +287,16 @@ def passes_of(specs: Sequence[ArgSpec], text: str = "") -> tuple[ModulePass, ...
             reason = f"pass pipeline '{text or spec}': {error}"
             raise OptionError(reason, hint="glow-opt --list-passes lists them") from error
     return tuple(found)
+
+
+def _check_options(spec: ArgSpec, kind: type[ModulePass], text: str) -> None:
+    """Raise `OptionError` for an option that a pass does not have, with the nearest of those that it has."""
+    options = [part.name.replace("_", "-") for part in fields(kind) if part.init and part.name != "name"]
+    for name in spec.parameters:
+        if (spelled := name.replace("_", "-")) not in options:
+            near = get_close_matches(spelled, options, n=1) or options
+            hint = ", ".join(near) or f"{spec.name} has no options"
+            raise OptionError(f"pass pipeline '{text or spec}': {spec.name}: no option '{name}'", hint=hint)
 
 
 @cache

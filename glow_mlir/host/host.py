@@ -21,6 +21,7 @@ from glow_mlir.options.hosting import HostingOptions
 from glow_mlir.runtime.queue_trace import QueueTrace, tracing
 from glow_mlir.runtime.trace import chrome_trace
 from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.keywords import with_known_keywords
 
 Asked = TypeVar("Asked")
 
@@ -37,6 +38,7 @@ class Host:
     a `with` statement.
     """
 
+    @with_known_keywords
     def __init__(self, *, memory_bytes: int = 0) -> None:
         """
         Networks may take so many bytes, 0 for any: those that nobody has asked for longest are then unloaded, and are

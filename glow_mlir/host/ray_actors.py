@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from glow_mlir.errors import OptionError
 from glow_mlir.host.processes import WorkerEndedError, WorkerTask, pickled_task, runner_of
 from glow_mlir.host.replicas import SessionRunner
 from glow_mlir.runtime.device_array import Tensor, on_host
 from glow_mlir.support.cancellation import check_cancellation
+from glow_mlir.support.optional_packages import imported
 from glow_mlir.support.portable_errors import portable
 
 LOOK = 0.05
@@ -21,11 +20,7 @@ LOOK = 0.05
 
 def ray() -> Any:
     """The module `ray`, with a cluster; raises `OptionError` where it is not installed."""
-    try:
-        found = import_module("ray")
-    except ImportError as error:
-        hint = "pip install 'glow-mlir[distributed]'"
-        raise OptionError("replicas on a cluster need Ray, which is not installed", hint=hint) from error
+    found = imported("ray", "distributed", "replicas on a cluster need Ray")
     if not found.is_initialized():
         # That of RAY_ADDRESS, or one of this machine alone.
         found.init(log_to_driver=False, include_dashboard=False, logging_level="error")

@@ -42,7 +42,7 @@ from glow_mlir.ir.graph_regions import is_graph
 from glow_mlir.ir.locations import Lines, Place, keep_places, location_name, place_of, position_of
 from glow_mlir.ir.value_names import value_name
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.file_kinds import kind_of
+from glow_mlir.support.file_kinds import NEAR, kind_of
 from glow_mlir.support.files import is_node, replaced
 
 WEIGHTS_SUFFIX = ".weights"
@@ -374,12 +374,13 @@ def read_text(path: Path) -> str:
 
 def decoded(data: bytes, file: str) -> str:
     """Bytes as text, with any line ends, and with or without a byte order mark; raises `ParseFailure` for others."""
-    if b"\0" not in data:
+    kind = kind_of(data[:NEAR], file)
+    if b"\0" not in data and not (kind and kind.is_text):
         try:
             return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
         except UnicodeDecodeError:
             pass
-    if (kind := kind_of(data, file)) is None:
+    if kind is None:
         raise ParseFailure("is no text in UTF-8", file=file)
     raise ParseFailure(f"is not text of a module, but {kind.name}", file=file, hint=kind.hint)
 

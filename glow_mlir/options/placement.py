@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
+from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Flag, Options, Words, option
 from glow_mlir.support.dataclass import dataclass
+
+_NAME = re.compile(r"(?P<backend>[\w.-]+?)(?::(?P<number>\d+))?")
+
+HOST = "host"
+"""The target that is the machine of this process, or the device beside it that a backend compiles for."""
 
 PREFERRED = "preferred"
 """The way of placing operators where nobody says another: on the first device listed that executes them."""
@@ -50,7 +59,35 @@ class PlacementOptions(Options):
 
 def backends_named(devices: str) -> list[str]:
     """The backends of a text of devices, each once; what is wrong with it is told where devices are made of it."""
-    names = (part.strip() for part in devices.split(","))
-    return list(
-        dict.fromkeys(name.partition(":")[0] for name in names if name and "=" not in name and name[0] not in "+-")
-    )
+    return list(dict.fromkeys(name.partition(":")[0] for name, _ in _parts(devices) if name))
+
+
+def devices_named(devices: str) -> Iterator[tuple[str, int, list[str]]]:
+    """
+    The backend of each device in a text such as `opencl:1,cpu,threads=2,cpu`, its number, by default the next one, and
+    the fields behind it; raises `OptionError` for what is no device.
+    """
+    taken: dict[str, int] = {}
+    for name, fields in _parts(devices):
+        match = _NAME.fullmatch(name)
+        if match is None:
+            raise OptionError(f"'{name}' is no device", hint="a backend, or one of several: cpu, opencl:1")
+        backend = match["backend"]
+        number = taken.get(backend, 0) if match["number"] is None else int(match["number"])
+        taken[backend] = max(taken.get(backend, 0), number + 1)
+        yield backend, number, fields
+
+
+def _parts(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Each name in a text, and the fields behind it."""
+    name, fields = "", list[str]()
+    for part in text.split(","):
+        said = part.strip()
+        is_field = "=" in said or (fields and fields[-1].startswith("features=") and said[:1] in ("+", "-"))
+        if is_field and name:
+            fields.append(said)
+            continue
+        if name:
+            yield name, fields
+        name, fields = said, []
+    yield name, fields

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from glow_mlir.backends.interface import HOST, get_backend
 from glow_mlir.dialects.device import DeviceSpec
 from glow_mlir.dialects.packages import SEVERAL_BACKENDS
 from glow_mlir.errors import OptionError
-
-_NAME = re.compile(r"(?P<backend>[\w.-]+?)(?::(?P<number>\d+))?")
+from glow_mlir.options.placement import devices_named
 
 MEMORY = "memory_bytes"
 """The field of a device that says how many bytes it has."""
@@ -31,14 +29,7 @@ def named_devices(text: str, common: str = "") -> list[DeviceSpec]:
     Raises `OptionError` for what is no device, for one that is listed twice, and for what a field cannot be.
     """
     found: list[DeviceSpec] = []
-    taken: dict[str, int] = {}
-    for name, fields in _parts(text):
-        match = _NAME.fullmatch(name)
-        if match is None:
-            raise OptionError(f"'{name}' is no device", hint="a backend, or one of several: cpu, opencl:1")
-        backend = match["backend"]
-        number = taken.get(backend, 0) if match["number"] is None else int(match["number"])
-        taken[backend] = max(taken.get(backend, 0), number + 1)
+    for backend, number, fields in devices_named(text):
         keys = [_key(field) for field in fields]
         shared = [field for field in filter(None, common.split(",")) if _key(field) not in keys]
         device = _device(f"{backend}:{number}", backend, [*shared, *fields])
@@ -46,21 +37,6 @@ def named_devices(text: str, common: str = "") -> list[DeviceSpec]:
             raise OptionError(f"the device {device.name} is listed twice")
         found.append(device)
     return found
-
-
-def _parts(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Each name in a text, and the fields behind it."""
-    name, fields = "", list[str]()
-    for part in text.split(","):
-        said = part.strip()
-        is_field = "=" in said or (fields and fields[-1].startswith("features=") and said[:1] in ("+", "-"))
-        if is_field and name:
-            fields.append(said)
-            continue
-        if name:
-            yield name, fields
-        name, fields = said, []
-    yield name, fields
 
 
 def _key(field: str) -> str:

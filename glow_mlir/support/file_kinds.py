@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path, PurePath
 
 from glow_mlir.support.dataclass import dataclass
@@ -21,6 +22,8 @@ class Kind:
     """Where in the file the `start` is."""
     mark: bytes = b""
     """What else is near the beginning."""
+    is_text: bool = False
+    """Whether it is text, which no module begins with."""
 
     def fits(self, data: bytes) -> bool:
         """Whether those bytes begin a file of this kind."""
@@ -30,18 +33,34 @@ class Kind:
 _ARRAYS = "glow-run MODEL --inputs FILE.npz --input NAME=FILE.npy runs a model on arrays"
 _LINKED = "objects are linked into C programs (docs/bundles.md); glow_mlir.load_bundle runs a bundle"
 _EXPORT = "it has to be exported to ONNX first"
+_SOURCE = "export the model that it was made of to ONNX, as by torch.onnx.export"
+_KERAS = "keras.models.load_model(FILE).export('model.onnx', format='onnx') writes ONNX"
+_PROGRAM = "torch.onnx.export(torch.export.load(FILE), f='model.onnx') writes ONNX"
+_PAGE = "the download gave a page: take the link of the file itself"
 
 ONNX = Kind(b"\x08", "an ONNX model", "glow-run FILE takes it as it is, glow-import FILE makes a .mlir file of it")
 TEXT = Kind(b"", "text", "a module as text is a file called .mlir, which glow-run and glow-opt take")
+
+ARCHIVE = Kind(b"PK\3\4", "a ZIP archive", "unpack it first")
+_GGUF = Kind(b"GGUF", "a GGUF model (llama.cpp)", _SOURCE)
+_EXECUTORCH = Kind(b"ET12", "an ExecuTorch program", _SOURCE, offset=4)
+_OPENVINO = Kind(b"<?xml", "an OpenVINO model", _SOURCE, mark=b"<net", is_text=True)
+_KERAS_3 = Kind(b"PK\3\4", "a Keras model", _KERAS, mark=b"model.weights.h5")
+_EXPORTED = Kind(b"PK\3\4", "a program of torch.export", _PROGRAM, mark=b"archive_format")
+_HDF5 = Kind(b"\x89HDF", "an HDF5 file", _EXPORT)
 
 KINDS = (
     Kind(b"\x7fELF", "an object or program (ELF)", _LINKED),
     Kind(b"\xcf\xfa\xed\xfe", "an object or program (Mach-O)", _LINKED),
     Kind(b"\0asm", "an object or program (WebAssembly)", _LINKED),
     Kind(b"!<arch>\n", "a library of objects", _LINKED),
+    _KERAS_3,
+    Kind(b"PK\3\4", "a Keras model", _KERAS, mark=b'"keras_version"'),
+    _EXPORTED,
+    Kind(b"PK\3\4", "a program of torch.export", _PROGRAM, mark=b"serialized_exported_program"),
     Kind(b"PK\3\4", "a PyTorch file", "torch.onnx.export writes ONNX", mark=b"data.pkl"),
     Kind(b"PK\3\4", "a .npz file of arrays", _ARRAYS, mark=b".npy"),
-    Kind(b"PK\3\4", "a ZIP archive", "unpack it first"),
+    ARCHIVE,
     Kind(b"PK\5\6", "a ZIP archive without files", ""),
     Kind(b"\x93NUMPY", "a .npy file of one array", _ARRAYS),
     Kind(b'{"', "a file of weights", "give the .mlir file beside it, which refers to it", offset=8),
@@ -51,17 +70,51 @@ KINDS = (
     Kind(b"BC\xc0\xde", "bitcode of LLVM", "the ladder ends there: glow-opt --stop-after=llvm -t llvm"),
     Kind(b"\x1f\x8b", "compressed (gzip)", "gunzip FILE unpacks it"),
     Kind(b"TFL3", "a TensorFlow Lite model", _EXPORT, offset=4),
-    Kind(b"\x89HDF", "an HDF5 file", _EXPORT),
+    _HDF5,
+    _GGUF,
+    _EXECUTORCH,
+    Kind(b"FT01", "weights of an ExecuTorch program", _SOURCE, offset=4),
+    _OPENVINO,
+    Kind(b"<net ", "an OpenVINO model", _SOURCE, is_text=True),
+    Kind(
+        b"version https://git-lfs.github.com/spec/",
+        "a pointer of Git LFS, in the place of the file",
+        "git lfs pull fetches the file",
+        is_text=True,
+    ),
+    Kind(b"<!DOCTYPE html", "a web page", _PAGE, is_text=True),
+    Kind(b"<!doctype html", "a web page", _PAGE, is_text=True),
+    Kind(b"<html", "a web page", _PAGE, is_text=True),
     Kind(b"\x80", "a file of Python's pickle", _EXPORT),
     ONNX,
 )
 
 
+BY_SUFFIX: Mapping[str, Kind] = {
+    ".caffemodel": Kind(b"", "a Caffe model", _EXPORT),
+    ".engine": Kind(b"", "an engine of TensorRT", _SOURCE),
+    ".gguf": _GGUF,
+    ".h5": _HDF5,
+    ".keras": _KERAS_3,
+    ".mlmodel": Kind(b"", "a Core ML model", _SOURCE),
+    ".mnn": Kind(b"", "an MNN model", _SOURCE),
+    ".pdmodel": Kind(b"", "a PaddlePaddle model", "paddle2onnx writes ONNX"),
+    ".prototxt": Kind(b"", "a Caffe model", _EXPORT),
+    ".pt2": _EXPORTED,
+    ".pte": _EXECUTORCH,
+    ".xml": _OPENVINO,
+}
+"""The end of a name → what such a file is, where its beginning does not say anything nearer."""
+
+
 def kind_of(data: bytes, file: str = "") -> Kind | None:
     """What a file is that begins with those bytes; `None` where nothing tells, not even its name."""
     found = next((kind for kind in KINDS if kind.fits(data)), None)
-    if found is None and data and PurePath(file).suffix == ".onnx":
+    suffix = PurePath(file).suffix
+    if found is None and data and suffix == ".onnx":
         return ONNX
+    if found in (None, ONNX, ARCHIVE) and data and suffix in BY_SUFFIX:
+        return BY_SUFFIX[suffix]
     return TEXT if found is None and _is_text(data) else found
 
 

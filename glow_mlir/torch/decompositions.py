@@ -11,6 +11,7 @@ import torch
 from torch._C import DispatchKey
 from torch._decomp import core_aten_decompositions
 from torch._ops import OperatorBase
+from torch._refs.linalg import vector_norm
 
 from glow_mlir.torch import attention_operator, fast_paths
 
@@ -146,4 +147,5 @@ def decompositions() -> dict[OperatorBase, Callable[..., Any]]:
         packet = getattr(aten, name)
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
+    table.setdefault(aten.linalg_vector_norm.default, vector_norm)  # Which PyTorch 2.13 leaves whole.
     return table | OWN

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from glow_mlir.errors import OptionError
+from glow_mlir.support.optional_packages import to_install
 
 if TYPE_CHECKING:
     from glow_mlir.api.onnxruntime.inference_session import InferenceSession
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 def _require_pytorch() -> None:
     """Raise `OptionError` where PyTorch is not installed."""
     if find_spec("torch") is None:
-        raise OptionError("PyTorch is not installed", hint="pip install 'glow-mlir[torch]'")
+        raise OptionError("PyTorch is not installed", hint=to_install("torch"))
 
 
 def from_torch(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from glow_mlir.errors import InputError, PackageError
 from glow_mlir.support.files import replaced
+from glow_mlir.support.optional_packages import imported
 
 
 def write_checkpoint(path: Path, state: Mapping[str, np.ndarray], notes: Mapping[str, str] | None = None) -> None:
@@ -49,9 +49,4 @@ def read_notes(path: Path) -> dict[str, str]:
 
 def _safetensors() -> Any:
     """The library; raises `PackageError` where it is not installed."""
-    try:
-        return import_module("safetensors.numpy")
-    except ImportError as error:
-        raise PackageError(
-            "checkpoints need the package safetensors (hint: pip install 'glow-mlir[training]')"
-        ) from error
+    return imported("safetensors.numpy", "training", "checkpoints need the package safetensors", error=PackageError)

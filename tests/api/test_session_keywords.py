@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
 import pytest
+from checkout import ROOT
 from small_models import adding
 
-from glow_mlir import InferenceSession
+from glow_mlir import Host, InferenceSession, TrainingSession
 from glow_mlir.api.onnxruntime.providers import GLOW
 from glow_mlir.api.onnxruntime.session_arguments import FACADE_KEYWORDS
+from glow_mlir.backends.cuda import devices
 from glow_mlir.errors import GlowError, OptionError
 
 SIGNATURE = {
@@ -54,6 +57,38 @@ def test_keywords_say_what_they_take(name: str, wrong: Any, expected: str) -> No
     assert str(caught.value).startswith(expected)
 
 
+def test_an_unknown_keyword_has_a_hint() -> None:
+    """It is a `TypeError`, as Python has it, and an error of ours."""
+    cases: dict[str, tuple[Callable[..., object], str, str]] = {
+        "thread": (InferenceSession, "InferenceSession", "threads"),
+        "num_threads": (InferenceSession, "InferenceSession", "threads"),
+        "bakend": (InferenceSession, "InferenceSession", "backend"),
+        "device": (InferenceSession, "InferenceSession", "devices"),
+        "lr": (TrainingSession, "TrainingSession", "optimizer=glow_mlir.training.AdamW(learning_rate=…)"),
+        "optimiser": (TrainingSession, "TrainingSession", "optimizer"),
+    }
+    for name, (kind, owner, hint) in cases.items():
+        with pytest.raises(TypeError) as caught:
+            kind(adding(), **{name: 2})
+        assert isinstance(caught.value, OptionError)
+        assert str(caught.value).startswith(f"{owner} has no keyword '{name}' (hint: {hint}"), caught.value
+    with pytest.raises(TypeError, match=r"Host has no keyword 'memory' \(hint: memory_bytes\)"):
+        Host(memory=3)  # pyright: ignore[reportCallIssue]
+
+
+DIGITS = ROOT / "examples" / "digits.onnx"
+
+
+@pytest.fixture
+def without_cuda(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """A machine without a device of CUDA, in this process and those that it starts."""
+    monkeypatch.setattr(devices, "driver", lambda: None)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    devices.real_device.cache_clear()
+    yield
+    devices.real_device.cache_clear()
+
+
 class Looks:
     """What has the names of each of them, and nothing else."""
 
@@ -89,3 +124,32 @@ def test_numbers_of_bytes_may_be_numbers_of_numpy() -> None:
     given: dict[str, Any] = {"ram_bytes": np.int64(1 << 20), "flash_bytes": np.int32(1 << 20)}
     options = InferenceSession(adding(), **given).options
     assert [type(value) for value in options.fields.values()] == [int, int]
+
+
+@pytest.mark.parametrize("cache", [True, False])
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"devices": "cuda"}, "there is no .*device"),
+        ({"backend": "cuda"}, "there is no .*device"),
+        ({"backend": "cuda", "target": "sm_80"}, "there is no .*device"),
+        ({"devices": "cpu,cuda:1"}, "there is no .*device"),
+        ({"devices": "nothing"}, "no backend 'nothing'"),
+        ({"target": "avx9"}, "no target is called 'avx9'"),
+        ({"devices": "cuda", "target": "emulated-sm_80"}, "'emulated-sm_80' is the target of one machine"),
+    ],
+    ids=str,
+)
+@pytest.mark.usefixtures("without_cuda")
+def test_machines_that_are_not_here_are_told_when_a_session_is_made(
+    given: dict[str, Any], message: str, cache: bool
+) -> None:
+    """Also of a model with free sizes, for which nothing is compiled yet."""
+    for _ in range(2):  # The second time from the cache.
+        with pytest.raises(OptionError, match=message):
+            InferenceSession(DIGITS, cache=cache, **given)
+
+
+def test_machines_that_are_emulated_are_here() -> None:
+    assert InferenceSession(DIGITS, devices="cuda,target=emulated-sm_80,cpu").is_deferred
+    assert InferenceSession(DIGITS, backend="cuda", target="emulated-sm_80").is_deferred

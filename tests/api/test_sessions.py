@@ -59,7 +59,7 @@ def test_mistakes_are_told_in_one_line(counting: ModelSession) -> None:
         counting.run({"x": ONES}, entry="train")
     with pytest.raises(InputError, match="state 's' is no array"):
         counting.set_state({"s": [[1.0], 2.0]})
-    with pytest.raises(OptionError, match="there is no keyword 'providers'"):
+    with pytest.raises(OptionError, match="a session has no keyword 'providers'"):
         ModelSession.of(adding(), providers=["CPUExecutionProvider"])
     with pytest.raises(OptionError, match="threads=-1"):
         ModelSession.of(adding(), threads=-1)

@@ -18,3 +18,17 @@ def test_summary_is_that_of_the_report() -> None:
     said = re.findall(r"^\| (\w[\w ]*) \| (\*\*.*)$", summary, re.MULTILINE)
     assert len(said) == MODELS
     assert said == [(name, f"{one[name][:-2].rstrip()} | {two[name]}") for name in one]
+
+
+def test_readme_has_figures_of_the_summary() -> None:
+    readme, summary = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/how-fast.md"))
+    figures = re.findall(r"\| (\w[\w, ]*) \| (\*\*[\d.]+\*\*) \| (\*\*[\d.]+\*\*) \|", readme)
+    assert len(figures) == 8
+    for name, one, two in figures:
+        row = re.search(rf"^\| {name.replace(', 8 images', '_b8')} \| (.*) \|$", summary, re.MULTILINE)
+        assert row is not None
+        assert re.findall(r"\*\*[\d.]+\*\*", row[1]) == [one, two]
+
+
+def test_readme_is_short() -> None:
+    assert (ROOT / "README.md").read_text(encoding="utf-8").count("\n") <= 60

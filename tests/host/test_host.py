@@ -126,7 +126,7 @@ def test_a_model_that_cannot_be_served_changes_nothing(host: Host) -> None:
         host.add("net", model, batch=4)
     with pytest.raises(OptionError, match="a network has no replicas"):
         host.add("net", layer(3), devices=[])
-    with pytest.raises(OptionError, match="there is no keyword 'quantise'"):
+    with pytest.raises(OptionError, match="a session has no keyword 'quantise'"):
         host.add("net", layer(3), quantise=True)
     assert host.network("net") is before
     host.close()

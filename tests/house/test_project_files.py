@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from typing import Any
 
 import pytest
@@ -56,3 +57,41 @@ def test_security_page_names_options_that_there_are() -> None:
     sources = "".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("*.py"))
     for option in re.findall(r"`(--[\w-]+)`", read("SECURITY.md")):
         assert f'"{option}"' in sources
+
+
+TOP = {
+    *(
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "MANIFEST.in",
+        "Makefile",
+        "README.md",
+        "SECURITY.md",
+    ),
+    *("mkdocs.yml", "pyproject.toml", ".ci", ".github", ".gitignore", ".pre-commit-config.yaml"),
+    *("benchmarks", "dialects", "docs", "examples", "glow_mlir", "tests", "tools"),
+}
+"""What stands at the top of the repository."""
+
+
+def test_nothing_else_stands_at_the_top() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no checkout")
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {line.partition("/")[0] for line in done.stdout.splitlines()} == TOP
+
+
+def test_oldest_pytorch_is_what_a_job_tests() -> None:
+    (torch,) = pyproject()["project"]["optional-dependencies"]["torch"]
+    found = subprocess.run(["make", "--dry-run", "--always-make", "oldest"], cwd=ROOT, capture_output=True, text=True)
+    assert f"torch=={re.match(r'torch>=([0-9.]+)', torch)[1]}.*" in found.stdout  # pyright: ignore[reportOptionalSubscript]
+    jobs = yaml.safe_load(read(".github/workflows/test-all.yml"))["jobs"]
+    assert any(step.get("run") == "make oldest" for job in jobs.values() for step in job["steps"])
+
+
+def test_the_site_has_an_environment_of_its_own() -> None:
+    done = subprocess.run(["make", "--dry-run", "--always-make", "docs"], cwd=ROOT, capture_output=True, text=True)
+    assert "'.[docs]'" in done.stdout
+    assert "test-all" not in done.stdout

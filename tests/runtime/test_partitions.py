@@ -103,6 +103,7 @@ def test_loop_on_a_device_is_ended(tmp_path: Path) -> None:
         session.run(None, {"x": np.ones(4, np.float32), "n": np.int64(1 << 60)}, options)
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_ends_a_loop_on_a_device(tmp_path: Path) -> None:
     session = session_of(ENDLESS, tmp_path, "cpu,interpreter")
     x = np.ones(4, np.float32)

@@ -3,8 +3,8 @@ What a reader of a page has: an empty folder, Python with this package and what 
 
 Optional packages cannot be imported, and their programs are not on the PATH, until the page installs them. `pip` is a
 stand-in that has no network: `pip install NAME` gives what the environment of the tests has, `pip install .` builds the
-distribution in the folder, and the name of one of our examples builds that, into a place for this page alone.
-`apt install NAME` gives what the system has, or `make emulators` has unpacked; `pipx install NAME` gives what
+distribution in the folder, and `pip install examples/NAME` that of one of our examples, into a place for this page
+alone. `apt install NAME` gives what the system has, or `make emulators` has unpacked; `pipx install NAME` gives what
 `make tosa-tools` has installed.
 """
 
@@ -15,7 +15,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, packages_distributions
@@ -180,14 +179,13 @@ def programs_of(package: str, path: str | None = None) -> list[str] | None:
 
 
 def _example(name: str) -> Path | None:
-    """The folder of the example that is a distribution of that name."""
-    return next((path for path, known in _examples() if known == canonicalize_name(name)), None)
+    """The folder of the example that is a distribution in a folder of that name in a checkout."""
+    return next((path for path in _examples() if path.relative_to(ROOT).as_posix() == name), None)
 
 
-def _examples() -> Iterator[tuple[Path, str]]:
-    """Our examples of distributions, and their names."""
-    for file in sorted(ROOT.glob("examples/*/pyproject.toml")):
-        yield file.parent, canonicalize_name(tomllib.loads(file.read_text(encoding="utf-8"))["project"]["name"])
+def _examples() -> Iterator[Path]:
+    """Our examples of distributions."""
+    return (file.parent for file in sorted(ROOT.glob("examples/*/pyproject.toml")))
 
 
 def required(text: str) -> Iterator[str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -259,4 +262,48 @@ def test_without_pygls_one_line_says_what_to_install(tmp_path: Path) -> None:
     hidden = "import sys; sys.modules['pygls'] = None; from glow_mlir.tools.glow_lsp import main; sys.exit(main([]))"
     done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 1
-    assert done.stderr == "glow-lsp: error: needs the package pygls (hint: pip install 'glow-mlir[lsp]')\n"
+    reason = "needs the package pygls, which is not installed"
+    assert done.stderr == f"glow-lsp: error: {reason} (hint: pip install 'pygls>=2,<3')\n"
+
+
+def frame(method: str, number: int | None = None, params: dict[str, Any] | None = None) -> bytes:
+    """A message as it is sent."""
+    known = {"jsonrpc": "2.0", "method": method, "id": number, "params": params}
+    text = json.dumps({key: value for key, value in known.items() if value is not None}).encode()
+    return b"Content-Length: %d\r\n\r\n%s" % (len(text), text)
+
+
+BEGIN = frame("initialize", 1, {"processId": None, "rootUri": None, "capabilities": {}}) + frame(
+    "initialized", params={}
+)
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [(frame("shutdown", 2) + frame("exit"), 0), (frame("exit"), 1), (frame("shutdown", 2), 0), (b"", 1)],
+    ids=["shutdown and exit", "exit alone", "shutdown and the end", "the end alone"],
+)
+def test_exit_codes_are_those_of_the_protocol(end: bytes, code: int) -> None:
+    command = [sys.executable, "-m", "glow_mlir.tools.glow_lsp"]
+    done = subprocess.run(command, input=BEGIN + end, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (code, b"")
+    assert b'"id": 1' in done.stdout or b'"id":1' in done.stdout
+
+
+def test_an_editor_on_a_port_ends_it_with_success() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    command = [sys.executable, "-m", "glow_mlir.tools.glow_lsp", "--tcp", f"127.0.0.1:{port}"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    while True:
+        try:
+            connection = socket.create_connection(("127.0.0.1", port))
+            break
+        except ConnectionRefusedError:
+            assert process.poll() is None
+            time.sleep(0.05)
+    with connection:
+        connection.sendall(BEGIN + frame("shutdown", 2) + frame("exit"))
+        _, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr) == (0, b"")

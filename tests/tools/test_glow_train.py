@@ -18,6 +18,7 @@ import onnx
 import pytest
 from checkout import ROOT
 from in_process import Finished, run_tool
+from time_limits import ignore_interrupts
 from training_models import convolutional, perceptron
 
 from glow_mlir import InferenceSession, Quantization
@@ -173,7 +174,14 @@ def begun(folder: Path, *arguments: str, steps: int) -> subprocess.Popen[bytes]:
     options = ("--epochs", "10000000", "--learning-rate", "0.001", *arguments)
     command = [sys.executable, "-m", "glow_mlir.tools.glow_train", *GIVEN, *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        preexec_fn=ignore_interrupts,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
     path, deadline = folder / "run.jsonl", time.monotonic() + 120
     while not path.exists() or path.read_bytes().count(b'"kind": "step"') < steps:
         assert process.poll() is None, process.communicate()[1].decode()
@@ -183,6 +191,7 @@ def begun(folder: Path, *arguments: str, steps: int) -> subprocess.Popen[bytes]:
 
 
 def test_ctrl_c_saves_and_the_same_command_goes_on(folder: Path) -> None:
+    """Also in the background of a shell, which ignores SIGINT for what it starts there."""
     process = begun(folder, *KEPT, "-o", "none.onnx", steps=20)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)

@@ -99,7 +99,52 @@ def test_a_list_of_times_has_each_pass_once() -> None:
     assert len([line for line in lines if line.endswith("  cse")]) == 1
 
 
-@pytest.mark.parametrize("option", ["--emit-bytecode", "--load-dialect-plugin=x.so", "--output-split-marker=x"])
+EXPECTED = '// expected-error@+1 {{not registered}}\n"glow_high.nothing"() : () -> ()\n// -----\n'
+
+
+@pytest.mark.parametrize(
+    ("options", "stdin"),
+    [
+        (["-split-input-file", "-verify-diagnostics"], EXPECTED),
+        (["-verify-diagnostics"], EXPECTED),
+        (["-canonicalize", "-cse"], TEXT),
+        (["-pcse"], TEXT),
+        (["-pass-pipeline=builtin.module(cse)"], TEXT),
+        (["-assign-target=target=avx2", "-o-"], TEXT),
+        (["-mlir-print-ir-after-all", "-mlir-print-op-generic", "-print-between-passes"], TEXT),
+        (["-tmlir", "-stop-after=optimized"], TEXT),
+    ],
+)
+def test_one_dash_is_enough(options: list[str], stdin: str) -> None:
+    """As the RUN lines of LLVM's own tests have it."""
+    twice = [
+        f"-{text}" if text[:2] not in ("-p", "-t", "-o") or "=" in text or "-b" in text else text for text in options
+    ]
+    once, both = opt(*options, stdin=stdin), opt(*twice, stdin=stdin)
+    assert (once.code, once.stdout) == (0, both.stdout), once.stderr.decode()
+    assert both.code == 0
+
+
+@pytest.mark.parametrize("option", ["-verify-diagnosticss", "-canonicalise", "-mlir-timingg"])
+def test_a_wrong_word_behind_one_dash_has_a_hint(option: str) -> None:
+    line = opt(option).stderr.decode()
+    assert line.startswith(f"glow-opt: error: unrecognized arguments: -{option} (hint: -{option[:3]}")
+
+
+@pytest.mark.parametrize(
+    ("passes", "message"),
+    [
+        ("assign-target{tarmet=avx2}", "assign-target: no option 'tarmet' (hint: target)"),
+        ("cse{x=1}", "cse: no option 'x' (hint: cse has no options)"),
+    ],
+)
+def test_an_option_that_a_pass_has_not_is_told_with_the_nearest(passes: str, message: str) -> None:
+    assert opt("-p", passes).stderr.decode() == f"glow-opt: error: pass pipeline '{passes}': {message}\n"
+
+
+@pytest.mark.parametrize(
+    "option", ["--debug-only=x", "--inline", "--emit-bytecode", "--load-dialect-plugin=x.so", "--output-split-marker=x"]
+)
 def test_options_that_cannot_be_say_what_is_instead(option: str) -> None:
     line = opt(option).stderr.decode()
     assert line.startswith(f"glow-opt: error: there is no {option.partition('=')[0]} (hint: ")

@@ -11,6 +11,8 @@ import pytest
 from checkout import pyproject
 from in_process import find_tool, run_tool
 
+from glow_mlir.support.optional_packages import to_install
+
 TOOLS = sorted(pyproject()["project"]["scripts"])
 SHELLS = ("bash", "zsh", "fish")
 
@@ -103,7 +105,5 @@ def test_without_shtab_one_line_says_what_to_install(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code, "--print-completion", "bash"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 1
-    assert (
-        done.stderr
-        == "glow-lsp: error: --print-completion needs the package shtab (hint: pip install 'glow-mlir[tools]')\n"
-    )
+    reason = "--print-completion needs the package shtab, which is not installed"
+    assert done.stderr == f"glow-lsp: error: {reason} (hint: {to_install('tools')})\n"

@@ -11,6 +11,7 @@ import pytest
 from checkout import ROOT
 
 from glow_mlir.tools import glow_opt
+from glow_mlir.tools.plain_text import plain
 
 DIGITS = str(ROOT / "examples" / "digits.onnx")
 COMMANDS = {
@@ -74,3 +75,25 @@ def test_a_closed_stdout_matters_where_something_goes_to_it(
             sys.stdout.close()
         assert capsys.readouterr().err == said
     assert Path("y.mlir").exists()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_streams_take_what_their_encoding_has_not(encoding: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "glow_mlir.tools.glow_compile", DIGITS, "--bind", "N=1", "-o", str(tmp_path / "→")]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([*command, "--target", "cortex-m4"], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert ("10x10" if encoding == "ascii" else "10×10") in done.stdout.decode(encoding)
+    environment["PYTHONIOENCODING"] = f"{encoding}:strict"
+    missing = [sys.executable, "-m", "glow_mlir.tools.glow_run", str(tmp_path / "größe→"), "--debug"]
+    done = subprocess.run(missing, env=environment, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert "cannot be read" in done.stderr.decode(encoding)
+
+
+def test_what_tools_print_has_a_form_in_ascii() -> None:
+    paths = [path for folder in ("tools", "glow_mlir/bundle") for path in (ROOT / folder).glob("*.py")]
+    used = {char for path in paths for char in path.read_text(encoding="utf-8") if not char.isascii()}
+    assert {"→", "×", "µ"} <= used
+    assert [char for char in sorted(used) if "\\" in plain(char)] == []
+    assert plain("é→") == "\\xe9->"

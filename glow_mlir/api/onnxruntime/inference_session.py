@@ -30,6 +30,7 @@ from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.runtime.specialization import Specialization
 from glow_mlir.runtime.specializations import SpecializationLimits
+from glow_mlir.support.keywords import with_known_keywords
 from glow_mlir.support.symbols import Dimension
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class InferenceSession(SessionFacade):
     _model_path: str | None
     """The path as it was given, which programs look for where onnxruntime has it, and some overwrite."""
 
+    @with_known_keywords
     def __init__(
         self,
         path_or_bytes: ModelSource | bytearray | memoryview | os.PathLike[str] | ModuleOp,

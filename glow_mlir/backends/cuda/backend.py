@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 from glow_mlir.backends.cpu.targets import host_target
 from glow_mlir.backends.cuda import loader
 from glow_mlir.backends.cuda.device import ALIGNMENT
-from glow_mlir.backends.cuda.devices import generation, memory_bytes
+from glow_mlir.backends.cuda.devices import EMULATION_HINT, generation, memory_bytes
 from glow_mlir.backends.cuda.executable import CudaExecutable
 from glow_mlir.backends.cuda.loader import EMULATED_TRIPLE, NAME
 from glow_mlir.backends.cuda.measured import assumed
@@ -106,8 +106,7 @@ class CudaBackend(KernelBackend):
         """The first device of the driver; raises `OptionError` where there is none."""
         known = [name for name in GENERATIONS if generation_of(PRESETS[name]) <= generation()]
         if not known:
-            hint = f"--target {EMULATED}sm_80, or target='{EMULATED}sm_80', lets the CPU emulate one"
-            raise OptionError("there is no CUDA device here", hint=hint)
+            raise OptionError("there is no CUDA device here", hint=EMULATION_HINT)
         return PRESETS[known[-1]]
 
     def measured(self, target: Target) -> KernelCosts:

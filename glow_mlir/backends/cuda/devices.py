@@ -10,6 +10,9 @@ from glow_mlir.backends.cuda.emulation import EmulatedDriver
 from glow_mlir.backends.cuda.libcuda import LIBRARY, LibCuda
 from glow_mlir.errors import GlowError, OptionError
 
+EMULATION_HINT = "the CPU emulates one: --backend cuda --target emulated-sm_80, or --devices cuda,target=emulated-sm_80"
+"""What is there to do without a device; keywords of Python have the same names."""
+
 
 @cache
 def driver() -> Driver | None:
@@ -32,7 +35,7 @@ def real_device(number: int) -> CudaDevice:
     """The driver's device of that number; raises `OptionError` where there is none."""
     found = driver()
     if found is None:
-        raise OptionError(f"there is no device 'cuda:{number}': no {LIBRARY} with one", hint="target='emulated-sm_80'")
+        raise OptionError(f"there is no device 'cuda:{number}': no {LIBRARY} with one", hint=EMULATION_HINT)
     count = found.count()
     if number >= count:
         raise OptionError(f"there is no device 'cuda:{number}'", hint=f"there are {count}, numbered from 0")

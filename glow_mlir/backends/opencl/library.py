@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from glow_mlir.errors import OptionError
+from glow_mlir.support.optional_packages import imported
 
 NAME = "opencl"
 """The name of the backend."""
@@ -15,11 +15,7 @@ NAME = "opencl"
 @cache
 def opencl() -> Any:
     """The module `pyopencl`; raises `OptionError` where it is not installed."""
-    try:
-        return import_module("pyopencl")
-    except ImportError as error:
-        hint = "pip install 'glow-mlir[opencl]'"
-        raise OptionError("the backend 'opencl' needs PyOpenCL, which is not installed", hint=hint) from error
+    return imported("pyopencl", "opencl", "the backend 'opencl' needs PyOpenCL")
 
 
 @cache

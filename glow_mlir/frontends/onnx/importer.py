@@ -28,7 +28,7 @@ from glow_mlir.frontends.onnx.traversal import all_tensors
 from glow_mlir.frontends.onnx.wire import without_tensors
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.file_kinds import NEAR, ONNX, kind_of
+from glow_mlir.support.file_kinds import NEAR, ONNX, TEXT, kind_of
 from glow_mlir.support.symbols import Dimension
 
 WITHOUT_OPSETS = (1, 2)
@@ -122,10 +122,12 @@ def _parsed(read: Callable[[memoryview], bytes], content: memoryview, path: Path
     try:
         model = onnx.load_model_from_string(read(content))
     except (DecodeError, ValueError) as error:
-        if (kind := kind_of(bytes(content[:NEAR]))) is None or kind is ONNX:
+        if (kind := kind_of(bytes(content[:NEAR]), file)) is None or kind is ONNX:
             reason, hint = "is not an ONNX model, or is cut off", "check that the download is complete"
         else:
             reason, hint = f"is not an ONNX model, but {kind.name}", kind.hint
+            if path is None and kind is TEXT:
+                hint = "bytes are the content of a model; the path of a file is a str or a Path"
         raise ModelError(f"{subject}{reason}", file=file, hint=hint) from error
     if not content:
         raise ModelError(f"{subject}is empty", file=file, hint="check that the download is complete")

@@ -32,7 +32,7 @@ glow_high.func @main(@x, @y) {
 // LIST: canonicalize
 
 // UNKNOWN: glow-opt: error: pass pipeline 'fold-everything': {{.*}}fold-everything
-// OPTION: glow-opt: error: pass pipeline 'fold-constants{level=9}': {{.*}}"level"
+// OPTION: glow-opt: error: pass pipeline 'fold-constants{level=9}': fold-constants: no option 'level' (hint: limit, codes, total)
 // SYNTAX: glow-opt: error: pass pipeline 'fold-constants{limit=': Unknown argument value, {{.*}} (column 22)
 // REFUSED: glow-opt: error: unrecognized arguments: --no-such-option (hint: glow-opt --help lists the options)
 // FORMAT: glow-opt: error: argument -t/--emit: invalid choice: 'no-such-format' (choose from {{.*}}mlir

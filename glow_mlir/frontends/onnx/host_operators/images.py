@@ -8,6 +8,7 @@ import numpy as np
 
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.onnx.host_operators.registry import Attributes
+from glow_mlir.support.optional_packages import imported
 
 _MODES = {"RGB": "RGB", "BGR": "RGB", "Grayscale": "L"}
 """Pixel format → what Pillow calls it, or what it is made of."""
@@ -15,17 +16,14 @@ _MODES = {"RGB": "RGB", "BGR": "RGB", "Grayscale": "L"}
 
 def image_decoder(attributes: Attributes, data: np.ndarray) -> np.ndarray:
     """The pixels of an encoded image, a vector of bytes, as uint8 [height, width, channels]."""
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError as error:
-        raise UnsupportedError("ImageDecoder needs Pillow", hint="pip install 'glow-mlir[images]'") from error
+    pillow = imported("PIL.Image", "images", "ImageDecoder needs Pillow", error=UnsupportedError)
     format_ = attributes.text("pixel_format", "RGB")
     if format_ not in _MODES:
         raise attributes.wrong(f"pixel_format is '{format_}'", f"it is {', '.join(_MODES)}")
     try:
-        with Image.open(io.BytesIO(np.ascontiguousarray(data, np.uint8).tobytes())) as image:
+        with pillow.open(io.BytesIO(np.ascontiguousarray(data, np.uint8).tobytes())) as image:
             pixels = np.asarray(image.convert(_MODES[format_]))
-    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
+    except (OSError, SyntaxError, pillow.DecompressionBombError) as error:
         raise attributes.failed(f"the bytes are no image: {error}", "give those of a whole file") from error
     if format_ == "BGR":
         pixels = pixels[..., ::-1]

@@ -1,0 +1,53 @@
+"""Packages that few need: how they are imported, and how they are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from glow_mlir.errors import GlowError, OptionError
+
+EXTRAS: Mapping[str, tuple[str, ...]] = {
+    "check": ("onnxruntime>=1.24,<2",),
+    "distributed": ("ray>=2.50,<3",),
+    "images": ("pillow>=11,<13",),
+    "lsp": ("pygls>=2,<3",),
+    "opencl": ("pyopencl>=2026.1,<2027",),
+    "serve": (
+        "grpcio>=1.80,<2",
+        "httptools>=0.7,<1",
+        "orjson>=3.11,<4",
+        "protobuf>=6.31,<8",
+        "starlette>=1.0,<2",
+        "uvicorn>=0.50,<1",
+        "uvloop>=0.22,<1",
+    ),
+    "tools": ("filecheck~=1.0.6", "rich>=14,<16", "shtab>=1.8,<2"),
+    "torch": ("torch>=2.13,<3",),
+    "training": ("safetensors>=0.6,<1",),
+}
+"""Extra of pyproject.toml → what it installs. Hints name the packages: that works however this one was installed."""
+
+
+def to_install(extra: str) -> str:
+    """The command that installs what an extra does."""
+    return " ".join(["pip install", *(f"'{requirement}'" for requirement in EXTRAS[extra])])
+
+
+def imported(module: str, extra: str, reason: str, *, error: type[GlowError] = OptionError, otherwise: str = "") -> Any:
+    """
+    A module of a package that an extra installs.
+
+    Raises an error of that kind where it is missing: `reason`, "which is not installed", and how to install it, or
+    what to do `otherwise`; where the package is there and its import fails, in the words of that.
+    """
+    try:
+        return import_module(module)
+    except ImportError as failure:
+        is_missing = isinstance(failure, ModuleNotFoundError) and f"{module}.".startswith(f"{failure.name}.")
+        if not is_missing:
+            words = " ".join(str(failure).split())
+            raise error(f"{reason}, whose import fails: {type(failure).__name__}: {words}") from failure
+        hint = ", or ".join(filter(None, (to_install(extra), otherwise)))
+        raise error(f"{reason}, which is not installed", hint=hint) from failure
