@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,12 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     )
     access = parser.add_argument_group("who may ask")
     access.add_argument("--token-file", type=Path, metavar="FILE", help=f"what requests say as Bearer (or ${TOKEN})")
+    access.add_argument(
+        "--model-control", action="store_true", help="clients load and unload models; elsewhere with a token alone"
+    )
+    access.add_argument(
+        "--shared-memory", action="store_true", help="clients share memory of this machine, and at its address alone"
+    )
     access.add_argument("--tls-certificate", type=Path, metavar="FILE", help="PEM, with those it is signed by")
     access.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key as PEM")
     parser.add_argument(
@@ -121,36 +128,60 @@ def run(arguments: list[str]) -> int:
     with Host(memory_bytes=args.memory_bytes) as host:
         repository = ModelRepository(host, [place_of(text) for text in args.models], said_of(args))
         limits = Limits(body_bytes=args.max_body, requests=args.max_requests, request_seconds=args.request_limit)
-        service = Service(repository, limits=limits, metrics=lambda: metrics(host), token=token)
+        service = Service(
+            repository,
+            limits=limits,
+            metrics=lambda: metrics(host),
+            control=args.model_control,
+            shared_memory=args.shared_memory,
+            token=token,
+        )
         addresses = Addresses(args.host, args.port, None if args.no_grpc else args.grpc_port)
         server = Server(service, addresses, Encryption(args.tls_certificate, args.tls_key))
         with closing(server):
             load_all(repository)
             with asyncio.Runner(loop_factory=package("uvloop").new_event_loop) as runner:
-                runner.run(serve(server, args.grace, told_of))
+                runner.run(serve(server, args.grace, partial(told_of, args, repository)))
         host.close(wait=args.grace)
     return EXIT_OK
 
 
 def load_all(repository: ModelRepository) -> None:
-    """Load all models, with a line for each that is wrong; raises where none is left."""
+    """Load all models; raises where none is ready."""
     from glow_mlir.serving.models import READY
 
     errors = repository.load_all()
     if errors and not any(state.state == READY for state in repository.names()):
         raise joined(errors)
-    for error in errors:
-        warn(error)
 
 
-def told_of(server: Server) -> None:
-    """Say where the server is, which serves also where that cannot be written."""
+def told_of(args: Namespace, repository: ModelRepository, server: Server) -> None:
+    """Say where the server is, and how each model stands; it serves also where that cannot be written."""
     try:
         for protocol, number in server.ports.items():
             print(f"{protocol}: port {number}", flush=True)
     except OSError as error:
         abandon(sys.stdout)
         warn(OptionError(f"cannot be written: {error.strerror}", file=STDOUT))
+    try:
+        for line in start_lines(args, repository, server.ports):
+            print(f"{PROGRAM}: {line}", file=sys.stderr, flush=True)
+    except OSError:
+        abandon(sys.stderr)
+
+
+def start_lines(args: Namespace, repository: ModelRepository, ports: Mapping[str, int]) -> list[str]:
+    """A line for each address, and one for each model: that it is ready, or why it is not."""
+    from glow_mlir.serving.models import READY
+
+    host = f"[{args.host}]" if ":" in args.host else args.host
+    encryption = "" if args.tls_certificate is None else "s"
+    lines = [f"{protocol}{encryption}://{host}:{number}" for protocol, number in ports.items()]
+    for state in repository.names():
+        version = f" version {state.version}" if state.version else ""
+        told = "ready" if state.state == READY else f"not ready: {state.reason or state.state.lower()}"
+        lines.append(f"model {state.name}{version}: {told}")
+    return lines
 
 
 def main(argv: Sequence[str] | None = None) -> int:

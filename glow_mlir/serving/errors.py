@@ -26,6 +26,10 @@ class UnauthorizedError(GlowError):
     """A request without the token that the server asks for."""
 
 
+class ForbiddenError(GlowError):
+    """A request that this server answers to nobody, or not to this client."""
+
+
 class NotReadyError(GlowError):
     """A model that takes no requests now."""
 
@@ -46,6 +50,10 @@ class EncodingError(InputError):
     """A body of a request in an encoding that the server does not know."""
 
 
+class MediaTypeError(InputError):
+    """A body of a request that does not say that it is JSON."""
+
+
 class DisconnectedError(CancelledError):
     """A client that is gone."""
 
@@ -63,6 +71,7 @@ INTERNAL = Status(500, "INTERNAL")
 STATUSES: dict[type[BaseException], Status] = {
     InputError: Status(400, "INVALID_ARGUMENT"),
     UnauthorizedError: Status(401, "UNAUTHENTICATED"),
+    ForbiddenError: Status(403, "PERMISSION_DENIED"),
     UnknownNetworkError: Status(404, "NOT_FOUND"),
     NotReadyError: Status(503, "UNAVAILABLE"),
     NetworkHangsError: Status(503, "UNAVAILABLE"),
@@ -71,6 +80,7 @@ STATUSES: dict[type[BaseException], Status] = {
     BodyTooLargeError: Status(413, "RESOURCE_EXHAUSTED"),
     SlowBodyError: Status(408, "DEADLINE_EXCEEDED"),
     EncodingError: Status(415, "INVALID_ARGUMENT"),
+    MediaTypeError: Status(415, "INVALID_ARGUMENT"),
     TimeLimitError: Status(504, "DEADLINE_EXCEEDED"),
     TimeoutError: Status(504, "DEADLINE_EXCEEDED"),
     CancelledError: Status(499, "CANCELLED"),

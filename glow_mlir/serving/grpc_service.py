@@ -306,6 +306,7 @@ class _Control:
 
     async def memory(self, request: Any) -> Any:
         """The regions of shared memory that are registered."""
+        self._service.check_memory()
         found = self._service.regions.status(request.name)
         return message_class("SystemSharedMemoryStatusResponse")(regions={item["name"]: item for item in found})
 
@@ -317,5 +318,6 @@ class _Control:
 
     async def unregister(self, request: Any) -> Any:
         """Forget shared memory."""
+        self._service.check_memory()
         self._service.regions.unregister(request.name)
         return message_class("SystemSharedMemoryUnregisterResponse")()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from glow_mlir.errors import InputError
-from glow_mlir.serving.errors import NotReadyError, UnauthorizedError, UnknownModelError, status_of
+from glow_mlir.errors import GlowError, InputError
+from glow_mlir.serving.access import HeadCheck
+from glow_mlir.serving.errors import NotReadyError, UnknownModelError, status_of
 from glow_mlir.serving.http_bodies import HttpBody, Receive, Send
 from glow_mlir.serving.http_inference import HttpInference, named_model
 from glow_mlir.serving.http_responses import error_response, respond_error
@@ -29,15 +30,16 @@ class HttpApp:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._head = HeadCheck(service.names)
         self._inference = HttpInference(service)
         self._others = control_app(service)
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if self._service.has_token and scope["type"] == "http" and scope["path"] not in HEALTH:
+        if scope["type"] == "http":
             try:
-                self._service.authorize(dict(scope["headers"]).get(b"authorization", b""))
-            except UnauthorizedError as error:
+                self._check(scope)
+            except GlowError as error:
                 await respond_error(send, receive, error)
                 return
         if scope["type"] == "http" and scope["method"] == "POST":
@@ -46,6 +48,12 @@ class HttpApp:
                 await self._inference.answer(model, scope, receive, send)
                 return
         await self._others(scope, receive, send)
+
+    def _check(self, scope: Mapping[str, Any]) -> None:
+        """Raise what refuses a request by its head."""
+        self._head.check(scope)
+        if self._service.has_token and scope["path"] not in HEALTH:
+            self._service.authorize(dict(scope["headers"]).get(b"authorization", b""))
 
 
 def control_app(service: Service) -> Any:
@@ -176,6 +184,7 @@ class _Control:
 
     async def memory(self, request: Any) -> Any:
         """The regions of shared memory that are registered."""
+        self._service.check_memory()
         return self._service.regions.status(_named(request)[0])
 
     async def register(self, request: Any) -> Any:
@@ -188,6 +197,7 @@ class _Control:
 
     async def unregister(self, request: Any) -> Any:
         """Forget shared memory."""
+        self._service.check_memory()
         await self._data(request)
         self._service.regions.unregister(_named(request)[0])
         return {}

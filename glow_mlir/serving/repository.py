@@ -48,6 +48,12 @@ LOADING, UNAVAILABLE = "LOADING", "UNAVAILABLE"
 
 POLICIES = ("latest", "all")
 
+CLIENTS_WORDS = ("batch", "delay", "queue", "versions")
+"""The words that a client's configuration of a model may say: none of them takes processes, files or code."""
+
+CLIENTS_BATCH = 1024
+"""The largest batch that a client may ask for: memory of calls grows with it."""
+
 
 class Named(NamedTuple):
     """A model with the name that it is served by."""
@@ -225,10 +231,10 @@ class ModelRepository:
 
     def load(self, name: str, config: Mapping[str, Any] | None = None) -> None:
         """
-        Load a model as its folder is now, all versions that its configuration says, or what `config` does in its place.
+        Load a model as its folder is now, all versions that its configuration says.
 
-        `config` may be of a client, and say nothing of files. Raises `UnknownModelError`, and `GlowError` for what is
-        wrong with it; versions that were loaded before stay then.
+        `config` is of a client: its `CLIENTS_WORDS` go before those of the folder. Raises `UnknownModelError`, and
+        `GlowError` for what is wrong with it; versions that were loaded before stay then.
         """
         source = self.sources().get(name)
         if source is None:
@@ -242,7 +248,7 @@ class ModelRepository:
                 raise InputError(self._told(error), hint=error.hint) from error
 
     def _load_source(self, source: Source, config: Mapping[str, Any] | None) -> None:
-        name, said = source.name, dict(source.config() if config is None else _of_client(config))
+        name, said = source.name, {**source.config(), **_of_client(config or {})}
         policy = said.pop("versions", "latest")
         keywords = {**self._said, **_keywords(source, said)}
         versions = source.versions(policy)
@@ -323,11 +329,13 @@ def _known_options() -> Mapping[str, Declared]:
 
 
 def _of_client(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A configuration that a client may give; raises `InputError` for one that names files."""
-    known = _known_options()
+    """A configuration that a client may give; raises `InputError` for one that says more."""
     for word in config:
-        if word != "versions" and (word not in known or _is_path(known[word])):
-            raise InputError(f"a configuration of a client cannot say '{word}'", hint="the file config.json can")
+        if word not in CLIENTS_WORDS:
+            hint = f"{', '.join(CLIENTS_WORDS)}; the file config.json says the rest"
+            raise InputError(f"a configuration of a client cannot say '{word}'", hint=hint)
+    if type(batch := config.get("batch", 1)) is int and batch > CLIENTS_BATCH:
+        raise InputError(f"batch={batch} of a client is more than {CLIENTS_BATCH}", hint="the file config.json may")
     return config
 
 

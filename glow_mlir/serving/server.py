@@ -48,7 +48,11 @@ class Server:
     """A service at its addresses."""
 
     def __init__(self, service: Service, addresses: Addresses, encryption: Encryption | None = None) -> None:
-        """Raises `OptionError` where an address cannot be had, or files of TLS cannot be read."""
+        """
+        Raises `OptionError` where an address cannot be had, files of TLS cannot be read, or clients of other machines
+        were allowed what is for this one.
+        """
+        service.check_reach(addresses.host)
         self._service = service
         self._encryption = encryption or Encryption()
         self._encryption.check()

@@ -10,10 +10,11 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from glow_mlir.errors import InputError, UnknownNetworkError
+from glow_mlir.errors import InputError, OptionError, UnknownNetworkError
 from glow_mlir.runtime.signature import Argument
+from glow_mlir.serving.access import local_names
 from glow_mlir.serving.datatypes import datatype_of
-from glow_mlir.serving.errors import NotReadyError, OverloadError, UnauthorizedError
+from glow_mlir.serving.errors import ForbiddenError, NotReadyError, OverloadError, UnauthorizedError
 from glow_mlir.serving.json_text import read_json
 from glow_mlir.serving.models import READY, Models, Network
 from glow_mlir.serving.shared_memory import Regions
@@ -23,9 +24,9 @@ from glow_mlir.support.dtypes import STRING, onnx_word
 NAME = "glow"
 """What the server calls itself, and its platform and backend."""
 
-EXTENSIONS = ("binary_tensor_data", "model_configuration", "model_repository", "sequence", "statistics")
+EXTENSIONS = ("binary_tensor_data", "model_configuration", "sequence", "statistics")
 
-MEMORY_EXTENSION = "system_shared_memory"
+CONTROL_EXTENSION, MEMORY_EXTENSION = "model_repository", "system_shared_memory"
 
 NANOSECONDS = 1_000_000_000
 
@@ -57,17 +58,22 @@ class Service:
         *,
         limits: Limits | None = None,
         metrics: Callable[[], str] | None = None,
-        shared_memory: bool = True,
+        control: bool = False,
+        shared_memory: bool = False,
         token: str = "",
     ) -> None:
         """
         `metrics` gives the text that Prometheus reads. With a `token` requests have to say it, but for those of health.
+        With `control` clients load and unload models, and with `shared_memory` they share memory of this machine.
         """
         self.models = models
         self.limits = limits or Limits()
         self.metrics = metrics
         self.regions = Regions()
+        self.has_control = control
         self.shares_memory = shared_memory
+        self.names: frozenset[str] | None = None
+        """The names that requests over HTTP may call it by; `None` for any, as behind other addresses than loopback."""
         self._loaders = ThreadPoolExecutor(4, thread_name_prefix="glow-serve-load")
         """Load and unload models, which may take long: others do what requests need."""
         self.has_token = bool(token)
@@ -119,7 +125,11 @@ class Service:
 
     def metadata(self) -> dict[str, Any]:
         """What the server is."""
-        extensions = [*EXTENSIONS, *([MEMORY_EXTENSION] if self.shares_memory else [])]
+        extensions = [*EXTENSIONS]
+        if self.has_control:
+            extensions.append(CONTROL_EXTENSION)
+        if self.shares_memory:
+            extensions.append(MEMORY_EXTENSION)
         return {"name": NAME, "version": _own_version(), "extensions": extensions}
 
     def find(self, name: str, version: str = "") -> Network:
@@ -185,7 +195,12 @@ class Service:
         ]
 
     async def load(self, name: str, parameters: Mapping[str, Any]) -> None:
-        """Load a model, beside the loop, by the configuration in the parameters, which is JSON; raises `InputError`."""
+        """
+        Load a model, beside the loop, by the configuration in the parameters, which is JSON.
+
+        Raises `InputError`, and `ForbiddenError` where clients load no models.
+        """
+        self.check_control()
         for word in parameters:
             if word.startswith("file:"):
                 raise InputError("a model cannot come with the request", hint="put it into the repository")
@@ -197,13 +212,31 @@ class Service:
         await asyncio.get_running_loop().run_in_executor(self._loaders, partial(self.models.load, name, config))
 
     async def unload(self, name: str) -> None:
-        """Unload a model, beside the loop; raises `UnknownModelError`."""
+        """Unload a model, beside the loop; raises `UnknownModelError`, and `ForbiddenError`."""
+        self.check_control()
         await asyncio.get_running_loop().run_in_executor(self._loaders, partial(self.models.unload, name))
 
+    def check_control(self) -> None:
+        """Raise `ForbiddenError` where clients may not load and unload models."""
+        if not self.has_control:
+            raise ForbiddenError("clients load and unload no models here", hint="glow-serve --model-control")
+
     def check_memory(self) -> None:
-        """Raise `InputError` where clients may not register shared memory."""
+        """Raise `ForbiddenError` where clients may not share memory."""
         if not self.shares_memory:
-            raise InputError("this server takes no shared memory")
+            raise ForbiddenError("clients share no memory with this server", hint="glow-serve --shared-memory")
+
+    def check_reach(self, host: str) -> None:
+        """Take requests at an address; raises `OptionError` for what nobody elsewhere may be allowed."""
+        self.names = local_names(host)
+        if self.names is not None:
+            return
+        if self.has_control and not self.has_token:
+            reason = f"clients of other machines, which reach {host}, may load and unload models with a token alone"
+            raise OptionError(reason, hint="--token-file, or no --model-control")
+        if self.shares_memory:
+            reason = f"clients of other machines, which reach {host}, share no memory"
+            raise OptionError(reason, hint="no --shared-memory, or --host 127.0.0.1")
 
 
 def _own_version() -> str:

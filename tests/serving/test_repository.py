@@ -266,3 +266,33 @@ def test_mutants_of_configurations_are_told_in_a_line(seed: int, tmp_path: Path)
         errors = ModelRepository(host, [folder]).load_all()
     assert not any("\n" in str(error) for error in errors)
     assert before == (sorted(os.listdir(tmp_path)), sorted(os.listdir(folder / "net")))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"workers": "processes"},
+        {"replicas": 64},
+        {"backend": "interpreter"},
+        {"placement": "x"},
+        {"calls": 9},
+        {"batch": 1 << 20},
+        {"threads": 4},
+        {"state": {}},
+        {"parameters": {}},
+    ],
+)
+def test_what_a_client_may_not_say_of_a_model(config: dict[str, Any], folder: Path, host: Host) -> None:
+    models = ModelRepository(host, [folder])
+    models.load("other")
+    with pytest.raises(InputError, match="of a client"):
+        models.load("other", config)
+    assert states(models)["other", "1"] == "READY"
+
+
+def test_words_of_a_client_go_before_those_of_the_folder(folder: Path, host: Host) -> None:
+    configure(folder / "net", {"versions": [1], "batch": 2, "queue": 7})
+    models = ModelRepository(host, [folder])
+    models.load("net", {"batch": 8, "delay": 0.001})
+    assert (models.find("net").max_batch, width(models, "net")) == (8, 3)
+    assert models.find("net").options.queue == 7

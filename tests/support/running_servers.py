@@ -44,7 +44,7 @@ def running(
     for module in ("uvicorn", "httptools", "starlette", "grpc", "google.protobuf"):
         needed(module)
     models = repository()
-    service = Service(models, limits=limits, **options)
+    service = Service(models, limits=limits, **{"control": True, "shared_memory": True, **options})
     found: dict[str, Any] = {}
     is_up, loops = threading.Event(), list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]()
 

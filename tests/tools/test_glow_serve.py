@@ -111,12 +111,31 @@ def test_a_model_is_served_and_the_server_ends() -> None:
         assert b'glow_requests_total{model="digits",version="1",outcome="succeeded"} 1' in text
         assert server.ask("/v2/models/none")[0] == 404
         assert server.end() == 0
-        assert server.said == ""
+        addresses = [f"http://127.0.0.1:{server.ports['http']}", f"grpc://127.0.0.1:{server.ports['grpc']}"]
+        lines = [*addresses, "model digits version 1: ready"]
+        assert server.said.splitlines() == [f"glow-serve: {line}" for line in lines]
+
+
+def test_why_a_model_is_not_ready_is_told_at_the_start(tmp_path: Path) -> None:
+    for name, data in (("broken", b"junk"), ("whole", DIGITS.read_bytes())):
+        (tmp_path / name / "1").mkdir(parents=True)
+        (tmp_path / name / "1" / "model.onnx").write_bytes(data)
+    with served(tmp_path) as server:
+        assert server.end() == 0
+        broken, whole = server.said.splitlines()[-2:]
+        assert broken.startswith("glow-serve: model broken version 1: not ready: model.onnx: is not an ONNX model")
+        assert whole == "glow-serve: model whole version 1: ready"
+
+
+def test_what_is_for_this_machine_alone_is_for_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--model-control", "--shared-memory"):
+        assert main([str(DIGITS), "--host", "0.0.0.0", "--port", "0", "--no-grpc", option]) == 1
+        assert "clients of other machines" in capsys.readouterr().err
 
 
 def test_stock_clients_ask_it() -> None:
     clients = needed("tritonclient.grpc")
-    with served(DIGITS) as server:
+    with served(DIGITS, "--model-control") as server:
         client = clients.InferenceServerClient(f"127.0.0.1:{server.ports['grpc']}")
         given = clients.InferInput("image", [2, 1, 8, 8], "FP32")
         given.set_data_from_numpy(np.zeros((2, 1, 8, 8), np.float32))

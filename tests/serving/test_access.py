@@ -1,0 +1,145 @@
+"""Who may ask a server: heads that browsers send, control and shared memory for nobody unless that is said."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from asgi import Response, ask
+from running_servers import needed
+from served_models import FakeModels, repository
+
+from glow_mlir.errors import OptionError
+from glow_mlir.serving.access import HeadCheck, is_loopback, local_names
+from glow_mlir.serving.errors import ForbiddenError, status_of
+from glow_mlir.serving.http_app import HttpApp
+from glow_mlir.serving.models import READY
+from glow_mlir.serving.server import Addresses, Server
+from glow_mlir.serving.service import Service
+
+BODY = json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 3], "data": [1, 2, 3]}]}).encode()
+JSON = {"Content-Type": "application/json"}
+INFER, LOAD, UNLOAD = "/v2/models/echo/infer", "/v2/repository/models/half/load", "/v2/repository/models/half/unload"
+
+
+@pytest.fixture
+def models() -> Iterator[FakeModels]:
+    found = repository()
+    yield found
+    found.close()
+
+
+def answer(
+    models: FakeModels, path: str, body: bytes = b"", *, method: str = "POST", said: Any = None, **headers: str
+) -> Response:
+    """What a server at this machine's address answers; headers have `_` for `-`."""
+    needed("starlette")
+    service = Service(models, **(said or {}))
+    service.check_reach("127.0.0.1")
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    lengths = {"Content-Length": str(len(body))} if body else {}
+    return asyncio.run(ask(HttpApp(service), path, [body], {**lengths, **named}, method=method))
+
+
+LOCAL = {"Host": "localhost:8000"}
+
+
+@pytest.mark.extra
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({**LOCAL, **JSON}, 200),
+        (LOCAL, 200),
+        ({"Host": "127.0.0.1", **JSON}, 200),
+        ({"Host": "[::1]:8000", **JSON}, 200),
+        ({"Host": "LOCALHOST", **JSON}, 200),
+        ({**LOCAL, **JSON, "Origin": "http://localhost:8000"}, 200),
+        ({**LOCAL, "Content-Type": "application/json; charset=utf-8"}, 200),
+        (JSON, 400),
+        ({"Host": "evil.example", **JSON}, 403),
+        ({"Host": "localhost.evil.example", **JSON}, 403),
+        ({"Host": "", **JSON}, 403),
+        ({**LOCAL, **JSON, "Origin": "https://evil.example"}, 403),
+        ({**LOCAL, **JSON, "Origin": "http://localhost:3000"}, 403),
+        ({**LOCAL, **JSON, "Origin": "null"}, 403),
+        ({**LOCAL, "Content-Type": "text/plain"}, 415),
+        ({**LOCAL, "Content-Type": "application/x-www-form-urlencoded"}, 415),
+        ({**LOCAL, "Content-Type": "multipart/form-data; boundary=application/json"}, 415),
+        ({**LOCAL, "Origin": "http://localhost:8000"}, 415),
+    ],
+)
+def test_heads_of_requests(models: FakeModels, headers: dict[str, str], status: int) -> None:
+    named = {name.replace("-", "_"): value for name, value in headers.items()}
+    assert answer(models, INFER, BODY, **named).status == status
+    assert answer(models, UNLOAD, b"{}", said={"control": True}, **named).status == status
+    is_loaded = "half" in [state.name for state in models.names() if state.state == READY]
+    assert is_loaded == (status != 200)
+
+
+@pytest.mark.extra
+def test_other_names_are_for_others(models: FakeModels) -> None:
+    check = HeadCheck(None)
+    scope: dict[str, Any] = {"method": "POST", "http_version": "1.1"}
+    check.check({**scope, "headers": [(b"host", b"models.example"), (b"origin", b"https://pages.example")]})
+    assert answer(models, "/v2/health/live", method="GET", **LOCAL).status == 200
+    assert answer(models, "/", method="GET", Host="rebound.example").status == 403
+
+
+@pytest.mark.extra
+def test_clients_control_nothing_unless_that_is_said(models: FakeModels) -> None:
+    memory = "/v2/systemsharedmemory"
+    paths = [LOAD, UNLOAD, f"{memory}/region/r/register", f"{memory}/unregister", f"{memory}/region/r/unregister"]
+    for path in paths:
+        found = answer(models, path, b"{}", **LOCAL)
+        assert (found.status, "--" in found.error) == (403, True)
+    assert answer(models, f"{memory}/status", method="GET", **LOCAL).status == 403
+    extensions = answer(models, "/v2", method="GET", **LOCAL).data["extensions"]
+    assert not {"model_repository", "system_shared_memory"} & set(extensions)
+    said = {"control": True, "shared_memory": True}
+    assert answer(models, LOAD, b"{}", said=said, **LOCAL).status == 200
+    assert answer(models, f"{memory}/status", method="GET", said=said, **LOCAL).data == []
+
+
+@pytest.mark.parametrize(
+    ("host", "is_local"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.9.10", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("192.0.2.1", False),
+        ("", False),
+    ],
+)
+def test_addresses_of_this_machine(host: str, is_local: bool) -> None:
+    assert is_loopback(host) == is_local
+    assert (local_names(host) is not None) == is_local
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"control": True}, "with a token alone"),
+        ({"shared_memory": True}, "share no memory"),
+        ({"shared_memory": True, "token": "secret"}, "share no memory"),
+        ({"control": True, "token": "secret"}, ""),
+        ({}, ""),
+    ],
+)
+def test_what_clients_of_other_machines_are_not_given(models: FakeModels, said: dict[str, Any], reason: str) -> None:
+    service = Service(models, **said)
+    if not reason:
+        service.check_reach("0.0.0.0")
+        assert service.names is None
+        return
+    with pytest.raises(OptionError, match=reason):
+        Server(service, Addresses("0.0.0.0", 0, None))
+
+
+def test_the_status_of_what_is_forbidden() -> None:
+    assert status_of(ForbiddenError("no")) == (403, "PERMISSION_DENIED")
