@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 
 from glow_mlir.api.device_tensors import on_device
-from glow_mlir.runtime.typed_arrays import as_typed
-from glow_mlir.errors import InputError, OptionError
+from glow_mlir.errors import InputError, KeywordError
 from glow_mlir.runtime.device_array import DeviceArray
+from glow_mlir.runtime.typed_arrays import as_typed
 from glow_mlir.support.dtypes import is_plain
 from glow_mlir.training.losses import Loss
 from glow_mlir.training.optimizers import OPTIMIZERS, OTHER_NAMES
 
 
 def check_options(names: Iterable[str]) -> None:
-    """Raise `OptionError` for keywords that optimizers take, also as PyTorch calls them."""
+    """Raise `KeywordError` for keywords that optimizers take, also as PyTorch calls them."""
     taken = {field.name for kind in OPTIMIZERS.values() for field in fields(kind)}
     for name in names:
         if name in taken or name in OTHER_NAMES:
             own = "learning_rate" if name == "lr" else name
-            hint = f"the optimizer has it: optimizer=AdamW({own}=…)"
-            raise OptionError(f"there is no keyword '{name}'", hint=hint)
+            hint = f"optimizer=glow_mlir.training.AdamW({own}=…)"
+            raise KeywordError(f"TrainingSession has no keyword '{name}'", hint=hint)
 
 
 def checked_targets(name: str, value: Any, dtype: np.dtype[Any], loss: Loss, shape: Sequence[int | str]) -> Any:

@@ -94,11 +94,11 @@ class TrainingSession:
         Further keywords are those of `InferenceSession`.
         Raises `OptionError` for unknown names, and `GlowError` for whatever is wrong with the model.
         """
+        check_options(options)
         check_keywords(options, "TrainingSession", TrainingSession.__init__.__kwdefaults__ or ())
         named = cast("Mapping[str, str | Loss]", loss if isinstance(loss, Mapping) else {"": loss})
         if isinstance(trainable, str):
             raise OptionError(f"trainable='{trainable}' is no list of names", hint=f"trainable=['{trainable}']")
-        check_options(options)
         self.optimizer = _chosen("optimizer", optimizer, OPTIMIZERS, Optimizer)
         """The optimizer."""
         self.losses: dict[str, Loss] = {output: _chosen("loss", item, LOSSES, Loss) for output, item in named.items()}

@@ -16,8 +16,6 @@ _OF_OTHERS: Mapping[str, str] = {
     "device": "devices='cpu', or backend='cuda'",
     "inter_op_num_threads": "threads",
     "intra_op_num_threads": "threads",
-    "learning_rate": "optimizer=glow_mlir.training.AdamW(learning_rate=…)",
-    "lr": "optimizer=glow_mlir.training.AdamW(learning_rate=…)",
     "num_threads": "threads",
     "options": "sess_options",
     "session_options": "sess_options",

@@ -420,7 +420,7 @@ def test_integers_are_targets_of_losses_of_numbers() -> None:
 
 
 def test_words_of_pytorch_are_told_in_ours() -> None:
-    with pytest.raises(OptionError, match=r"there is no keyword 'lr' \(hint: .*optimizer=AdamW\(learning_rate=…\)"):
+    with pytest.raises(OptionError, match=r"TrainingSession has no keyword 'lr' \(hint: .*AdamW\(learning_rate=…\)"):
         session(lr=0.1)
     with pytest.raises(OptionError, match=r"SGD takes no 'lr' \(hint: it is called learning_rate\)"):
         SGD(lr=0.1)  # pyright: ignore[reportCallIssue]
