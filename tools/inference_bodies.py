@@ -10,11 +10,12 @@ from urllib.parse import quote
 import numpy as np
 
 from glow_mlir.errors import GlowError, InputError
+from glow_mlir.serving.contents import FIELD_TYPES, written
 from glow_mlir.serving.datatypes import STRINGS, WORDS
-from glow_mlir.serving.grpc_codec import CONTENTS
 from glow_mlir.serving.grpc_messages import SERVICE, message_class
 from glow_mlir.serving.json_text import is_list, is_object, write_json
-from glow_mlir.serving.tensors import wire_bytes, wire_datatype, wire_numbers
+from glow_mlir.serving.steps import finished
+from glow_mlir.serving.tensors import flat_elements, wire_bytes, wire_datatype, wire_numbers
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.tools.run_inputs import random_array
@@ -142,7 +143,7 @@ def http_inference(
             parts.append(wire_bytes(array))
             item["parameters"] = {"binary_data_size": array.nbytes}
         else:
-            item["data"] = wire_numbers(name, array)
+            item["data"] = finished(wire_numbers(name, array))
         items.append(item)
     body: dict[str, Any] = {"inputs": items}
     said = {**headers, "Content-Type": "application/json"}
@@ -165,8 +166,9 @@ def grpc_inference(model: str, version: str, tensors: Mapping[str, np.ndarray], 
         item = message.inputs.add(name=name, datatype=datatype, shape=array.shape)
         if is_binary:
             message.raw_input_contents.append(wire_bytes(array))
-        elif datatype in CONTENTS:
-            getattr(item.contents, CONTENTS[datatype]).extend(array.reshape(-1).tolist())
+        elif datatype in FIELD_TYPES:
+            parts = finished(written(datatype, flat_elements(array)))
+            item.contents.MergeFromString(b"".join(parts))
         else:
             raise InputError(f"input '{name}' is {datatype}, which comes as bytes alone", hint="--tensors binary")
     return message.SerializeToString()

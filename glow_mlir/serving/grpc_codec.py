@@ -3,114 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 
 from glow_mlir.errors import InputError
-from glow_mlir.serving.datatypes import STRINGS
+from glow_mlir.serving.charges import Charge
+from glow_mlir.serving.contents import FIELD_TYPES, Contents, written
 from glow_mlir.serving.grpc_messages import message_class
 from glow_mlir.serving.inference import InferenceRequest, Outputs, WantedOutput
 from glow_mlir.serving.inference_codec import NOTHING, in_shared_memory, place_parameters, wanted_output
 from glow_mlir.serving.models import Network
 from glow_mlir.serving.shared_memory import Regions
-from glow_mlir.serving.tensors import (
-    InputReader,
-    NetworkTensors,
-    tensors_of,
-    wire_array,
-    wire_bytes,
-    wire_datatype,
-    wire_list,
-)
+from glow_mlir.serving.steps import COPIED, Steps
+from glow_mlir.serving.tensors import NetworkTensors, tensors_of, wire_array, wire_datatype, wire_parts
+from glow_mlir.serving.tensors import flat_elements as flat
+from glow_mlir.serving.wire import Data, RequestParts, TensorPart, sized
 
-CONTENTS = {
-    "BOOL": "bool_contents",
-    "INT8": "int_contents",
-    "INT16": "int_contents",
-    "INT32": "int_contents",
-    "INT64": "int64_contents",
-    "UINT8": "uint_contents",
-    "UINT16": "uint_contents",
-    "UINT32": "uint_contents",
-    "UINT64": "uint64_contents",
-    "FP32": "fp32_contents",
-    "FP64": "fp64_contents",
-    STRINGS: "bytes_contents",
-}
-"""Element types → the field that has numbers of it; those that are not here come as bytes alone."""
+OUTPUT, RAW, CONTENTS, ANSWER = 5, 6, 5, 2
+"""Numbers of fields: outputs and bytes of a response, elements of an output, and the response in one of a stream."""
 
 
-def read_message(network: Network, message: Any, regions: Regions) -> InferenceRequest:
+def read_message(
+    network: Network, data: Data, message: RequestParts, regions: Regions, charge: Charge
+) -> Steps[InferenceRequest]:
     """
-    What a message asks a network for; arrays are views into its bytes.
+    What a message asks a network for; arrays may be views into its bytes.
 
     Raises `InputError` for whatever is wrong with it, and `UnsupportedError` for a network that cannot be served.
     """
     tensors = tensors_of(network)
-    raw = message.raw_input_contents
-    inputs = _inputs(tensors, message, raw, regions)
+    inputs = yield from _inputs(tensors, data, message, regions, charge)
     request = InferenceRequest(inputs, [], id=message.id)
     if message.outputs:
-        _add_outputs(request, message, tensors, regions)
+        _add_outputs(request, message.outputs, tensors, regions)
     else:
         request.outputs = [WantedOutput(name, is_binary=True) for name in tensors.outputs]
-    if not raw and any(item.HasField("contents") for item in message.inputs):
+    if not message.raw and any(item.contents for item in message.inputs):
         # Who gives numbers may not know what to do with bytes.
         for wanted in request.outputs:
             wanted.is_binary = False
     if message.parameters:
-        request.add_parameters(values_of(message.parameters))
+        request.add_parameters(message.parameters)
     return request
 
 
-def _inputs(tensors: NetworkTensors, message: Any, raw: Any, regions: Regions) -> dict[str, np.ndarray]:
+def _inputs(
+    tensors: NetworkTensors, data: Data, message: RequestParts, regions: Regions, charge: Charge
+) -> Steps[dict[str, np.ndarray]]:
     """All inputs by name; those without contents, and not in shared memory, have the next of the raw ones."""
     found: dict[str, np.ndarray] = {}
-    used = 0
+    raw, used = message.raw, 0
     for item in message.inputs:
         reader = tensors.reader(item.name)
         if reader.name in found:
             raise InputError(f"the request has input '{reader.name}' twice")
-        sizes = reader.checked(item.datatype, list(item.shape))
-        place = regions.place(values_of(item.parameters)) if item.parameters else None
+        sizes = reader.checked(item.datatype, item.shape)
+        place = regions.place(item.parameters) if item.parameters else None
         if place is not None:
-            found[reader.name] = in_shared_memory(reader, sizes, regions, place)
+            found[reader.name] = yield from in_shared_memory(reader, sizes, regions, place, charge)
         elif not raw:
-            found[reader.name] = reader.of_numbers(sizes, _numbers(reader, item))
+            found[reader.name] = yield from reader.of_contents(sizes, Contents(data, item.contents), charge)
         elif used == len(raw):
             raise InputError(f"the request ends before the bytes of input '{reader.name}'")
         else:
-            data, used = raw[used], used + 1
-            found[reader.name] = reader.of_bytes(sizes, data, 0, len(data))
+            (begin, end), used = raw[used], used + 1
+            found[reader.name] = yield from reader.of_bytes(sizes, data, begin, end - begin, charge)
     if used != len(raw):
         raise InputError(f"the request has bytes for {len(raw)} inputs, and {used} that need some")
     tensors.check_complete(found)
     return found
 
 
-def _numbers(reader: InputReader, item: Any) -> list[Any]:
-    """The numbers of an input in the field for its type."""
-    field = CONTENTS.get(reader.datatype)
-    if field is None:
-        raise InputError(f"input '{reader.name}' is {reader.datatype}, which comes as bytes alone")
-    return list(getattr(item.contents, field))
-
-
-def _add_outputs(request: InferenceRequest, message: Any, tensors: NetworkTensors, regions: Regions) -> None:
+def _add_outputs(request: InferenceRequest, items: list[TensorPart], tensors: NetworkTensors, regions: Regions) -> None:
     """Let a request ask for the outputs that the message names."""
     found: dict[str, WantedOutput] = {}
-    for item in message.outputs:
+    for item in items:
         name = tensors.check_output(item.name)
         if name in found:
             raise InputError(f"the request names output '{name}' twice")
-        found[name] = wanted_output(name, values_of(item.parameters), regions, is_binary=True)
+        found[name] = wanted_output(name, item.parameters, regions, is_binary=True)
         found[name].is_binary = True
     request.outputs, request.names = list(found.values()), list(found)
 
 
 def values_of(parameters: Any) -> Mapping[str, Any]:
-    """Parameters as JSON would have them."""
+    """Parameters of a message of protobuf's as JSON would have them."""
     if not parameters:
         return NOTHING
     found: dict[str, Any] = {}
@@ -120,28 +99,69 @@ def values_of(parameters: Any) -> Mapping[str, Any]:
     return found
 
 
-def write_message(network: Network, request: InferenceRequest, outputs: Outputs, regions: Regions) -> Any:
+Parts = list[bytes]
+
+
+def message_steps(
+    network: Network, request: InferenceRequest, outputs: Outputs, regions: Regions, charge: Charge
+) -> Steps[bytes]:
     """
     The response to a request, without what goes into shared memory, which is written.
 
     Raises `InputError` for outputs that do not fit their places.
     """
-    response = message_class("ModelInferResponse")(
+    head = message_class("ModelInferResponse")(
         model_name=network.name, model_version=network.version, id=request.id
-    )
+    ).SerializeToString()
     datatypes = {wanted.name: wire_datatype(outputs[wanted.name]) for wanted in request.outputs}
     # Clients count outputs to find the bytes of one, so that there are bytes for all or for none.
-    is_raw = any(wanted.is_binary or datatypes[wanted.name] not in CONTENTS for wanted in request.outputs)
+    is_raw = any(wanted.is_binary or datatypes[wanted.name] not in FIELD_TYPES for wanted in request.outputs)
+    items: Parts = [head]
+    raw: Parts = []
     for wanted in request.outputs:
         array, datatype = outputs[wanted.name], datatypes[wanted.name]
-        item = response.outputs.add(name=wanted.name, datatype=datatype, shape=array.shape)
+        said: Mapping[str, Any] = NOTHING
+        contents: Parts = []
         if wanted.place is not None:
-            placed = wire_array(array)
-            regions.write(wanted.place, wanted.name, placed)
-            for word, value in place_parameters(wanted.place, placed).items():
-                setattr(item.parameters[word], "string_param" if isinstance(value, str) else "int64_param", value)
+            placed = yield from wire_array(array, charge)
+            yield from regions.write(wanted.place, wanted.name, placed)
+            said = place_parameters(wanted.place, placed)
         elif not is_raw:
-            getattr(item.contents, CONTENTS[datatype]).extend(wire_list(array))
+            charge.add(array.nbytes)
+            contents = yield from written(datatype, flat(array))
+        item = _item(wanted.name, datatype, array, said)
+        if contents:
+            size = sum(map(len, contents))
+            contents = [sized(CONTENTS, size), *contents]
+        items += [sized(OUTPUT, len(item) + sum(map(len, contents))), item, *contents]
         if is_raw:
-            response.raw_output_contents.append(wire_bytes(array) if wanted.place is None else b"")
-    return response
+            parts = (yield from wire_parts(array, charge)) if wanted.place is None else []
+            raw += [sized(RAW, sum(map(len, parts))), *parts]
+    return (yield from joined([*items, *raw], charge))
+
+
+def _item(name: str, datatype: str, array: np.ndarray, parameters: Mapping[str, Any]) -> bytes:
+    """An output, without its elements."""
+    item = message_class("InferTensor")(name=name, datatype=datatype, shape=array.shape)
+    for word, value in parameters.items():
+        setattr(item.parameters[word], "string_param" if isinstance(value, str) else "int64_param", value)
+    return item.SerializeToString()
+
+
+def joined(parts: Parts, charge: Charge) -> Steps[bytes]:
+    """Parts as one."""
+    size = sum(map(len, parts))
+    charge.add(size)
+    if size <= COPIED:
+        return b"".join(parts)
+    found = BytesIO()  # Which gives what it has without a copy.
+    for part in parts:
+        for begin in range(0, len(part), COPIED):
+            found.write(part[begin : begin + COPIED])
+            yield
+    return found.getvalue()
+
+
+def in_stream(response: bytes, charge: Charge) -> Steps[bytes]:
+    """A response as one of a stream."""
+    return joined([sized(ANSWER, len(response)), response], charge)

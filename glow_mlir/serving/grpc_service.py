@@ -7,20 +7,28 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
 from glow_mlir.errors import InputError, OptionError
-from glow_mlir.serving.errors import UnauthorizedError, status_of, words_of
-from glow_mlir.serving.grpc_codec import read_message, values_of, write_message
+from glow_mlir.serving.charges import Charge
+from glow_mlir.serving.errors import BodyTooLargeError, UnauthorizedError, status_of, words_of
+from glow_mlir.serving.grpc_codec import in_stream, message_steps, read_message, values_of
 from glow_mlir.serving.grpc_messages import SERVICE, message_class
 from glow_mlir.serving.http_responses import logger
-from glow_mlir.serving.inference import Completions
+from glow_mlir.serving.inference import Completions, InferenceRequest, Outputs
+from glow_mlir.serving.inflation import DEFLATE, GZIP, inflated
 from glow_mlir.serving.models import Network
 from glow_mlir.serving.packages import package
 from glow_mlir.serving.service import Service
+from glow_mlir.serving.steps import taken
+from glow_mlir.serving.tensors import tensors_of
+from glow_mlir.serving.wire import Data, WireReader
 
 DEPTH = 32
 """How many requests of one stream are computed at once."""
 
 HEADERS_BYTES = 16 << 10
 """How long the metadata of a request may be."""
+
+GZIP_BEGIN, DEFLATE_BEGINS = b"\x1f\x8b", (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+"""How compressed messages begin."""
 
 HEALTH = ("ServerLive", "ServerReady")
 """What anybody may ask, as those do who start servers and end them."""
@@ -40,9 +48,11 @@ class GrpcServer:
 
     async def start(self) -> int:
         """Take requests: the port; raises `OptionError` where the address cannot be had."""
-        body_bytes, requests = self._service.limits.body_bytes, self._service.limits.requests
+        message_bytes, requests = self._service.limits.message_bytes, self._service.limits.requests
         options = [
-            ("grpc.max_receive_message_length", body_bytes),
+            ("grpc.max_receive_message_length", message_bytes),
+            # What is compressed is inflated by us, within limits.
+            ("grpc.per_message_decompression", 0),
             ("grpc.max_send_message_length", -1),
             ("grpc.max_metadata_size", HEADERS_BYTES),
             ("grpc.max_concurrent_streams", requests),
@@ -108,18 +118,12 @@ def method_handlers(service: Service) -> Any:
     grpc = package("grpc")
     inference = GrpcInference(service)
     handlers = {
-        "ModelInfer": grpc.unary_unary_rpc_method_handler(
-            inference.infer,
-            response_serializer=message_class("ModelInferResponse").SerializeToString,
-        ),
-        "ModelStreamInfer": grpc.stream_stream_rpc_method_handler(
-            inference.stream,
-            response_serializer=message_class("ModelStreamInferResponse").SerializeToString,
-        ),
+        "ModelInfer": grpc.unary_unary_rpc_method_handler(inference.infer),
+        "ModelStreamInfer": grpc.stream_stream_rpc_method_handler(inference.stream),
     }
     for name, method in _Control(service).methods().items():
         handlers[name] = grpc.unary_unary_rpc_method_handler(
-            _answering(name, method),
+            _answering(service, name, method),
             response_serializer=message_class(f"{name}Response").SerializeToString,
         )
     return grpc.method_handlers_generic_handler(SERVICE, handlers)
@@ -133,22 +137,42 @@ async def abort(context: Any, error: BaseException) -> None:
     await context.abort(getattr(package("grpc").StatusCode, status.grpc), words_of(error))
 
 
-def parsed(name: str, data: bytes) -> Any:
+async def plain(data: bytes, most: int, charge: Charge) -> Data:
+    """
+    A message, inflated where it was compressed.
+
+    Which it tells by its first bytes: those of gzip are no field, and that of zlib is one that no message has. Raises
+    `InputError`, `BodyTooLargeError` and `OverloadError`.
+    """
+    charge.add(len(data))
+    format = GZIP if data[:2] == GZIP_BEGIN else DEFLATE if data[:2] in DEFLATE_BEGINS else 0
+    if not format:
+        if len(data) > most:
+            raise BodyTooLargeError(f"the request has {len(data)} bytes, more than {most}")
+        return data
+    return await taken(inflated(data, format, most, charge, "the request"))
+
+
+def parsed(name: str, data: Data) -> Any:
     """The message of that name in some bytes; raises `InputError` where they are none, of which gRPC makes more ado."""
     try:
-        return message_class(name).FromString(data)
+        return message_class(name).FromString(bytes(data))
     except package("google.protobuf.message").DecodeError as error:
         raise InputError(f"the request is no message: {error}") from None
 
 
-def _answering(name: str, method: Method) -> Callable[[bytes, Any], Awaitable[Any]]:
+def _answering(service: Service, name: str, method: Method) -> Callable[[bytes, Any], Awaitable[Any]]:
     """A method of that name, whose errors become a status."""
 
     async def answer(data: bytes, context: Any) -> Any:
+        charge = Charge(service)
         try:
-            return await method(parsed(f"{name}Request", data))
+            message = await plain(data, service.limits.control_bytes, charge)
+            return await method(parsed(f"{name}Request", message))
         except Exception as error:
             return await abort(context, error)
+        finally:
+            charge.release()
 
     return answer
 
@@ -194,47 +218,54 @@ class GrpcInference:
             logger.warning("a stream of requests broke off", exc_info=error)
         await answers.put(None)
 
-    async def _streamed(self, data: bytes, remaining: float | None) -> Any:
+    async def _streamed(self, data: bytes, remaining: float | None) -> bytes:
         """The response of a stream to a request, which tells of an error: the stream goes on."""
-        response = message_class("ModelStreamInferResponse")
+        told = _Told()
         try:
-            return response(infer_response=await self._answer(data, remaining))
+            return await self._answer(data, remaining, told, is_stream=True)
         except Exception as error:
-            return response(error_message=words_of(error), infer_response={"id": _id_of(data)})
+            response = message_class("ModelStreamInferResponse")
+            return response(error_message=words_of(error), infer_response={"id": told.id}).SerializeToString()
 
-    async def _answer(self, data: bytes, remaining: float | None) -> Any:
+    async def _answer(
+        self, data: bytes, remaining: float | None, told: _Told | None = None, *, is_stream: bool = False
+    ) -> bytes:
         """The response to a request that has so many seconds left; raises what is wrong with it."""
         service = self._service
+        charge = Charge(service)
         service.enter()
         try:
-            service.hold(len(data))
-            try:
-                message = parsed("ModelInferRequest", data)
-                network = service.find(message.model_name, message.model_version)
-                return await self._computed(network, message, remaining)
-            finally:
-                service.release(len(data))
+            message: Data = await plain(data, service.limits.message_bytes, charge)
+            parts = await taken(WireReader(message).read())
+            if told is not None:
+                told.id = parts.id
+            network = service.find(parts.model_name, parts.model_version)
+            most = tensors_of(network).most_packed
+            if most is not None and len(message) > most:
+                raise BodyTooLargeError(f"the request has {len(message)} bytes, more than the {most} of its inputs")
+            request = await taken(read_message(network, message, parts, service.regions, charge))
+            del message, parts
+            outputs = await self._computed(network, request, remaining)
+            response = await taken(message_steps(network, request, outputs, service.regions, charge))
+            return await taken(in_stream(response, charge)) if is_stream else response
         finally:
             service.leave()
+            charge.release()
 
-    async def _computed(self, network: Network, message: Any, remaining: float | None) -> Any:
-        service = self._service
-        request = read_message(network, message, service.regions)
-        request.timeout = service.timeout(request.timeout)
+    async def _computed(self, network: Network, request: InferenceRequest, remaining: float | None) -> Outputs:
+        request.timeout = self._service.timeout(request.timeout)
         if remaining is not None:
             request.timeout = max(0.0, min(request.timeout, remaining))
         future = request.submit(network)
         if self._completions is None:
             self._completions = Completions(asyncio.get_running_loop())
-        return write_message(network, request, await self._completions.result(future), service.regions)
+        return await self._completions.result(future)
 
 
-def _id_of(data: bytes) -> str:
-    """The id of a request, as far as it is one."""
-    try:
-        return parsed("ModelInferRequest", data).id
-    except InputError:
-        return ""
+class _Told:
+    """What is known of a request of a stream by now."""
+
+    id = ""
 
 
 class _Control:

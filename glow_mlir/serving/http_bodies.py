@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import re
-import zlib
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from functools import lru_cache
 from typing import Any
 
 from glow_mlir.errors import InputError
+from glow_mlir.serving.charges import Charge
 from glow_mlir.serving.errors import BodyTooLargeError, DisconnectedError, EncodingError, SlowBodyError
 from glow_mlir.serving.inference_codec import HEADER_LENGTH
+from glow_mlir.serving.inflation import DEFLATE, GZIP, inflated
 from glow_mlir.serving.service import Service
+from glow_mlir.serving.steps import taken
+from glow_mlir.serving.tensors import NetworkTensors
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-FORMATS = {b"gzip": zlib.MAX_WBITS + 16, b"x-gzip": zlib.MAX_WBITS + 16, b"deflate": zlib.MAX_WBITS}
+FORMATS = {b"gzip": GZIP, b"x-gzip": GZIP, b"deflate": DEFLATE}
 """The encodings of bodies → what `zlib` calls them."""
 
 WEIGHT = re.compile(rb"q=([01](?:\.\d{0,3})?)")
@@ -53,18 +56,24 @@ def _weight(said: bytes) -> float:
 class HttpBody:
     """The body of a request, and what its headers say of it; raises `InputError` for such as contradict themselves."""
 
-    def __init__(self, service: Service, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    def __init__(
+        self, service: Service, headers: Iterable[tuple[bytes, bytes]], tensors: NetworkTensors | None = None
+    ) -> None:
+        """`tensors` are those of the network that it is for; `None` for what is no inference."""
         self.service = service
         self.header_length: int | None = None
         """How many bytes of it are JSON, if that is told."""
-        self.held = 0
-        """How many bytes it takes, until `release`."""
+        self.charge = Charge(service)
+        """The memory that the request takes."""
         self.accepts = b""
         """How the client would have the body of the response: `gzip` or `deflate`; empty for as it is."""
         self._format = 0
+        self._tensors = tensors
+        self._most = service.limits.body_bytes
+        length = 0
         for name, value in headers:
             if name == b"content-length":
-                self._check(_number(name, value))
+                length = _number(name, value)
             elif name == HEADER_LENGTH:
                 self.header_length = _number(name, value)
             elif name == b"accept-encoding":
@@ -74,6 +83,21 @@ class HttpBody:
                 if not self._format:
                     known = ", ".join(sorted(word.decode() for word in FORMATS))
                     raise EncodingError("the encoding of the body is unknown", hint=f"it may be {known}")
+        self._limit()
+        self._check(length)
+
+    def _limit(self) -> None:
+        """Take no more bytes than the network can; raises `BodyTooLargeError`."""
+        limits, tensors = self.service.limits, self._tensors
+        text = limits.control_bytes if tensors is None else limits.json_bytes
+        if tensors is not None and tensors.most_text is not None:
+            text = min(text, tensors.most_text)
+        if self.header_length is None:
+            self._most = min(self._most, text)
+        elif self.header_length > text:
+            raise BodyTooLargeError(f"the request has {self.header_length} bytes of JSON, more than {text}")
+        elif tensors is not None and tensors.most_bytes is not None:
+            self._most = min(self._most, self.header_length + tensors.most_bytes)
 
     async def read(self, receive: Receive) -> bytes | bytearray:
         """
@@ -88,17 +112,16 @@ class HttpBody:
         except TimeoutError:
             seconds = f"{self.service.limits.body_seconds:g}"
             raise SlowBodyError(f"the body of the request did not come in {seconds} seconds") from None
-        if self._format:
-            body = await asyncio.get_running_loop().run_in_executor(None, self._inflated, body)
-            self._hold(len(body))
-        if (len(body) if self.header_length is None else self.header_length) > self.service.limits.json_bytes:
-            raise BodyTooLargeError(f"the request has more than {self.service.limits.json_bytes} bytes of JSON")
+        if not self._format:
+            return body
+        compressed = len(body)
+        body = await taken(inflated(body, self._format, self._most, self.charge, "the body of the request"))
+        self.charge.give_back(compressed)
         return body
 
     def release(self) -> None:
         """It is needed no more."""
-        self.service.release(self.held)
-        self.held = 0
+        self.charge.release()
 
     async def _read(self, receive: Receive) -> bytes | bytearray:
         """What comes, as it is."""
@@ -120,28 +143,13 @@ class HttpBody:
         return message
 
     def _hold(self, size: int) -> None:
-        self._check(self.held + size)
-        self.service.hold(size)
-        self.held += size
+        self._check(self.charge.size + size)
+        self.charge.add(size)
 
     def _check(self, size: int) -> None:
         """Raise `BodyTooLargeError` for more bytes than a body may have."""
-        most = self.service.limits.body_bytes
-        if size > most:
-            raise BodyTooLargeError(f"the body of the request has more than {most} bytes")
-
-    def _inflated(self, body: bytes | bytearray) -> bytes:
-        """What was compressed; raises `BodyTooLargeError` where it grows to more than may be."""
-        inflater, most = zlib.decompressobj(self._format), self.service.limits.body_bytes
-        try:
-            data = inflater.decompress(body, most)
-        except zlib.error as error:
-            raise InputError(f"the body of the request does not inflate: {error}") from None
-        if inflater.unconsumed_tail:
-            raise BodyTooLargeError(f"the body of the request grows to more than {most} bytes")
-        if not inflater.eof or inflater.unused_data:
-            raise InputError("the body of the request does not inflate: it is no whole stream")
-        return data
+        if size > self._most:
+            raise BodyTooLargeError(f"the body of the request has more than {self._most} bytes")
 
 
 def _number(name: bytes, value: bytes) -> int:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any
 
-from glow_mlir.serving.errors import NotReadyError, OverloadError
+from glow_mlir.serving.charges import Charge
+from glow_mlir.serving.errors import NotReadyError
 from glow_mlir.serving.http_bodies import HttpBody, Receive, Send
 from glow_mlir.serving.http_responses import (
     BINARY_TYPE,
@@ -19,8 +20,11 @@ from glow_mlir.serving.http_responses import (
     respond_error,
 )
 from glow_mlir.serving.inference import Completions, Outputs
-from glow_mlir.serving.inference_codec import HEADER_LENGTH, Body, read_request, write_response
+from glow_mlir.serving.inference_codec import HEADER_LENGTH, Body, request_steps, response_steps, text_of
+from glow_mlir.serving.models import Network
 from glow_mlir.serving.service import Service
+from glow_mlir.serving.steps import taken
+from glow_mlir.serving.tensors import tensors_of
 
 PATIENCE = 0.02
 """After so many seconds the server looks whether the client still waits: to look takes longer than a small network."""
@@ -43,16 +47,16 @@ def named_model(path: str) -> tuple[str, str] | None:
     return None
 
 
-async def _encoded(parts: list[bytes], accepts: bytes) -> tuple[bytes, bytes]:
-    """The parts of a body as one, and how it is encoded: as the client would have it, where that makes it shorter."""
+async def _encoded(parts: list[bytes], accepts: bytes) -> tuple[list[bytes], bytes]:
+    """The parts of a body, and how they are encoded: as the client would have it, where that makes it shorter."""
     size = sum(map(len, parts))
     if not accepts or size < LEAST_COMPRESSED:
-        return b"".join(parts), b""
+        return parts, b""
     if size <= PART_BYTES:
-        data = compressed(parts, accepts)
+        found = compressed(parts, accepts)
     else:
-        data = await asyncio.get_running_loop().run_in_executor(None, compressed, parts, accepts)
-    return (data, accepts) if len(data) < size else (b"".join(parts), b"")
+        found = await asyncio.get_running_loop().run_in_executor(None, compressed, parts, accepts)
+    return (found, accepts) if sum(map(len, found)) < size else (parts, b"")
 
 
 class HttpInference:
@@ -64,53 +68,60 @@ class HttpInference:
 
     async def answer(self, model: tuple[str, str], scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request for a model in a version."""
-        service, body, accepts = self._service, None, b""
+        service, accepts = self._service, b""
+        response = Charge(service)
         try:
             service.enter()
+            body = None
             try:
-                body = HttpBody(service, scope["headers"])
+                network = service.find(*model)
+                body = HttpBody(service, scope["headers"], tensors_of(network))
                 accepts = body.accepts
-                found = await self._answer(model, body, receive)
+                found = await self._answer(network, body, receive, response)
             finally:
                 service.leave()
                 if body is not None:
                     body.release()
+            headers: Headers = [JSON_TYPE]
+            if found.header_length:
+                headers = [BINARY_TYPE, (HEADER_LENGTH, b"%d" % found.header_length)]
+            parts, encoding = await _encoded(found.parts, accepts)
+            if encoding:
+                headers.append((b"content-encoding", encoding))
         except asyncio.CancelledError:  # The server ends what takes too long when it goes down.
+            response.release()
             await respond_error(send, receive, NotReadyError("the server goes down"))
             return
         except Exception as error:
+            response.release()
             await respond_error(send, receive, error)
             return
-        headers: Headers = [JSON_TYPE]
-        if found.header_length:
-            headers = [BINARY_TYPE, (HEADER_LENGTH, b"%d" % found.header_length)]
-        data, encoding = await _encoded(found.parts, accepts)
-        if encoding:
-            headers.append((b"content-encoding", encoding))
-        await self._send(send, receive, headers, data)
+        await self._send(send, headers, parts, response)
 
-    async def _send(self, send: Send, receive: Receive, headers: Headers, data: bytes) -> None:
+    async def _send(self, send: Send, headers: Headers, parts: list[bytes], charge: Charge) -> None:
         """Send a response, which takes memory until its client has read it."""
+        size = sum(map(len, parts))
+        charge.give_back(charge.size - size)  # It is encoded by now.
         try:
-            self._service.hold(len(data))
-        except OverloadError as error:
-            await respond_error(send, receive, error)
-            return
-        try:
-            await respond(send, 200, headers, data)
+            await respond(send, 200, headers, parts)
         except asyncio.CancelledError:  # The server goes down: the connection ends.
             pass
         finally:
-            self._service.release(len(data))
+            charge.release()
 
-    async def _answer(self, model: tuple[str, str], body: HttpBody, receive: Receive) -> Body:
+    async def _answer(self, network: Network, body: HttpBody, receive: Receive, response: Charge) -> Body:
         """The response to a request; raises what is wrong with it."""
         service = self._service
-        network = service.find(*model)
-        request = read_request(network, await body.read(receive), body.header_length, service.regions)
+        whole = await body.read(receive)
+        text = text_of(whole, body.header_length)
+        most = service.limits.memory_bytes
+        data = await service.decoders.decoded(text, network.inputs, most, body.charge)
+        steps = request_steps(network, data, whole, len(text), service.regions, body.charge)
+        request = await taken(steps)
+        del data, whole, text
         request.timeout = service.timeout(request.timeout)
         outputs = await self._outputs(request.submit(network), receive)
-        return write_response(network, request, outputs, service.regions)
+        return await taken(response_steps(network, request, outputs, service.regions, response))
 
     async def _outputs(self, future: Future[Outputs], receive: Receive) -> Outputs:
         """The result of a future, which is cancelled where the client goes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from glow_mlir.serving.errors import BodyTooLargeError, DisconnectedError, SlowBodyError, status_of, words_of
 from glow_mlir.serving.http_bodies import FORMATS, Receive, Send
@@ -25,22 +25,42 @@ BINARY_TYPE = (b"content-type", b"application/octet-stream")
 logger = logging.getLogger("glow_mlir.serving")
 
 
-async def respond(send: Send, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> None:
+async def respond(send: Send, status: int, headers: Sequence[tuple[bytes, bytes]], parts: Sequence[bytes]) -> None:
     """Send a response; its length is added to the headers. What is large waits for the client to read it."""
-    length = (b"content-length", b"%d" % len(body))
+    size = sum(map(len, parts))
+    length = (b"content-length", b"%d" % size)
     await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
-    if len(body) <= PART_BYTES:
-        await send({"type": "http.response.body", "body": body})
+    if size <= PART_BYTES:
+        await send({"type": "http.response.body", "body": b"".join(parts)})
         return
-    for begin in range(0, len(body), PART_BYTES):
-        await send({"type": "http.response.body", "body": body[begin : begin + PART_BYTES], "more_body": True})
+    for piece in _pieces(parts):
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await asyncio.sleep(0)
     await send({"type": "http.response.body", "body": b""})
 
 
-def compressed(parts: Iterable[bytes], encoding: bytes) -> bytes:
-    """The parts of a body as one, in an encoding that `FORMATS` has; quickly, rather than small."""
+def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The bytes of a body in pieces of `PART_BYTES` at most, and not much less where parts are small."""
+    waiting: list[bytes] = []
+    size = 0
+    for part in parts:
+        if waiting and size + len(part) > PART_BYTES:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+        if len(part) <= PART_BYTES:
+            waiting.append(part)
+            size += len(part)
+            continue
+        for begin in range(0, len(part), PART_BYTES):
+            yield part[begin : begin + PART_BYTES]
+    if waiting:
+        yield b"".join(waiting)
+
+
+def compressed(parts: Iterable[bytes], encoding: bytes) -> list[bytes]:
+    """The parts of a body, in an encoding that `FORMATS` has; quickly, rather than small."""
     deflater = zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, FORMATS[encoding])
-    return b"".join([*map(deflater.compress, parts), deflater.flush()])
+    return [*map(deflater.compress, parts), deflater.flush()]
 
 
 async def respond_error(send: Send, receive: Receive, error: BaseException) -> None:
@@ -50,7 +70,7 @@ async def respond_error(send: Send, receive: Receive, error: BaseException) -> N
     headers, body = error_response(error)
     status = status_of(error).http
     if not isinstance(error, (BodyTooLargeError, SlowBodyError)):
-        await respond(send, status, headers, body)
+        await respond(send, status, headers, [body])
         return
     whole = [(b"content-length", b"%d" % len(body)), (b"connection", b"close"), *headers]
     await send({"type": "http.response.start", "status": status, "headers": whole})

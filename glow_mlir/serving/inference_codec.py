@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from glow_mlir.errors import InputError
+from glow_mlir.serving.charges import Charge
 from glow_mlir.serving.inference import InferenceRequest, Outputs, WantedOutput, flag, natural
 from glow_mlir.serving.json_text import is_list, is_object, read_json, write_json
 from glow_mlir.serving.models import Network
 from glow_mlir.serving.shared_memory import Place, Regions
+from glow_mlir.serving.steps import Steps, finished
 from glow_mlir.serving.tensors import (
     Bytes,
     InputReader,
     NetworkTensors,
     tensors_of,
     wire_array,
-    wire_bytes,
     wire_datatype,
     wire_numbers,
+    wire_parts,
 )
 
 HEADER_LENGTH = b"inference-header-content-length"
 """The header that says how many bytes of a body are JSON, where tensors follow as bytes."""
 
 PLACE = "shared_memory_region"
+
+JSON_PIECE = 1 << 13
+"""Elements that are written as JSON in a step."""
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -38,26 +43,35 @@ class Body(NamedTuple):
     header_length: int
 
 
-def read_request(
-    network: Network, body: bytes | bytearray, header_length: int | None, regions: Regions
-) -> InferenceRequest:
+def text_of(body: Bytes, header_length: int | None) -> Bytes:
+    """The JSON of a body, of which so many bytes are that, or all; raises `InputError` where it has not so many."""
+    if header_length is None:
+        return body
+    if not 0 < header_length <= len(body):
+        reason = f"{header_length} bytes of the request are to be JSON, and it has {len(body)}"
+        raise InputError(reason, hint="Inference-Header-Content-Length says how many")
+    return memoryview(body)[:header_length]
+
+
+def read_request(network: Network, body: Bytes, header_length: int | None, regions: Regions) -> InferenceRequest:
+    """What a body asks a network for, of which so many bytes are JSON, or all, at once; see `request_steps`."""
+    text = text_of(body, header_length)
+    return finished(request_steps(network, read_json(text), body, len(text), regions, Charge()))
+
+
+def request_steps(
+    network: Network, data: object, body: Bytes, rest: int, regions: Regions, charge: Charge
+) -> Steps[InferenceRequest]:
     """
-    What a body asks a network for, of which so many bytes are JSON, or all; arrays are views into the body.
+    What a body asks a network for, whose JSON says `data`, and ends at `rest`; arrays may be views into the body.
 
     Raises `InputError` for whatever is wrong with it, and `UnsupportedError` for a network that cannot be served.
     """
     tensors = tensors_of(network)
-    if header_length is None:
-        data, rest = read_json(body), len(body)
-    else:
-        if not 0 < header_length <= len(body):
-            reason = f"{header_length} bytes of the request are to be JSON, and it has {len(body)}"
-            raise InputError(reason, hint="Inference-Header-Content-Length says how many")
-        data, rest = read_json(memoryview(body)[:header_length]), header_length
     if not is_object(data):
         raise InputError("the request is no JSON object")
     parameters = read_parameters(data, "the request")
-    inputs, end = _InputsReader(tensors, body, regions).read(_objects(data, "inputs"), rest)
+    inputs, end = yield from _InputsReader(tensors, body, regions, charge).read(objects_in(data, "inputs"), rest)
     if end != len(body):
         raise InputError(f"{len(body) - end} bytes of the request belong to no input")
     request = InferenceRequest(inputs, [])
@@ -74,12 +88,13 @@ def read_request(
 class _InputsReader:
     """The inputs of a request, whose bytes follow each other in its body."""
 
-    def __init__(self, tensors: NetworkTensors, body: Bytes, regions: Regions) -> None:
+    def __init__(self, tensors: NetworkTensors, body: Bytes, regions: Regions, charge: Charge) -> None:
         self.tensors = tensors
         self.body = body
         self.regions = regions
+        self.charge = charge
 
-    def read(self, items: Sequence[dict[str, Any]], begin: int) -> tuple[dict[str, np.ndarray], int]:
+    def read(self, items: Sequence[dict[str, Any]], begin: int) -> Steps[tuple[dict[str, np.ndarray], int]]:
         """All inputs by name, and where their bytes end, which start at `begin`."""
         found: dict[str, np.ndarray] = {}
         for item in items:
@@ -95,29 +110,35 @@ class _InputsReader:
                 size = natural(parameters, "binary_data_size")
                 if "data" in item or PLACE in parameters:
                     raise InputError(f"input '{reader.name}' has its data twice")
-                found[reader.name] = reader.of_bytes(sizes, self.body, begin, size)
+                found[reader.name] = yield from reader.of_bytes(sizes, self.body, begin, size, self.charge)
                 begin += size
             else:
-                found[reader.name] = self._other(reader, sizes, item, parameters)
+                found[reader.name] = yield from self._other(reader, sizes, item, parameters)
         self.tensors.check_complete(found)
         return found, begin
 
     def _other(
         self, reader: InputReader, sizes: tuple[int, ...], item: Mapping[str, Any], parameters: Mapping[str, Any]
-    ) -> np.ndarray:
+    ) -> Steps[np.ndarray]:
         """An input in shared memory, or as numbers."""
-        place = self.regions.place(parameters) if parameters else None
-        if place is None:
-            return reader.of_list(sizes, item.get("data"))
-        if "data" in item:
-            raise InputError(f"input '{reader.name}' has its data twice")
-        return in_shared_memory(reader, sizes, self.regions, place)
+        place, data = self.regions.place(parameters) if parameters else None, item.get("data")
+        if place is not None:
+            if "data" in item:
+                raise InputError(f"input '{reader.name}' has its data twice")
+            return (yield from in_shared_memory(reader, sizes, self.regions, place, self.charge))
+        if isinstance(data, np.ndarray):
+            return (yield from reader.of_decoded(sizes, cast("np.ndarray", data), self.charge))
+        return reader.of_list(sizes, data)
 
 
-def in_shared_memory(reader: InputReader, sizes: tuple[int, ...], regions: Regions, place: Place) -> np.ndarray:
+def in_shared_memory(
+    reader: InputReader, sizes: tuple[int, ...], regions: Regions, place: Place, charge: Charge
+) -> Steps[np.ndarray]:
     """An input of those sizes in a place of shared memory."""
     reader.check_size(sizes, place.size)
-    return reader.of_bytes(sizes, regions.read(place), 0, place.size)
+    charge.add(place.size)
+    data = yield from regions.read(place)
+    return (yield from reader.of_bytes(sizes, data.data, 0, place.size, charge))
 
 
 def _add_outputs(
@@ -128,7 +149,7 @@ def _add_outputs(
         request.outputs = [WantedOutput(name, is_binary) for name in tensors.outputs]
         return
     found: dict[str, WantedOutput] = {}
-    for item in _objects(data, "outputs"):
+    for item in objects_in(data, "outputs"):
         name = tensors.check_output(item.get("name"))
         if name in found:
             raise InputError(f"the request names output '{name}' twice")
@@ -145,7 +166,7 @@ def wanted_output(name: str, parameters: Mapping[str, Any], regions: Regions, *,
     return WantedOutput(name, flag(parameters, "binary_data", default=is_binary), regions.place(parameters))
 
 
-def _objects(data: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+def objects_in(data: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """A member that is a list of JSON objects; raises `InputError` where it is something else."""
     items = data.get(name)
     if not is_list(items) or not all(is_object(item) for item in items):
@@ -164,31 +185,67 @@ def read_parameters(data: Mapping[str, Any], what: str) -> Mapping[str, Any]:
 
 
 def write_response(network: Network, request: InferenceRequest, outputs: Outputs, regions: Regions) -> Body:
+    """The response to a request, at once; see `response_steps`."""
+    return finished(response_steps(network, request, outputs, regions, Charge()))
+
+
+def response_steps(
+    network: Network, request: InferenceRequest, outputs: Outputs, regions: Regions, charge: Charge
+) -> Steps[Body]:
     """
     The response to a request, without what goes into shared memory, which is written.
 
     Raises `InputError` for outputs that do not fit their places, or of which JSON has no numbers.
     """
     items: list[dict[str, Any]] = []
-    parts = [b""]
+    parts: list[bytes] = []
+    size = 0
     for wanted in request.outputs:
         array = outputs[wanted.name]
         item: dict[str, Any] = {"name": wanted.name, "datatype": wire_datatype(array), "shape": array.shape}
         if wanted.place is not None:
-            placed = wire_array(array)
-            regions.write(wanted.place, wanted.name, placed)
+            placed = yield from wire_array(array, charge)
+            yield from regions.write(wanted.place, wanted.name, placed)
             item["parameters"] = place_parameters(wanted.place, placed)
         elif wanted.is_binary:
-            parts.append(wire_bytes(array))
-            item["parameters"] = {"binary_data_size": len(parts[-1])}
+            own = yield from wire_parts(array, charge)
+            item["parameters"] = {"binary_data_size": sum(map(len, own))}
+            parts += own
         else:
-            item["data"] = wire_numbers(wanted.name, array)
+            size += array.size
+            charge.add(array.nbytes)
+            item["data"] = yield from wire_numbers(wanted.name, array)
         items.append(item)
-    head = {"model_name": network.name, "model_version": network.version, "outputs": items}
+    head: dict[str, Any] = {"model_name": network.name, "model_version": network.version, "outputs": items}
     if request.id:
         head["id"] = request.id
-    parts[0] = write_json(head)
-    return Body(parts, len(parts[0]) if len(parts) > 1 else 0)
+    texts = [write_json(head)] if size <= JSON_PIECE else (yield from _texts(head, charge))
+    is_binary = any(wanted.is_binary and wanted.place is None for wanted in request.outputs)
+    return Body([*texts, *parts], sum(map(len, texts)) if is_binary else 0)
+
+
+def _texts(head: dict[str, Any], charge: Charge) -> Steps[list[bytes]]:
+    """A response as JSON, in parts, whose elements are many."""
+    found: list[bytes] = []
+    for member, value in head.items():
+        found += [b"," if found else b"{", write_json(member), b":"]
+        if member != "outputs":
+            found.append(write_json(value))
+            continue
+        for number, item in enumerate(value):
+            data = item.pop("data", None)
+            text = write_json(item)
+            found += [b"," if number else b"[", text]
+            if data is not None:
+                found[-1] = text[:-1] + b',"data":['
+                for begin in range(0, len(data), JSON_PIECE):
+                    piece = write_json(data[begin : begin + JSON_PIECE])[1:-1]
+                    charge.add(len(piece))
+                    found += [b",", piece] if begin else [piece]
+                    yield
+                found.append(b"]}")
+        found.append(b"]")
+    return [*found, b"}"]
 
 
 def place_parameters(place: Place, array: np.ndarray) -> dict[str, Any]:

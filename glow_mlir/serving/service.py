@@ -15,6 +15,7 @@ from glow_mlir.runtime.signature import Argument
 from glow_mlir.serving.access import local_names
 from glow_mlir.serving.datatypes import datatype_of
 from glow_mlir.serving.errors import ForbiddenError, NotReadyError, OverloadError, UnauthorizedError
+from glow_mlir.serving.json_decoders import JsonDecoders
 from glow_mlir.serving.json_text import read_json
 from glow_mlir.serving.models import READY, Models, Network
 from glow_mlir.serving.shared_memory import Regions
@@ -38,9 +39,13 @@ class Limits:
     body_bytes: int = 256 << 20
     """Bytes of a request, also of one that was compressed."""
     json_bytes: int = 32 << 20
-    """Bytes of JSON in a request, whose values take 20 times as much at worst while they are read."""
+    """Bytes of JSON in a request, whose values take 32 times as much at worst while they are read."""
+    message_bytes: int = 32 << 20
+    """Bytes of a message of gRPC, also of one that was compressed: its package puts it together at one go."""
+    control_bytes: int = 256 << 10
+    """Bytes of a request that is no inference."""
     memory_bytes: int = 2 << 30
-    """Bytes of all requests that are there at once."""
+    """Bytes of all requests that are there at once, with what they become while they are read, and their responses."""
     body_seconds: float = 30.0
     """How long the body of a request may take to come."""
     requests: int = 1024
@@ -74,6 +79,8 @@ class Service:
         self.shares_memory = shared_memory
         self.names: frozenset[str] | None = None
         """The names that requests over HTTP may call it by; `None` for any, as behind other addresses than loopback."""
+        self.decoders = JsonDecoders()
+        """Read long JSON."""
         self._loaders = ThreadPoolExecutor(4, thread_name_prefix="glow-serve-load")
         """Load and unload models, which may take long: others do what requests need."""
         self.has_token = bool(token)

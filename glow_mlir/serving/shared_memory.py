@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from glow_mlir.errors import InputError
+from glow_mlir.serving.steps import COPIED, Steps
 from glow_mlir.support.dataclass import dataclass
 
 FOLDER = "/dev/shm"
@@ -118,18 +119,21 @@ class Regions:
             raise InputError(f"the shared memory '{name}' has less than {offset} + {size} bytes")
         return Place(name, offset, size)
 
-    def read(self, place: Place) -> bytearray:
+    def read(self, place: Place) -> Steps[np.ndarray]:
         """The bytes of a place; raises `InputError` where its memory has become smaller."""
-        region, data, done = self._known(place.region), bytearray(place.size), 0
-        view = memoryview(data)
+        region, data, done = self._known(place.region), np.empty(place.size, np.uint8), 0
+        view = memoryview(data.data)
         while done < place.size:
-            count = os.preadv(region.descriptor, [view[done:]], region.offset + place.offset + done)
+            if done:
+                yield
+            part = view[done : done + COPIED]
+            count = os.preadv(region.descriptor, [part], region.offset + place.offset + done)
             if not count:
                 raise InputError(f"the shared memory '{place.region}' has become smaller")
             done += count
         return data
 
-    def write(self, place: Place, name: str, array: np.ndarray) -> None:
+    def write(self, place: Place, name: str, array: np.ndarray) -> Steps[None]:
         """Write an output into a place; raises `InputError` where it does not fit."""
         if array.nbytes > place.size:
             given = f"{place.size} bytes of the shared memory '{place.region}'"
@@ -141,7 +145,9 @@ class Regions:
             raise InputError(f"the shared memory '{place.region}' has become smaller")
         view = memoryview(cast("Any", np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
         while done < array.nbytes:
-            done += os.pwrite(region.descriptor, view[done:], begin + done)
+            if done:
+                yield
+            done += os.pwrite(region.descriptor, view[done : done + COPIED], begin + done)
 
     def _known(self, name: str) -> Region:
         region = self._regions.get(name)

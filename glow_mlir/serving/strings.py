@@ -7,18 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from glow_mlir.serving.steps import Steps
+
 LENGTH_BYTES = 4
 """The bytes of a length."""
+
+STRINGS_A_STEP = 1 << 11
+
+STRING_BYTES = 128
+"""The bytes that a string takes at most beside its characters, with its places in lists and arrays."""
 
 STRING_KINDS = frozenset("OSTU")
 """The kinds of numpy's dtypes that have strings."""
 
 
-def unpacked(data: memoryview, count: int) -> list[str]:
+def unpacked(data: memoryview, count: int) -> Steps[list[str]]:
     """So many strings, which all of the bytes are; raises `ValueError` where they are not, or are no UTF-8."""
     found: list[str] = []
     begin, whole = 0, len(data)
-    for _ in range(count):
+    for number in range(1, count + 1):
+        if not number % STRINGS_A_STEP:
+            yield
         head = data[begin : begin + LENGTH_BYTES]
         begin += LENGTH_BYTES
         end = begin + int.from_bytes(head, "little")
@@ -39,6 +48,17 @@ def packed(strings: Iterable[bytes]) -> bytes:
     return b"".join(parts)
 
 
+def packed_parts(strings: list[Any]) -> Steps[list[bytes]]:
+    """Strings behind their lengths, in parts."""
+    parts: list[bytes] = []
+    for begin in range(0, max(1, len(strings)), STRINGS_A_STEP):
+        if begin:
+            yield
+        part = strings[begin : begin + STRINGS_A_STEP]
+        parts.append(packed(item if isinstance(item, bytes) else str(item).encode() for item in part))
+    return parts
+
+
 def string_array(strings: list[str]) -> np.ndarray:
     """Strings as an array of Python's, in one axis."""
     found = np.empty(len(strings), object)
@@ -52,7 +72,13 @@ def encoded(array: np.ndarray) -> list[bytes]:
     return [item if isinstance(item, bytes) else str(item).encode() for item in items]
 
 
-def decoded(array: np.ndarray) -> list[str]:
+def decoded(array: np.ndarray) -> Steps[list[str]]:
     """The strings of an array in C order; raises `UnicodeDecodeError` for bytes that are no UTF-8."""
     items: list[Any] = array.reshape(-1).tolist()
-    return [item.decode() if isinstance(item, bytes) else str(item) for item in items]
+    found: list[str] = []
+    for begin in range(0, len(items), STRINGS_A_STEP):
+        if begin:
+            yield
+        part = items[begin : begin + STRINGS_A_STEP]
+        found += [item.decode() if isinstance(item, bytes) else str(item) for item in part]
+    return found

@@ -12,19 +12,32 @@ import numpy as np
 
 from glow_mlir.errors import InputError
 from glow_mlir.runtime.signature import Argument
+from glow_mlir.serving.charges import Charge
+from glow_mlir.serving.contents import NUMBERS, Contents
 from glow_mlir.serving.datatypes import STRINGS, datatype_of
 from glow_mlir.serving.json_text import is_list
 from glow_mlir.serving.models import Network
+from glow_mlir.serving.packed_numbers import LONGEST
+from glow_mlir.serving.steps import COPIED, Steps, are_finite
 from glow_mlir.serving.strings import (
     LENGTH_BYTES,
+    STRING_BYTES,
     STRING_KINDS,
+    STRINGS_A_STEP,
     decoded,
     encoded,
     packed,
+    packed_parts,
     string_array,
     unpacked,
 )
 from glow_mlir.support.dtypes import STRING, is_float_dtype, name_of
+
+NUMBER_TEXT = 64
+"""The bytes that a number takes in JSON at most, with what stands around it."""
+
+HEAD_TEXT = 1 << 16
+"""The bytes that a request takes at most beside the elements of its inputs."""
 
 MOST_AXES = 64
 """The axes that an array may have."""
@@ -54,16 +67,23 @@ class InputReader:
             raise InputError(f"input '{self.name}' must be {self._argument}, not of the shape {list(sizes)}")
         return sizes
 
-    def of_bytes(self, shape: Sequence[int], data: Bytes, begin: int, size: int) -> np.ndarray:
+    def of_bytes(self, shape: Sequence[int], data: Bytes, begin: int, size: int, charge: Charge) -> Steps[np.ndarray]:
         """A value in `size` bytes from `begin`, little endian and in C order, without a copy; `shape` is checked."""
         count = self.check_size(shape, size)
         if not count:
             return self._shaped(np.empty(0, self.dtype), shape)
         if begin + size > len(data):
             raise InputError(f"the request ends within input '{self.name}'")
-        if self.dtype.kind == "b":  # Code for a truth value knows 0 and 1 alone.
-            return self._shaped(np.frombuffer(data, np.uint8, count, begin) != 0, shape)
-        return self._shaped(np.frombuffer(data, self.dtype, count, begin), shape)
+        if self.dtype.kind != "b":
+            return self._shaped(np.frombuffer(data, self.dtype, count, begin), shape)
+        # Code for a truth value knows 0 and 1 alone.
+        charge.add(count)
+        given, found = np.frombuffer(data, np.uint8, count, begin), np.empty(count, np.bool_)
+        for place in range(0, count, COPIED):
+            if place:
+                yield
+            np.not_equal(given[place : place + COPIED], 0, out=found[place : place + COPIED])
+        return self._shaped(found, shape)
 
     def check_size(self, shape: Sequence[int], size: int) -> int:
         """How many elements a value of that shape has, which is to be so many bytes."""
@@ -94,6 +114,42 @@ class InputReader:
         if self.dtype.kind not in "biu" and not np.isfinite(array).all():
             raise InputError(f"input '{self.name}' has a number that {self.datatype} does not")
         return self._shaped(array, shape)
+
+    def of_decoded(self, shape: Sequence[int], array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
+        """A value of that shape, which is checked, as `of_list` gave it in another process."""
+        yield from ()
+        return self._shaped(array.view(self.dtype), shape)
+
+    def of_contents(self, shape: Sequence[int], contents: Contents, charge: Charge) -> Steps[np.ndarray]:
+        """A value of that shape, which is checked, in fields of a message."""
+        if self.datatype not in NUMBERS:
+            raise InputError(f"input '{self.name}' is {self.datatype}, which comes as bytes alone")
+        count = prod(shape)
+        most = sum(end - begin for begin, end in contents.parts)
+        if count > most:
+            raise InputError(f"input '{self.name}' has no {count} elements, which its shape {list(shape)} has")
+        charge.add(count * self.dtype.itemsize)
+        found, done = np.empty(count, self.dtype), 0
+        for piece in contents.numbers(NUMBERS[self.datatype], count):
+            if done:
+                yield
+            if done + len(piece) > count:
+                done += len(piece)
+                break
+            self._place(found[done : done + len(piece)], piece)
+            done += len(piece)
+        if done != count:
+            given = f"{done} elements or more" if done > count else f"{done} elements"
+            raise InputError(f"input '{self.name}' has {given}, not as many as its shape {list(shape)}")
+        return self._shaped(found, shape)
+
+    def _place(self, target: np.ndarray, numbers: np.ndarray) -> None:
+        """Place numbers in an array of the type of this input, which has to have all of them."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            target[:] = numbers
+        is_whole = self.dtype.kind in "biu"
+        if not (np.array_equal(target, numbers) if is_whole else np.isfinite(target).all()):
+            raise InputError(f"input '{self.name}' has a number that {self.datatype} does not")
 
     def _flat(self, shape: Sequence[int], data: list[Any]) -> list[Any]:
         """The numbers of lists in lists of that shape, or of one list of all of them."""
@@ -136,13 +192,14 @@ class InputReader:
 class StringReader(InputReader):
     """An input of strings, which come as such in JSON, as lists of bytes, and each behind its length."""
 
-    def of_bytes(self, shape: Sequence[int], data: Bytes, begin: int, size: int) -> np.ndarray:
+    def of_bytes(self, shape: Sequence[int], data: Bytes, begin: int, size: int, charge: Charge) -> Steps[np.ndarray]:
         """A value of strings in `size` bytes from `begin`, in C order; `shape` is checked."""
         count = self.check_size(shape, size)
         if begin + size > len(data):
             raise InputError(f"the request ends within input '{self.name}'")
+        charge.add(size + count * STRING_BYTES)
         try:
-            strings = unpacked(memoryview(data)[begin : begin + size], count)
+            strings = yield from unpacked(memoryview(data)[begin : begin + size], count)
         except ValueError as error:
             wanted = f"{count} strings in UTF-8, each behind its length"
             raise InputError(f"the bytes of input '{self.name}' are not {wanted}: {error}") from None
@@ -168,8 +225,34 @@ class StringReader(InputReader):
             raise InputError(f"the data of input '{self.name}' are no UTF-8: {error}") from None
         return self._shaped(string_array(strings), shape)
 
+    def of_decoded(self, shape: Sequence[int], array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
+        """A value of strings of that shape, which is checked: their bytes, each behind its length."""
+        return self.of_bytes(shape, array.data, 0, array.nbytes, charge)
 
-def _reader(argument: Argument) -> InputReader:
+    def of_contents(self, shape: Sequence[int], contents: Contents, charge: Charge) -> Steps[np.ndarray]:
+        """A value of strings of that shape, which is checked, in fields of a message."""
+        count, size = prod(shape), sum(end - begin for begin, end in contents.parts)
+        if count * 2 > size:  # Of its field and its length.
+            raise InputError(f"input '{self.name}' has no {count} elements, which its shape {list(shape)} has")
+        charge.add(size + count * STRING_BYTES)
+        strings: list[str] = []
+        for text in contents.texts():
+            if len(strings) >= count:
+                break
+            try:
+                strings.append(str(text, "utf-8"))
+            except UnicodeError as error:
+                raise InputError(f"the data of input '{self.name}' are no UTF-8: {error}") from None
+            if not len(strings) % STRINGS_A_STEP:
+                yield
+        else:
+            if len(strings) == count:
+                return self._shaped(string_array(strings), shape)
+        raise InputError(f"input '{self.name}' has other than the {count} elements of its shape {list(shape)}")
+
+
+def reader_of(argument: Argument) -> InputReader:
+    """What reads values of an input; raises `UnsupportedError` for a type that the protocol has no word for."""
     return StringReader(argument) if argument.dtype == STRING else InputReader(argument)
 
 
@@ -177,9 +260,19 @@ class NetworkTensors:
     """The inputs and outputs of a network as requests name them; raises `UnsupportedError` for a type without word."""
 
     def __init__(self, network: Network) -> None:
-        self.inputs = {argument.name: _reader(argument) for argument in network.inputs}
+        self.inputs = {argument.name: reader_of(argument) for argument in network.inputs}
         self.outputs = tuple(argument.name for argument in network.outputs)
         self._known_outputs = frozenset(self.outputs)
+        elements = [_most_elements(argument, network.max_batch) for argument in network.inputs]
+        is_bounded = None not in elements and STRING not in [argument.dtype for argument in network.inputs]
+        counts = [count or 0 for count in elements]
+        sizes = [count * item.dtype.itemsize for item, count in zip(self.inputs.values(), counts, strict=True)]
+        self.most_bytes = sum(sizes) if is_bounded else None
+        """The bytes of all inputs of the largest request; `None` where shapes, or strings, set no bound."""
+        self.most_text = sum(counts) * NUMBER_TEXT + HEAD_TEXT if is_bounded else None
+        """The bytes of the largest request as JSON."""
+        self.most_packed = sum(counts) * LONGEST + HEAD_TEXT if is_bounded else None
+        """The bytes of the largest request as a message."""
 
     def reader(self, name: object) -> InputReader:
         """The input of that name; raises `InputError` for an unknown one."""
@@ -199,6 +292,15 @@ class NetworkTensors:
         if not isinstance(name, str) or name not in self._known_outputs:
             raise InputError(f"there is no output {_quoted(name)}", hint=f"outputs are {', '.join(self.outputs)}")
         return name
+
+
+def _most_elements(argument: Argument, rows: int) -> int | None:
+    """The most elements of an input, of which a call takes so many rows; `None` where its shape sets no bound."""
+    if argument.shape is None:
+        return None
+    if rows and argument.shape and isinstance(argument.shape[0], str):
+        return None if argument.free[1:] else rows * prod(argument.numbers)
+    return None if argument.free else prod(argument.numbers)
 
 
 def _quoted(name: object) -> str:
@@ -226,17 +328,58 @@ def wire_bytes(array: np.ndarray) -> bytes:
     return packed(encoded(array)) if array.dtype.kind in STRING_KINDS else array.tobytes()
 
 
-def wire_array(array: np.ndarray) -> np.ndarray:
+def wire_parts(array: np.ndarray, charge: Charge) -> Steps[list[bytes]]:
+    """The elements of an output in C order, little endian, in parts; strings behind their lengths."""
+    if array.dtype.kind in STRING_KINDS:
+        texts = yield from string_parts(array, charge)
+        return texts
+    if array.nbytes <= COPIED:
+        charge.add(array.nbytes)
+        return [array.tobytes()]
+    data = memoryview((yield from contiguous(array, charge)).reshape(-1).view(np.uint8).data)
+    charge.add(len(data))
+    found: list[bytes] = []
+    for begin in range(0, len(data), COPIED):
+        found.append(bytes(data[begin : begin + COPIED]))
+        yield
+    return found
+
+
+def string_parts(array: np.ndarray, charge: Charge) -> Steps[list[bytes]]:
+    """The strings of an output, each behind its length, in parts."""
+    charge.add(array.size * STRING_BYTES)
+    parts = yield from packed_parts(array.reshape(-1).tolist())
+    charge.add(sum(map(len, parts)))
+    return parts
+
+
+def contiguous(array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
+    """An array in C order, which is copied row by row where it is not."""
+    if array.flags.c_contiguous or not array.ndim:
+        return array
+    charge.add(array.nbytes)
+    found = np.empty(array.shape, array.dtype)
+    rows = max(1, COPIED // max(1, array[:1].nbytes))
+    for begin in range(0, len(array), rows):
+        found[begin : begin + rows] = array[begin : begin + rows]
+        yield
+    return found
+
+
+def wire_array(array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
     """An output as it lies in memory that a client sees: strings as bytes, each behind its length."""
-    return np.frombuffer(wire_bytes(array), np.uint8) if array.dtype.kind in STRING_KINDS else array
+    if array.dtype.kind not in STRING_KINDS:
+        return (yield from contiguous(array, charge))
+    parts = yield from string_parts(array, charge)
+    return np.frombuffer(b"".join(parts), np.uint8)
 
 
-def wire_list(array: np.ndarray) -> list[Any]:
+def flat_elements(array: np.ndarray) -> np.ndarray | list[bytes]:
     """The elements of an output in C order, as lists of messages have them: strings in UTF-8."""
-    return encoded(array) if array.dtype.kind in STRING_KINDS else array.reshape(-1).tolist()
+    return encoded(array) if array.dtype.kind in STRING_KINDS else array.reshape(-1)
 
 
-def wire_numbers(name: str, array: np.ndarray) -> np.ndarray | list[str]:
+def wire_numbers(name: str, array: np.ndarray) -> Steps[np.ndarray | list[str]]:
     """
     An output in one axis as JSON writes it.
 
@@ -244,12 +387,12 @@ def wire_numbers(name: str, array: np.ndarray) -> np.ndarray | list[str]:
     """
     if array.dtype.kind in STRING_KINDS:
         try:
-            return decoded(array)
+            return (yield from decoded(array))
         except UnicodeDecodeError:
             hint = "ask for it as binary data"
             raise InputError(f"output '{name}' has strings that are no UTF-8, which JSON is", hint=hint) from None
     if array.dtype.kind not in "biu":
-        if not np.isfinite(array).all():
+        if not (yield from are_finite(array.reshape(-1))):
             raise InputError(
                 f"output '{name}' has infinities or NaN, which JSON does not", hint="ask for it as binary data"
             )

@@ -159,7 +159,7 @@ class ChildProcess:
         poll.register(self._channel, select.POLLIN)
         return not poll.poll(0)
 
-    def send(self, *parts: bytes) -> None:
+    def send(self, *parts: bytes | bytearray | memoryview) -> None:
         """Send a request; raises `BrokenPipeError` or `ConnectionResetError` where the process has ended."""
         write_parts(self._channel, *parts)
 
@@ -173,6 +173,15 @@ class ChildProcess:
         while not poll.poll(LOOK):
             check_cancellation()
         return read_parts(self._channel, count)
+
+    def receive_into(self, target: memoryview) -> None:
+        """Wait for bytes that fill a place; raises `ConnectionResetError` where the process ends before."""
+        done = 0
+        while done < len(target):
+            count = self._channel.recv_into(target[done : done + _MOST_READ])
+            if not count:
+                raise ConnectionResetError("the process has ended")
+            done += count
 
     def send_file(self, descriptor: int) -> None:
         """Send the descriptor of a file; raises as `send`."""
@@ -327,7 +336,7 @@ def _serve(serve: Serve, channel: socket.socket) -> NoReturn:
         os._exit(code)
 
 
-def write_parts(channel: socket.socket, *parts: bytes) -> None:
+def write_parts(channel: socket.socket, *parts: bytes | bytearray | memoryview) -> None:
     """Write parts of bytes, each with its length in front."""
     for part in parts:
         channel.sendall(len(part).to_bytes(8, "little"), socket.MSG_NOSIGNAL)

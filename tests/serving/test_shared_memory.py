@@ -11,6 +11,7 @@ import pytest
 
 from glow_mlir.errors import InputError
 from glow_mlir.serving.shared_memory import Place, Regions
+from glow_mlir.serving.steps import finished
 
 
 @pytest.fixture
@@ -29,8 +30,8 @@ def test_a_region(regions: Regions, tmp_path: Path) -> None:
     place = regions.place(said)
     assert place is not None
     assert place == ("r", 4, 8)
-    assert regions.read(place) == bytes(range(20, 28))
-    regions.write(place, "y", np.array([[7, 8]], np.uint16).T)
+    assert bytes(finished(regions.read(place))) == bytes(range(20, 28))
+    finished(regions.write(place, "y", np.array([[7, 8]], np.uint16).T))
     assert (tmp_path / "memory").read_bytes()[16:26] == bytes([16, 17, 18, 19, 7, 0, 8, 0, 24, 25])
     regions.unregister("r")
     regions.unregister("r")
@@ -118,14 +119,14 @@ def test_places_that_are_not_there(regions: Regions, said: dict[str, object]) ->
 def test_an_output_that_does_not_fit(regions: Regions) -> None:
     regions.register("r", "memory", 0, 64)
     with pytest.raises(InputError, match="takes 16 bytes"):
-        regions.write(Place("r", 0, 8), "y", np.zeros(4, np.float32))
+        finished(regions.write(Place("r", 0, 8), "y", np.zeros(4, np.float32)))
 
 
 def test_memory_that_a_client_cuts_short(regions: Regions, tmp_path: Path) -> None:
     regions.register("r", "memory", 0, 64)
     os.truncate(tmp_path / "memory", 10)
     with pytest.raises(InputError, match="smaller"):
-        regions.read(Place("r", 0, 64))
+        finished(regions.read(Place("r", 0, 64)))
     with pytest.raises(InputError, match="smaller"):
-        regions.write(Place("r", 0, 64), "y", np.zeros(16, np.float32))
+        finished(regions.write(Place("r", 0, 64), "y", np.zeros(16, np.float32)))
     assert (tmp_path / "memory").stat().st_size == 10

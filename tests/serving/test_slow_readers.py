@@ -48,7 +48,7 @@ def response(server: Running, rows: int, accepts: str, *, is_binary: bool = True
     connection = http.client.HTTPConnection("127.0.0.1", server.http, timeout=20)
     connection.request("POST", "/v2/models/echo/infer", body, {**headers, "Accept-Encoding": accepts})
     found = connection.getresponse()
-    assert found.status == 200
+    assert found.status == 200, found.read()
     data = found.read()
     connection.close()
     return found.headers, data

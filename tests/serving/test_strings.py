@@ -20,6 +20,7 @@ from glow_mlir.serving import json_text
 from glow_mlir.serving.grpc_messages import SERVICE, message_class
 from glow_mlir.serving.inference_codec import read_request, write_response
 from glow_mlir.serving.shared_memory import Regions
+from glow_mlir.serving.steps import finished
 from glow_mlir.serving.strings import encoded, packed, string_array, unpacked
 from glow_mlir.support.dtypes import STRING
 
@@ -68,7 +69,7 @@ def test_what_goes_in_comes_out(is_binary: bool, words: list[list[str]]) -> None
     assert (output["datatype"], output["shape"]) == ("BYTES", [len(words), 2])
     if is_binary:
         assert output["parameters"] == {"binary_data_size": len(body.parts[1])}
-        assert unpacked(memoryview(body.parts[1]), 2 * len(words)) == [word for row in words for word in row]
+        assert finished(unpacked(memoryview(body.parts[1]), 2 * len(words))) == [word for row in words for word in row]
     else:
         assert output["data"] == [word for row in words for word in row]
 

@@ -1,0 +1,42 @@
+"""The memory that a request takes, which is counted before it is taken."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Holder(Protocol):
+    """What counts the memory of all requests."""
+
+    def hold(self, size: int) -> None:
+        """Keep so many bytes; raises `OverloadError` where that is more than may be."""
+        ...
+
+    def release(self, size: int) -> None:
+        """Keep so many bytes no more."""
+        ...
+
+
+class Charge:
+    """What one request takes of the memory of all, until `release`; `holder` is `None` where nobody counts."""
+
+    def __init__(self, holder: Holder | None = None) -> None:
+        self._holder = holder
+        self.size = 0
+        """How many bytes that is."""
+
+    def add(self, size: int) -> None:
+        """Take so many bytes more, before they are there; raises `OverloadError` where there are not so many."""
+        if self._holder is not None:
+            self._holder.hold(size)
+        self.size += size
+
+    def give_back(self, size: int) -> None:
+        """Take so many bytes less."""
+        if self._holder is not None:
+            self._holder.release(size)
+        self.size -= size
+
+    def release(self) -> None:
+        """Take nothing any more."""
+        self.give_back(self.size)

@@ -1,0 +1,156 @@
+"""Elements of a tensor in the fields of a message, `InferTensorContents`, read and written in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from glow_mlir.errors import InputError
+from glow_mlir.serving.datatypes import STRINGS
+from glow_mlir.serving.packed_numbers import LONGEST, MORE, packed_varints, varint_pieces
+from glow_mlir.serving.steps import PIECE, Steps
+from glow_mlir.serving.strings import STRINGS_A_STEP
+from glow_mlir.serving.wire import SIZED, VARINT, Data, Part, fields, no_message, sized, varint
+
+
+class NumberField(NamedTuple):
+    """A field that has numbers: its number, and what they are in it; those of a fixed size are floats."""
+
+    number: int
+    dtype: np.dtype[Any]
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether each takes as many bytes as the others."""
+        return self.dtype.kind == "f"
+
+
+_BOOL, _INT, _INT64, _UINT, _UINT64, _FP32, _FP64 = (
+    NumberField(number, np.dtype(name))
+    for number, name in enumerate(("bool", "int32", "int64", "uint32", "uint64", "float32", "float64"), 1)
+)
+
+NUMBERS = {
+    "BOOL": _BOOL,
+    "INT8": _INT,
+    "INT16": _INT,
+    "INT32": _INT,
+    "INT64": _INT64,
+    "UINT8": _UINT,
+    "UINT16": _UINT,
+    "UINT32": _UINT,
+    "UINT64": _UINT64,
+    "FP32": _FP32,
+    "FP64": _FP64,
+}
+"""Element types → the field that has numbers of it; those that are not here come as bytes alone."""
+
+TEXTS = 8
+"""The number of the field that has strings."""
+
+FIELD_TYPES = {STRINGS: TEXTS, **{word: field.number for word, field in NUMBERS.items()}}
+"""Element types → the number of the field that has elements of it."""
+
+MOST_UNPACKED = 1 << 14
+"""The numbers that may have a field each: nobody writes them so, and each takes time."""
+
+
+class Contents:
+    """Elements in parts of a message."""
+
+    def __init__(self, data: Data, parts: list[Part]) -> None:
+        self._data = data
+        self.parts = parts
+
+    def _fields(self) -> Iterator[tuple[int, int, int, int]]:
+        """All fields; raises `InputError` for what is none."""
+        try:
+            for begin, end in self.parts:
+                yield from fields(self._data, begin, end)
+        except IndexError:
+            raise no_message("it ends within a field") from None
+
+    def numbers(self, wanted: NumberField, count: int) -> Iterator[np.ndarray]:
+        """
+        The numbers in a field, in pieces that take little time each, of which there are to be so many.
+
+        Raises `InputError` for too many bytes, and for what are no numbers.
+        """
+        most = count * (wanted.dtype.itemsize if wanted.is_fixed else LONGEST)
+        others = 0
+        for number, kind, begin, end in self._fields():
+            if number == wanted.number and kind == SIZED:
+                if end - begin > most:
+                    raise InputError(f"a tensor of {count} elements has {end - begin} bytes of numbers")
+                yield from self._packed(wanted, begin, end)
+                continue
+            others += 1
+            if others > MOST_UNPACKED:
+                reason = f"a tensor has more than {MOST_UNPACKED} fields"
+                raise InputError(reason, hint="numbers of a tensor are packed into one field")
+            if number == wanted.number:
+                yield self._single(wanted, kind, begin, end)
+
+    def _packed(self, wanted: NumberField, begin: int, end: int) -> Iterator[np.ndarray]:
+        data = np.frombuffer(self._data, np.uint8, end - begin, begin)
+        if not wanted.is_fixed:
+            for piece in varint_pieces(data):
+                yield _truncated(piece, wanted.dtype)
+            return
+        if (end - begin) % wanted.dtype.itemsize:
+            raise no_message("it ends within a number")
+        values = data.view(wanted.dtype)
+        for place in range(0, len(values), PIECE):
+            yield values[place : place + PIECE]
+
+    def _single(self, wanted: NumberField, kind: int, begin: int, end: int) -> np.ndarray:
+        """A number that has a field of its own."""
+        if wanted.is_fixed and kind != VARINT and end - begin == wanted.dtype.itemsize:
+            return np.frombuffer(self._data, wanted.dtype, 1, begin)
+        if wanted.is_fixed or kind != VARINT:
+            raise no_message("a number has a field of another type")
+        return _truncated(np.array([begin], np.uint64), wanted.dtype)
+
+    def texts(self) -> Iterator[Data]:
+        """The strings, one after the other."""
+        for number, kind, begin, end in self._fields():
+            if number != TEXTS or kind != SIZED:
+                raise no_message("a tensor of strings has other elements")
+            yield self._data[begin:end]
+
+
+def _truncated(numbers: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """Numbers of 64 bits as those of a field: of fewer bits the lower ones count, and of truth values any."""
+    return numbers != 0 if dtype.kind == "b" else numbers.astype(np.dtype(f"u{dtype.itemsize}")).view(dtype)
+
+
+def written(datatype: str, array: np.ndarray | list[bytes]) -> Steps[list[bytes]]:
+    """The parts of a message that has elements of one axis, strings as bytes."""
+    if isinstance(array, list):
+        return (yield from _written_texts(array))
+    field = NUMBERS[datatype]
+    found: list[bytes] = []
+    for begin in range(0, len(array), PIECE):
+        if begin:
+            yield
+        values = array[begin : begin + PIECE]
+        found.append((values.astype(field.dtype) if field.is_fixed else packed_varints(values)).tobytes())
+    return [sized(field.number, sum(map(len, found))), *found] if found else []
+
+
+def _written_texts(texts: list[bytes]) -> Steps[list[bytes]]:
+    found: list[bytes] = []
+    for begin in range(0, len(texts), STRINGS_A_STEP):
+        if begin:
+            yield
+        found.append(b"".join(_tagged(texts[begin : begin + STRINGS_A_STEP])))
+    return found
+
+
+def _tagged(texts: Iterable[bytes]) -> Iterator[bytes]:
+    for text in texts:
+        size = len(text)
+        yield bytes((TEXTS << 3 | SIZED, size)) if size < MORE else varint(TEXTS << 3 | SIZED) + varint(size)
+        yield text

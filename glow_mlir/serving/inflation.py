@@ -1,0 +1,49 @@
+"""Bodies and messages that were compressed, inflated piece by piece within limits."""
+
+from __future__ import annotations
+
+import zlib
+
+from glow_mlir.errors import InputError
+from glow_mlir.serving.charges import Charge
+from glow_mlir.serving.errors import BodyTooLargeError
+from glow_mlir.serving.steps import Steps
+
+GZIP, DEFLATE = zlib.MAX_WBITS + 16, zlib.MAX_WBITS
+"""What `zlib` calls the formats."""
+
+READ, WRITTEN = 1 << 14, 1 << 18
+"""Bytes of a step: those that are read, and those that come of them at most."""
+
+
+def inflated(data: bytes | bytearray, format: int, most: int, charge: Charge, what: str) -> Steps[bytearray]:
+    """
+    What was compressed; its bytes are charged before they are there.
+
+    Raises `InputError` for what is no whole stream, `BodyTooLargeError` for more bytes than `most`, and
+    `OverloadError`.
+    """
+    inflater, found = zlib.decompressobj(format), bytearray()
+    for begin in range(0, len(data), READ):
+        if inflater.eof:
+            break
+        part = bytes(data[begin : begin + READ])
+        while True:
+            room = min(WRITTEN, most + 1 - len(found))
+            charge.add(room)
+            try:
+                piece = inflater.decompress(part, room)
+            except zlib.error as error:
+                raise InputError(f"{what} does not inflate: {error}") from None
+            found += piece
+            charge.give_back(room - len(piece))
+            if len(found) > most:
+                raise BodyTooLargeError(f"{what} grows to more than {most} bytes")
+            yield
+            part = inflater.unconsumed_tail
+            if not part and len(piece) < room:
+                break
+    else:
+        if inflater.eof and not inflater.unused_data:
+            return found
+    raise InputError(f"{what} does not inflate: it is no whole stream")

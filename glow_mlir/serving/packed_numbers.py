@@ -1,0 +1,67 @@
+"""Numbers as protobuf packs them: of a fixed size, or in as many bytes of seven bits as they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from glow_mlir.errors import InputError
+from glow_mlir.serving.steps import PIECE
+
+LONGEST = 10
+"""The bytes of the longest number."""
+
+MORE = 0x80
+"""The bit of a byte that another one follows."""
+
+
+def unpacked_varints(data: np.ndarray) -> np.ndarray:
+    """The numbers of 64 bits in bytes, the last of which ends one; raises `InputError` for one that is too long."""
+    ends = np.flatnonzero(data < MORE)
+    if len(ends) == len(data):
+        return data.astype(np.uint64)
+    starts = np.empty_like(ends)
+    starts[:1] = 0
+    starts[1:] = ends[:-1] + 1
+    lengths = ends - starts + 1
+    longest = int(lengths.max())
+    if longest > LONGEST:
+        raise InputError("the request is no message: a number has no end")
+    found = np.zeros(len(ends), np.uint64)
+    for place in range(longest):
+        at = np.flatnonzero(lengths > place)
+        found[at] |= (data[starts[at] + place] & np.uint8(MORE - 1)).astype(np.uint64) << np.uint64(7 * place)
+    return found
+
+
+def varint_pieces(data: np.ndarray) -> Iterator[np.ndarray]:
+    """All numbers in bytes, in pieces that take little time each; raises `InputError` for one without an end."""
+    begin = 0
+    while begin < len(data):
+        piece = data[begin : begin + PIECE]
+        if begin + PIECE < len(data):
+            ends = np.flatnonzero(piece[-LONGEST:] < MORE)
+            piece = piece[: len(piece) - LONGEST + int(ends[-1]) + 1] if len(ends) else piece[:0]
+        if not len(piece) or piece[-1] >= MORE:
+            raise InputError("the request is no message: a number has no end")
+        yield unpacked_varints(piece)
+        begin += len(piece)
+
+
+def packed_varints(numbers: np.ndarray) -> np.ndarray:
+    """The bytes of numbers, of at most 64 bits; negative ones are those of 64 bits."""
+    values = numbers.astype(np.int64).view(np.uint64) if numbers.dtype.kind == "i" else numbers.astype(np.uint64)
+    if not len(values) or values.max() < MORE:
+        return values.astype(np.uint8)
+    lengths = np.ones(len(values), np.int64)
+    for place in range(1, LONGEST):
+        lengths += values >= np.uint64(1 << 7 * place)
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    found = np.empty(int(ends[-1]), np.uint8)
+    for place in range(int(lengths.max())):
+        at = np.flatnonzero(lengths > place)
+        digits = (values[at] >> np.uint64(7 * place)).astype(np.uint8) & np.uint8(MORE - 1)
+        found[starts[at] + place] = digits | np.where(lengths[at] > place + 1, np.uint8(MORE), np.uint8(0))
+    return found

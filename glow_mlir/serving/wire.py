@@ -1,0 +1,230 @@
+"""
+Requests for inferences as protobuf writes them, read without a copy and in steps.
+
+Protobuf's own parser holds the interpreter until all of a message is there as objects, which may take 40 times as much
+memory. What is large in a message, bytes and numbers, is found here, and left where it is.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import field
+from typing import Any
+
+from glow_mlir.errors import InputError
+from glow_mlir.serving.packed_numbers import LONGEST, MORE
+from glow_mlir.serving.steps import Steps
+from glow_mlir.support.dataclass import dataclass
+
+VARINT, FIXED64, SIZED, FIXED32 = 0, 1, 2, 5
+"""How a field lies in a message: what protobuf calls wire types. The other two are groups, which nobody writes."""
+
+MOST_FIELDS = 1 << 14
+"""The fields that a request may have beside its tensors' elements: each takes time."""
+
+FIELDS_A_STEP = 1 << 10
+
+MOST_SHAPE = 1 << 10
+"""The bytes that a packed shape may have, which are more than an array has axes."""
+
+Data = bytes | bytearray
+Part = tuple[int, int]
+"""Where something begins and ends in a message."""
+
+
+def no_message(reason: str) -> InputError:
+    """The error for bytes that are no message."""
+    return InputError(f"the request is no message: {reason}")
+
+
+def read_varint(data: Data, at: int) -> tuple[int, int]:
+    """The number of 64 bits at a place, and where it ends; raises `InputError` for one that is too long."""
+    found = 0
+    for place in range(LONGEST):
+        byte = data[at + place]
+        found |= (byte & MORE - 1) << 7 * place
+        if byte < MORE:
+            return found & 0xFFFF_FFFF_FFFF_FFFF, at + place + 1
+    raise no_message("a number has no end")
+
+
+def fields(data: Data, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    """
+    The fields in a part of a message: number, wire type, and where the value begins and ends.
+
+    Of a `VARINT` the third is the number itself. Raises `InputError` for what is no field, and `IndexError` for what
+    ends behind the last byte of all.
+    """
+    at = begin
+    while at < end:
+        key = data[at]
+        at += 1
+        if key >= MORE:
+            key, at = read_varint(data, at - 1)
+        kind = key & 7
+        if kind == SIZED:
+            size = data[at]
+            at += 1
+            if size >= MORE:
+                size, at = read_varint(data, at - 1)
+            value, at = at, at + size
+        elif kind == VARINT:
+            value, at = read_varint(data, at)
+        elif kind in (FIXED64, FIXED32):
+            value, at = at, at + (8 if kind == FIXED64 else 4)
+        else:
+            raise no_message(f"it has a field of the wire type {kind}")
+        if at > end:
+            raise no_message("it ends within a field")
+        if not key >> 3:
+            raise no_message("it has a field without a number")
+        yield key >> 3, kind, value, at
+
+
+def signed(number: int) -> int:
+    """A number of 64 bits with its sign."""
+    return number - (1 << 64) if number >> 63 else number
+
+
+@dataclass
+class TensorPart:
+    """An input of a request, or an output that it names, and where its elements are, if it has any of its own."""
+
+    name: str = ""
+    datatype: str = ""
+    shape: list[int] = field(default_factory=list[int])
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    contents: list[Part] = field(default_factory=list[Part])
+
+
+@dataclass
+class RequestParts:
+    """A request for an inference, in the fields of `ModelInferRequest`."""
+
+    model_name: str = ""
+    model_version: str = ""
+    id: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
+    inputs: list[TensorPart] = field(default_factory=list[TensorPart])
+    outputs: list[TensorPart] = field(default_factory=list[TensorPart])
+    raw: list[Part] = field(default_factory=list[Part])
+
+
+class WireReader:
+    """Reads one request."""
+
+    def __init__(self, data: Data) -> None:
+        self._data = data
+        self._fields = 0
+
+    def read(self) -> Steps[RequestParts]:
+        """All of it but its tensors' elements; raises `InputError`."""
+        found = RequestParts()
+        try:
+            for number, kind, begin, end in fields(self._data, 0, len(self._data)):
+                if self._count(FIELDS_A_STEP):
+                    yield
+                if kind != SIZED:
+                    continue
+                if number == 7:
+                    found.raw.append((begin, end))
+                elif number == 5:
+                    found.inputs.append((yield from self._tensor(begin, end, parameters=4)))
+                elif number == 6:
+                    found.outputs.append((yield from self._tensor(begin, end, parameters=2)))
+                elif number == 4:
+                    self._add_parameter(found.parameters, begin, end)
+                elif number in _STRINGS:
+                    setattr(found, _STRINGS[number], self._text(begin, end))
+        except IndexError:
+            raise no_message("it ends within a field") from None
+        return found
+
+    def _count(self, stride: int) -> bool:
+        """One more field; whether others are to have their turn. Raises `InputError` for more than may be."""
+        self._fields += 1
+        if self._fields > MOST_FIELDS:
+            reason = f"the request has more than {MOST_FIELDS} fields beside the elements of its tensors"
+            raise InputError(reason, hint="numbers of a tensor are packed into one field")
+        return not self._fields % stride
+
+    def _text(self, begin: int, end: int) -> str:
+        try:
+            return str(self._data[begin:end], "utf-8")
+        except UnicodeDecodeError:
+            raise no_message("a string is no UTF-8") from None
+
+    def _tensor(self, begin: int, end: int, *, parameters: int) -> Steps[TensorPart]:
+        """An input or an output, whose parameters have that number."""
+        found = TensorPart()
+        for number, kind, start, stop in fields(self._data, begin, end):
+            if self._count(FIELDS_A_STEP):
+                yield
+            if number == 1 and kind == SIZED:
+                found.name = self._text(start, stop)
+            elif number == parameters and kind == SIZED:
+                self._add_parameter(found.parameters, start, stop)
+            elif number == 2 and kind == SIZED:
+                found.datatype = self._text(start, stop)
+            elif number == 3:
+                self._add_sizes(found.shape, kind, start, stop)
+            elif number == 5 and kind == SIZED:
+                found.contents.append((start, stop))
+        return found
+
+    def _add_sizes(self, shape: list[int], kind: int, begin: int, end: int) -> None:
+        """Sizes of a shape, packed or one by one."""
+        if kind == VARINT:
+            shape.append(signed(begin))
+            return
+        if end - begin > MOST_SHAPE:
+            raise InputError(f"a tensor of the request has a shape of {end - begin} bytes")
+        while kind == SIZED and begin < end:
+            size, begin = read_varint(self._data, begin)
+            shape.append(signed(size))
+            self._count(1)
+        if kind == SIZED and begin != end:
+            raise no_message("it ends within a number")
+
+    def _add_parameter(self, parameters: dict[str, Any], begin: int, end: int) -> None:
+        """A parameter by its name; one without a value is `None`."""
+        name, value = "", None
+        for number, kind, start, stop in fields(self._data, begin, end):
+            self._count(1)
+            if number == 1 and kind == SIZED:
+                name = self._text(start, stop)
+            elif number == 2 and kind == SIZED:
+                value = self._value(start, stop, value)
+        parameters[name] = value
+
+    def _value(self, begin: int, end: int, value: Any) -> Any:
+        """The value of a parameter, the last one of those that it has."""
+        for number, kind, start, stop in fields(self._data, begin, end):
+            self._count(1)
+            if kind == VARINT and number in (1, 2, 5):
+                value = bool(start) if number == 1 else signed(start) if number == 2 else start
+            elif kind == SIZED and number == 3:
+                value = self._text(start, stop)
+            elif kind == FIXED64 and number == 4:
+                (value,) = struct.unpack("<d", self._data[start:stop])
+        return value
+
+
+_STRINGS = {1: "model_name", 2: "model_version", 3: "id"}
+
+
+def varint(number: int) -> bytes:
+    """A number of up to 64 bits, as protobuf writes it."""
+    found = bytearray()
+    number &= 0xFFFF_FFFF_FFFF_FFFF
+    while number >= MORE:
+        found.append(number & MORE - 1 | MORE)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
+
+
+def sized(number: int, size: int) -> bytes:
+    """What stands in front of a field of that number and size."""
+    return varint(number << 3 | SIZED) + varint(size)
