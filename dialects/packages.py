@@ -94,11 +94,11 @@ BUILTIN = OperatorPackage(
         "plain_operators elementwise convolution linear attention pooling normalization data_movement constants "
         "control_flow loops indexing selection resize sampling fourier ngrams embedding reductions recurrent "
         "quantization integer_operators blockwise quantized_attention quantized_lstm quantized_embedding "
-        "random_numbers training sequences optionals trees features encoders linear_models support_vectors "
-        "flex_attention microsoft.activations microsoft.normalization microsoft.products microsoft.convolution "
-        "microsoft.blocked_images microsoft.rotary microsoft.attention microsoft.group_query_attention "
-        "microsoft.experts microsoft.quantized_experts microsoft.sparse_attention microsoft.gates microsoft.states "
-        "microsoft.decoder_attention microsoft.standard_forms",
+        "random_numbers training sequences optionals trees features encoders early_operators linear_models "
+        "support_vectors flex_attention microsoft.activations microsoft.normalization microsoft.products "
+        "microsoft.convolution microsoft.blocked_images microsoft.rotary microsoft.attention "
+        "microsoft.group_query_attention microsoft.experts microsoft.quantized_experts microsoft.sparse_attention "
+        "microsoft.gates microsoft.states microsoft.decoder_attention microsoft.standard_forms",
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",

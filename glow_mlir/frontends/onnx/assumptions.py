@@ -15,8 +15,20 @@ from glow_mlir.frontends.onnx.order import first_late, node_name, topological
 from glow_mlir.frontends.onnx.traversal import all_graphs, all_nodes, graphs_inside
 from glow_mlir.support.dataclass import dataclass
 
-EARLY = {("", "LayerNormalization")}
-"""Domain and operator that onnxruntime has in all opsets, also in those in which the standard does not."""
+EARLY = frozenset(
+    {
+        "Affine",
+        "Crop",
+        "ImageScaler",
+        "LayerNormalization",
+        "MeanVarianceNormalization",
+        "ParametricSoftplus",
+        "Scale",
+        "ScaledTanh",
+        "ThresholdedRelu",
+    }
+)
+"""Operators of ONNX's own domain that onnxruntime has in opsets in which the standard does not, or in none."""
 
 
 @dataclass(frozen=True)
@@ -197,14 +209,14 @@ def _exists(domain: str, node: onnx.NodeProto, version: int) -> bool:
 
 def _early_operators(model: onnx.ModelProto) -> Iterator[Assumption]:
     """Operators of `EARLY` in opsets that do not have them; they are taken as they are."""
-    opsets = {plain_domain(opset.domain): opset.version for opset in model.opset_import}
+    version = next((opset.version for opset in model.opset_import if not plain_domain(opset.domain)), 1)
     for node in all_nodes(model.graph.node):
-        domain = plain_domain(node.domain)
-        if (domain, node.op_type) in EARLY and not defs.has(node.op_type, opsets.get(domain, 1), domain):
-            first = min(s.since_version for s in defs.get_all_schemas_with_history() if s.name == node.op_type)
-            reason = f"{node.op_type}: it is of opset {first}, and the model imports opset {opsets.get(domain, 1)}"
-            hint = "it is taken as onnxruntime takes it"
-            yield Assumption(ModelError(reason, node=node_name(node), hint=hint), lambda: None)
+        kind = node.op_type
+        if kind in EARLY and not plain_domain(node.domain) and not defs.has(kind, version):
+            first = min((s.since_version for s in defs.get_all_schemas_with_history() if s.name == kind), default=0)
+            where = f"of opset {first}, and the model imports opset {version}" if first else "in no opset"
+            doubt = ModelError(f"{kind}: it is {where}; it is taken as onnxruntime has it", node=node_name(node))
+            yield Assumption(doubt, lambda: None)
 
 
 # ---- order

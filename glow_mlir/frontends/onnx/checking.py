@@ -37,6 +37,9 @@ _NEWER = re.compile(r"No Op registered for (?P<kind>\w+) with domain_version of 
 FORGETFUL = frozenset({"STFT"})
 """Operators without a body whose inference takes the defaults of absent attributes for zeros."""
 
+CONTRADICTED = frozenset({"MeanVarianceNormalization"})
+"""Operators that take more types of elements than their bodies in the standard do."""
+
 HINTS: Mapping[str, str] = {
     "topologically sorted": "a value is computed before it is used: sort the nodes, and see that one computes it",
     "existing elem type": "the type that the model declares for a result has to be the one that its node gives",
@@ -284,10 +287,10 @@ def _described(kind: str, domain: str, version: int) -> _Description:
     Of an operator that a body defines, and of some others, inference forgets the defaults. A form that the standard has
     withdrawn may be in models that are older than that.
     """
-    if domain not in STANDARD or not defs.has(kind, domain):
+    if domain not in STANDARD or not defs.has(kind, domain) or (not domain and kind in CONTRADICTED):
         return _Description(is_asked=domain not in STANDARD)
     if not defs.has(kind, version, domain):
-        return _Description(is_asked=(domain, kind) not in EARLY)
+        return _Description(is_asked=bool(domain) or kind not in EARLY)
     schema: Any = defs.get_schema(kind, version, domain)  # onnx's annotations lack what it tells of functions.
     if schema.deprecated:
         return _Description(is_asked=(domain, kind, schema.since_version) not in IMPORTERS.all())

@@ -31,6 +31,8 @@ class Inconsistencies:
     outputs: dict[str, ModelError] = field(default_factory=dict[str, ModelError])
     values: dict[str, ModelError] = field(default_factory=dict[str, ModelError])
     others: list[ModelError] = field(default_factory=list[ModelError])
+    doubts: list[tuple[str, ModelError]] = field(default_factory=list[tuple[str, ModelError]])
+    """Those of nodes, with their operators: the first of each operator is told, and how many there are."""
     customs: list[ModelError] = field(default_factory=list[ModelError])
     """What many files have, and the standard does not: only the strict are told."""
     wrong: list[ModelError] = field(default_factory=list[ModelError])
@@ -92,11 +94,22 @@ class Inconsistencies:
 
     def told(self) -> list[ModelError]:
         """An inconsistency for each output, and one for all values inside the model, behind the others."""
-        found = [*self.others, *self.outputs.values()]
+        found = [*self.others, *self._told_doubts(), *self.outputs.values()]
         if self.values:
             first, *rest = self.values.values()
             more = f"; {len(rest)} more are declared with other shapes than they have" if rest else ""
             found.append(ModelError(f"{first.reason}{more}", hint=first.hint))
+        return found
+
+    def _told_doubts(self) -> list[ModelError]:
+        by_kind: dict[str, list[ModelError]] = {}
+        for kind, doubt in self.doubts:
+            by_kind.setdefault(kind, []).append(doubt)
+        found: list[ModelError] = []
+        for first, *rest in by_kind.values():
+            count = len({first.node, *(doubt.node for doubt in rest)})
+            more = f" ({count} nodes)" if count > 1 else ""
+            found.append(ModelError(f"{first.reason}{more}", node=first.node, hint=first.hint))
         return found
 
     def settle(self, file: str, is_strict: bool) -> None:

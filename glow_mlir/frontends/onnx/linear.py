@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
-from glow_mlir.dialects.glow_high.einsum import EinsumOp
+from glow_mlir.dialects.glow_high.einsum import Contraction, EinsumOp
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
-from glow_mlir.dialects.shapes import sizes_of
+from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.products import numpy_product
 from glow_mlir.frontends.onnx.node import Node
@@ -58,5 +61,27 @@ def gemm(node: Node) -> SSAValue:
 
 @onnx_operator("Einsum", since=12)
 def einsum(node: Node) -> SSAValue:
-    """Sums of products by labelled axes."""
-    return node.emit(EinsumOp, node.present(), equation=node.text("equation").replace(" ", ""))
+    """Sums of products by labelled axes; an axis of one element repeats where others of its label are longer."""
+    terms, equation = node.present(), node.text("equation").replace(" ", "")
+    contraction = Contraction.of(equation, [rank_of(term) for term in terms])
+    labelled = [
+        list(zip(labels, sizes_of(term), strict=True)) for labels, term in zip(contraction.terms, terms, strict=True)
+    ]
+    longer = {label for axes in labelled for label, size in axes if label.isalpha() and size != 1}
+    kept = [
+        [axis for axis in axes if axis[1] != 1 or axis[0] not in longer or contraction.terms[place].count(axis[0]) > 1]
+        for place, axes in enumerate(labelled)
+    ]
+    if kept != labelled:
+        terms = [
+            term if axes == rest else node.emit(ReshapeOp, term, shape=[size for _, size in rest])
+            for term, axes, rest in zip(terms, labelled, kept, strict=True)
+        ]
+        written = ",".join(_term(label for label, _ in axes) for axes in kept)
+        equation = f"{written}->{_term(contraction.result)}"
+    return node.emit(EinsumOp, terms, equation=equation)
+
+
+def _term(labels: Iterable[str]) -> str:
+    """How an equation has the axes of those labels."""
+    return re.sub("[0-9]+", "...", "".join(labels))

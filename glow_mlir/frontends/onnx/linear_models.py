@@ -43,10 +43,14 @@ def _scores(node: Node, count: int) -> SSAValue:
     coefficients = np.array(node.floats("coefficients"), np.float32)
     if not isinstance(columns, int):
         columns = len(coefficients) // max(1, count)
-    if len(coefficients) != columns * count:
-        reason = f"{node.kind}: {len(coefficients)} coefficients for {count} times {columns} features"
-        raise ModelError(reason, node=node.name)
-    weights = np.ascontiguousarray(coefficients.reshape(count, columns).T)
+    if len(coefficients) != (used := columns * count):
+        reason = f"{len(coefficients)} coefficients for {count} times {columns} features"
+        if len(coefficients) < used:
+            raise ModelError(f"{node.kind}: {reason}", node=node.name)
+        node.doubt(
+            f"{reason}; the first {used} are taken", "the input has fewer columns than the model was fitted with"
+        )
+    weights = np.ascontiguousarray(coefficients[:used].reshape(count, columns).T)
     found = node.emit(MatMulOp, rows, node.constant(weights, "coefficients"))
     intercepts = np.array(node.floats("intercepts", ()), np.float32)
     if not len(intercepts):
@@ -68,7 +72,7 @@ def linear_classifier(node: Node) -> tuple[Value, SSAValue]:
     classes = label_count(node)
     columns = sizes_of(rows_of(node))[1]
     given = len(node.floats("coefficients"))
-    if classes == 2 and given == columns:
+    if classes == 2 and (given == columns or len(node.floats("intercepts", ())) == 1):
         return _two_classes(node, _scores(node, 1))
     scores = _scores(node, classes)
     index = node.cast(node.emit(ArgMaxOp, scores, axis=1, keepdims=False), i64)

@@ -82,8 +82,15 @@ class Node(AgreeingBuilder):
         self.strings = model.strings
         """All strings that the model knows, by their numbers."""
         self._tensors = model.tensors
+        self._inconsistencies = model.inconsistencies
         self._surroundings = surroundings
         self._attributes: dict[str, onnx.AttributeProto] = {attribute.name: attribute for attribute in proto.attribute}
+
+    def doubt(self, reason: str, hint: str = "") -> None:
+        """Take down what is wrong with the node, which is imported in spite of it; the strict refuse it."""
+        self._inconsistencies.doubts.append(
+            (self.kind, ModelError(f"{self.kind}: {reason}", node=self.name, hint=hint))
+        )
 
     # Operands
 

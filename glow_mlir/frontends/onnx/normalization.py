@@ -46,6 +46,11 @@ def _batch_normalization(is_training: Callable[[Node], bool]) -> Callable[[Node]
     """
 
     def importer(node: Node) -> Sequence[SSAValue]:
+        if node.rank() == 1:  # A batch of one channel.
+            (count,) = node.sizes()
+            node.inputs[0] = node.emit(ReshapeOp, node.input(), shape=(count, 1))
+            result, *statistics = importer(node)
+            return (node.emit(ReshapeOp, result, shape=(count,)), *statistics)
         mean, variance = node.input(3), node.input(4)
         statistics: Sequence[SSAValue] = ()
         if is_training(node):
@@ -57,8 +62,7 @@ def _batch_normalization(is_training: Callable[[Node], bool]) -> Callable[[Node]
         epsilon = node.float("epsilon", 1e-5)
         if not node.flag("spatial", True):
             return (_normalized(node, operands, epsilon), *statistics)
-        axis = min(1, node.rank() - 1)
-        return (node.emit(ops.BatchNormalizationOp, *operands, epsilon=epsilon, axis=axis), *statistics)
+        return (node.emit(ops.BatchNormalizationOp, *operands, epsilon=epsilon, axis=1), *statistics)
 
     return importer
 

@@ -267,8 +267,8 @@ ROWS, COLUMNS = -2, -1
 
 @onnx_operator("QLinearMatMul", since=10)
 def qlinear_matmul(node: Node) -> SSAValue:
-    """The codes of a product of what codes stand for."""
-    product = node.emit(MatMulOp, dequantized(node, 0, 1, 2, ROWS), dequantized(node, 3, 4, 5, COLUMNS))
+    """The codes of a product of what codes stand for; a vector is a matrix of one row or column, as in MatMul."""
+    product = numpy_product(node, dequantized(node, 0, 1, 2, ROWS), dequantized(node, 3, 4, 5, COLUMNS))
     return quantized(node, product, 6, 7, node.element(7), ROWS)
 
 

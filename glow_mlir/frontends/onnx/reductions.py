@@ -126,11 +126,25 @@ def lp_normalization(node: Node) -> SSAValue:
     return node.emit(WhereOp, node.emit(EqualOp, norm, zero), zero, node.emit(DivOp, x, norm))
 
 
-@onnx_operator("MeanVarianceNormalization")
+_MVN_AXES = (0, 2, 3)
+"""The axes of images that are normalized where none are told."""
+
+
+@onnx_operator("MeanVarianceNormalization", since=9)
 def mean_variance_normalization(node: Node) -> SSAValue:
     """The difference from the mean, divided by the deviation; ONNX adds its epsilon of 1e-9 to the deviation."""
-    axes = node.ints("axes", (0, 2, 3))
+    axes = node.ints("axes", _MVN_AXES)
+    if not node.has("axes") and node.rank() < 4:
+        axes = tuple(axis for axis in _MVN_AXES if axis < node.rank())
+        node.doubt(f"its axes are {list(_MVN_AXES)}, of {node.rank()}; {list(axes)} are taken", "say which it has")
+    return standardized(node, axes)
+
+
+def standardized(node: Node, axes: Sequence[int], has_variance: bool = True) -> SSAValue:
+    """The difference from the mean over some axes, divided by the deviation unless that is left out."""
     difference = node.emit(SubOp, node.input(), node.emit(ops.ReduceMeanOp, node.input(), axes=axes))
+    if not has_variance:
+        return difference
     variance = node.emit(ops.ReduceMeanOp, node.emit(MulOp, difference, difference), axes=axes)
     deviation = node.emit(AddOp, node.emit(SqrtOp, variance), node.constant(1e-9, like=variance))
     return node.emit(DivOp, difference, deviation)

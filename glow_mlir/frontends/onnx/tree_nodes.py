@@ -85,13 +85,14 @@ def _ordered(node: Node, trees: Trees) -> Trees:
     The nodes that roots lead to, children behind their parents; of a tree, the larger subtree follows its parent.
 
     A subtree that two nodes lead to stays one. There is at least one node. Raises `ModelError` where nodes lead in a
-    circle.
+    circle, also one that no root leads to: which node is the root could depend on it.
     """
     if not len(trees.features):
         leaf = np.full((1, 2), -1)
         zero = np.zeros(1, np.int64)
         return replace(trees, features=zero, thresholds=np.zeros(1, trees.thresholds.dtype), tests=zero, links=leaf)
-    levels = _levels(node, trees)
+    _check_circles(node, trees)
+    levels = _levels(trees)
     order = _depth_first(trees, levels)
     if order is None:
         order = np.concatenate(levels)
@@ -108,19 +109,29 @@ def _ordered(node: Node, trees: Trees) -> Trees:
     )
 
 
-def _levels(node: Node, trees: Trees) -> list[np.ndarray]:
+def _check_circles(node: Node, trees: Trees) -> None:
+    """Raise `ModelError` where a node leads to itself, over others or at once."""
+    leading = np.bincount(trees.links[trees.links >= 0], minlength=len(trees.links))
+    frontier, left = np.flatnonzero(leading == 0), len(trees.links)
+    while len(frontier):
+        left -= len(frontier)
+        children = trees.links[frontier].reshape(-1)
+        children = children[children >= 0]
+        np.subtract.at(leading, children, 1)
+        frontier = np.unique(children[leading[children] == 0])
+    if left:
+        hint = "a node leads to nodes that do not lead to it"
+        raise ModelError(f"{node.kind}: nodes lead in a circle", node=node.name, hint=hint)
+
+
+def _levels(trees: Trees) -> list[np.ndarray]:
     """The nodes by the longest way that leads to each from a root."""
-    count = len(trees.features)
-    level = np.full(count, -1)
-    frontier = np.unique(trees.roots[trees.roots >= 0])
-    for depth in range(count + 1):
-        if not len(frontier):
-            break
+    level = np.full(len(trees.features), -1)
+    frontier, depth = np.unique(trees.roots[trees.roots >= 0]), 0
+    while len(frontier):
         level[frontier] = depth
         children = trees.links[frontier].reshape(-1)
-        frontier = np.unique(children[children >= 0])
-    else:
-        raise ModelError(f"{node.kind}: nodes lead in a circle", node=node.name)
+        frontier, depth = np.unique(children[children >= 0]), depth + 1
     if not level.max(initial=-1) + 1:  # All trees are leaves: a node that nothing leads to.
         return [np.zeros(1, np.int64)]
     order = np.argsort(level, kind="stable")

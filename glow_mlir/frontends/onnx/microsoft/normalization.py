@@ -25,7 +25,8 @@ MEAN, INVERSE, SUM = 1, 2, 3
 def skip_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
     """Of the sum of two values and a bias, which is a result itself: x, skip, scale, offset, bias."""
     total = _sum(node, 4)
-    scale, offset, epsilon = node.input(2), node.optional(3), node.float("epsilon", 1e-12)
+    scale, epsilon = _of_one_type(node, 2), node.float("epsilon", 1e-12)
+    offset = None if node.optional(3) is None else _of_one_type(node, 3)
     if not node.wants(MEAN) and not node.wants(INVERSE):
         return node.emit(ops.LayerNormalizationOp, total, scale, offset, epsilon=epsilon), None, None, total
     found = Statistics.of(node, total, -1, epsilon)
@@ -36,7 +37,7 @@ def skip_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
 def skip_simplified_layer_normalization(node: Node) -> Sequence[SSAValue | None]:
     """Without a mean, of the sum of two values and a bias, which is a result itself: x, skip, scale, bias."""
     total = _sum(node, 3)
-    scale, epsilon = node.input(2), node.float("epsilon", 1e-12)
+    scale, epsilon = _of_one_type(node, 2), node.float("epsilon", 1e-12)
     if not node.wants(MEAN) and not node.wants(INVERSE):
         return node.emit(ops.RmsNormalizationOp, total, scale, epsilon=epsilon), None, None, total
     found = Statistics.of(node, total, -1, epsilon, is_centred=False)
@@ -49,9 +50,18 @@ def _sum(node: Node, bias: int) -> SSAValue:
         node.check_rank(
             position, ranks, "values are [batch, length, elements] or [tokens, elements], scales [elements]"
         )
-    total = node.emit(AddOp, node.input(0), node.input(1))
-    added = node.optional(bias)
-    return total if added is None else node.emit(AddOp, total, added)
+    total = node.emit(AddOp, node.input(0), _of_one_type(node, 1))
+    return total if node.optional(bias) is None else node.emit(AddOp, total, _of_one_type(node, bias))
+
+
+def _of_one_type(node: Node, position: int) -> SSAValue:
+    """An operand in the element type of the first, which it should have."""
+    value = node.input(position)
+    if element_of(value) != node.element():
+        reason = f"operand {position} is {element_of(value)}, and operand 0 {node.element()}, to which it is converted"
+        node.doubt(reason, "all operands have one type")
+        return node.cast(value, node.element())
+    return value
 
 
 def _simplified_layer_normalization(node: Node) -> Sequence[SSAValue]:
