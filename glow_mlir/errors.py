@@ -71,12 +71,18 @@ class UnsupportedError(GlowError):
 
 
 class InputValuesError(UnsupportedError):
-    """Operands that fix shapes and depend on inputs of the model: those whose values have to be known are `inputs`."""
+    """
+    Operands that fix shapes and depend on inputs of the model: those whose values have to be known are `inputs`.
 
-    def __init__(self, reason: str, inputs: Sequence[str], *, node: str = "") -> None:
+    `rooms` are numbers of trips of loops that nothing bounds: for how many there is to be room has to be known as well.
+    """
+
+    def __init__(self, reason: str, inputs: Sequence[str], *, node: str = "", rooms: Sequence[str] = ()) -> None:
         self.inputs = tuple(inputs)
-        listed = ", ".join(f"'{name}'" for name in inputs)
-        super().__init__(reason, node=node, hint=f"give the value of {listed}")
+        self.rooms = tuple(rooms)
+        wanted = [f"the value of {', '.join(map(repr, self.inputs))}"] if inputs else []
+        wanted += [f"the most that '{room}' may be, as a dimension" for room in rooms]
+        super().__init__(reason, node=node, hint=f"give {' and '.join(wanted)}")
 
 
 class HostValuesError(UnsupportedError):
@@ -110,6 +116,10 @@ class OutOfMemoryError(GlowError):
 
 class ExecutionError(GlowError):
     """An inference that fails on its data: what it computed is no result."""
+
+
+OUT_OF_ROOM = "a loop takes more trips than there is room for"
+"""Why a call fails that a session makes again with more room."""
 
 
 class CancelledError(ExecutionError):

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from glow_mlir.errors import CancelledError, GlowError, InputError, InputValuesError, OptionError
+from glow_mlir.errors import OUT_OF_ROOM, CancelledError, GlowError, InputError, InputValuesError, OptionError
 from glow_mlir.runtime.assumptions import Assumptions, InputValue, following
 from glow_mlir.runtime.beside import is_idle, start
 from glow_mlir.runtime.device_array import Place, Tensor, on_host
@@ -56,6 +56,11 @@ OTHER_BOUNDS = "begin a session with other bounds"
 _MOST_SHAPES = 1024
 """Shapes of inputs of which it is kept what they want."""
 
+FIRST_ROOM = 64
+"""For how many trips of a loop that nothing bounds there is room at first."""
+MORE_ROOM = 4
+"""How many times as many trips there is room for where there was none for all."""
+
 Served = TypeVar("Served")
 
 
@@ -89,6 +94,8 @@ class Specializations(Executable):
         self._following = following(set(signature.free).difference(self._bounds), self._bounds)
         self._by_shapes: dict[Hashable, Assumptions] = {}
         """Shapes of inputs → what a call wants that brings them, where that follows from them alone."""
+        self._rooms: dict[str, int] = {}
+        """Number of trips of a loop that nothing bounds → for how many there is room."""
         self._grows = any(most is None for _, most in self._bounds.values())
         self.signature = signature
         self.limits = limits
@@ -153,20 +160,32 @@ class Specializations(Executable):
         """
         What `call` makes of what serves a call with those inputs; raises as `entry_point`, and as it.
 
-        What fails in code for a range of sizes is said by code for its own.
+        What fails in code for a range of sizes is said by code for its own, and where there is no room for all trips of
+        a loop, more is made.
         """
         wanted, found = self._serving(inputs)
         try:
             return call(found)
         except CancelledError:
             raise
-        except GlowError:
-            if not found.is_range:
+        except GlowError as error:
+            if error.reason == OUT_OF_ROOM and self._rooms:
+                self._make_room(wanted)
+            elif not found.is_range:
                 raise
+            else:
+                self._general.withdrawn.add(wanted)
         finally:
             self._begin_due()
-        self._general.withdrawn.add(wanted)
         return self.serve(inputs, call)
+
+    def _make_room(self, wanted: Assumptions) -> None:
+        """Have room for more trips than there was in what served a call, unless there is by now."""
+        sizes = dict(wanted.sizes)
+        with self._looking:
+            for label, room in self._rooms.items():
+                if sizes.get(label) == (1, room):
+                    self._rooms[label] = room * MORE_ROOM
 
     def direct(self, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> DirectCall | None:
         """A call of what is compiled for inputs of those shapes alone, as long as that is kept; `None` without such."""
@@ -207,10 +226,15 @@ class Specializations(Executable):
 
     def _wanted(self, inputs: Mapping[str, Tensor], names: Sequence[str]) -> Assumptions:
         """What a call with those inputs wants, where those with `names` fix shapes."""
-        shapes = None if names or self._grows else tuple([(name, value.shape) for name, value in inputs.items()])
+        shapes = (
+            None
+            if names or self._grows or self._rooms
+            else tuple([(name, value.shape) for name, value in inputs.items()])
+        )
         if shapes is not None and (known := self._by_shapes.get(shapes)) is not None:
             return known
-        sizes = tuple(self._open_sizes(self.signature.sizes(inputs)).items())
+        rooms = ((label, (1, room)) for label, room in self._rooms.items())
+        sizes = (*self._open_sizes(self.signature.sizes(inputs)).items(), *rooms)
         wanted = Assumptions(sizes, tuple(InputValue.of(name, on_host(inputs[name])) for name in names))
         if shapes is not None:
             if len(self._by_shapes) >= _MOST_SHAPES:
@@ -366,7 +390,7 @@ class Specializations(Executable):
 
     def _plan_general(self, wanted: Assumptions, activations: int) -> None:
         """Have an executable made for a range with these sizes, if there may be one, behind the call that has them."""
-        if self._source.beside is None or self._names:
+        if self._source.beside is None or self._names or self._rooms:
             return
         if (planned := self._general.planned(wanted, activations)) is not None:
             make = partial(widest, planned, self._source.beside)
@@ -383,10 +407,12 @@ class Specializations(Executable):
                 self._removals += 1
 
     def _learn(self, error: InputValuesError) -> None:
-        """Take further inputs among those whose values fix shapes."""
-        wanted = {*self._names, *error.inputs}
-        if wanted == set(self._names):
+        """Take further inputs among those whose values fix shapes, and make room for loops that nothing bounds."""
+        wanted, rooms = {*self._names, *error.inputs}, [room for room in error.rooms if room not in self._rooms]
+        if wanted == set(self._names) and not rooms:
             raise error
+        with self._looking:
+            self._rooms |= dict.fromkeys(rooms, FIRST_ROOM)
         self._names = tuple(argument.name for argument in self.signature.inputs if argument.name in wanted)
         self._source.learned(self._names)
 

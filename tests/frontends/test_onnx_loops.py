@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from breadth import share
 from onnx import parser
 
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+from glow_mlir.errors import ExecutionError, OptionError
 
 
 def model(signature: str, body: str, opset: int = 18) -> onnx.ModelProto:
@@ -18,9 +20,9 @@ def model(signature: str, body: str, opset: int = 18) -> onnx.ModelProto:
     return parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> graph {signature} {{ {body} }}')
 
 
-def check(source: onnx.ModelProto, *cases: dict[str, np.ndarray]) -> None:
+def check(source: onnx.ModelProto, *cases: dict[str, Any], backend: str = "cpu") -> None:
     """Compare the results of a session with onnxruntime's, to the bit, shapes included."""
-    session = InferenceSession(source, cache=False)
+    session = InferenceSession(source, cache=False, backend=backend)
     peer = onnxruntime.InferenceSession(source.SerializeToString())
     for given in cases:
         expected = cast("list[np.ndarray]", peer.run(None, given))
@@ -75,3 +77,235 @@ def test_a_body_may_squeeze_its_counter() -> None:
     )
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     check(source, {"x": x, "n": np.array(3)}, {"x": x, "n": np.array(0)})
+
+
+# ---- Sizes that change from trip to trip, and rows whose number nothing bounds
+
+BODIES = {
+    "ids grow": (
+        "(int64[1, s] x, int64 n) => (int64[1, t] y) <bool yes = {1}>",
+        """
+        y = Loop (n, yes, x) <
+            body = step (int64 i, bool c, int64[1, a] before) => (bool go, int64[1, b] after) {
+                sum = ReduceSum <keepdims = 0> (before)
+                seven = Constant <value_int = 7> ()
+                shape = Constant <value_ints = [1, 1]> ()
+                id = Mod (sum, seven)
+                one = Reshape (id, shape)
+                after = Concat <axis = 1> (before, one)
+                go = Identity (c)
+            }
+        >
+        """,
+    ),
+    "ids grow up to one that ends": (
+        "(int64[1, s] x, int64 n, int64 last) => (int64[1, t] y) <bool yes = {1}>",
+        """
+        y = Loop (n, yes, x) <
+            body = step (int64 i, bool c, int64[1, a] before) => (bool go, int64[1, b] after) {
+                sum = ReduceSum <keepdims = 0> (before)
+                seven = Constant <value_int = 7> ()
+                shape = Constant <value_ints = [1, 1]> ()
+                id = Mod (sum, seven)
+                one = Reshape (id, shape)
+                after = Concat <axis = 1> (before, one)
+                is_last = Equal (id, last)
+                go = Not (is_last)
+            }
+        >
+        """,
+    ),
+    "keys and values grow": (
+        """(float[1, s, 4] keys, float[1, s, 4] values, float[1, 1, 4] x, int64 n)
+        => (float[1, t, 4] k, float[1, t, 4] v, float[1, 1, 4] y) <bool yes = {1}>""",
+        """
+        k, v, y = Loop (n, yes, keys, values, x) <
+            body = step (int64 i, bool c, float[1, a, 4] p, float[1, a, 4] q, float[1, 1, 4] h)
+            => (bool go, float[1, b, 4] pp, float[1, b, 4] qq, float[1, 1, 4] hh) {
+                pp = Concat <axis = 1> (p, h)
+                negative = Neg (h)
+                qq = Concat <axis = 1> (q, negative)
+                turned = Transpose <perm = [0, 2, 1]> (pp)
+                scores = MatMul (h, turned)
+                largest = ReduceMax (scores)
+                chosen = Equal (scores, largest)
+                weights = Cast <to = 1> (chosen)
+                hh = MatMul (weights, qq)
+                go = Identity (c)
+            }
+        >
+        """,
+    ),
+    "a while collects": (
+        "(float x, float last) => (float y, float[n] z) <bool yes = {1}>",
+        """
+        y, z = Loop ("", yes, x) <
+            body = step (int64 i, bool c, float before) => (bool go, float after, float row) {
+                one = Constant <value_float = 1.0> ()
+                after = Add (before, one)
+                go = Less (before, last)
+                row = Identity (after)
+            }
+        >
+        """,
+    ),
+    "a while grows": (
+        "(float[k] x, float last) => (float[n] y) <bool yes = {1}>",
+        """
+        y = Loop ("", yes, x) <
+            body = step (int64 i, bool c, float[a] before) => (bool go, float[b] after) {
+                largest = ReduceMax <keepdims = 1> (before)
+                one = Constant <value_floats = [1.0]> ()
+                next = Add (largest, one)
+                after = Concat <axis = 0> (before, next)
+                is_below = Less (next, last)
+                axis = Constant <value_ints = [0]> ()
+                go = Squeeze (is_below, axis)
+            }
+        >
+        """,
+    ),
+    "a list shrinks": (
+        "(float[k] x, int64 n) => (float[m] y, float[r] z) <bool yes = {1}>",
+        """
+        y, z = Loop ("", yes, x) <
+            body = step (int64 i, bool c, float[a] before) => (bool go, float[b] after, float row) {
+                row = ReduceMin <keepdims = 0> (before)
+                others = Greater (before, row)
+                after = Compress <axis = 0> (before, others)
+                size = Size (after)
+                go = Greater (size, n)
+            }
+        >
+        """,
+    ),
+    "a list loses its first": (
+        "(float[k] x) => (float[m] y) <bool yes = {1}>",
+        """
+        y = Loop ("", yes, x) <
+            body = step (int64 i, bool c, float[a] before) => (bool go, float[b] after) {
+                one = Constant <value_ints = [1]> ()
+                end = Constant <value_ints = [1000]> ()
+                after = Slice (before, one, end)
+                size = Size (after)
+                least = Constant <value_int = 1> ()
+                go = Greater (size, least)
+            }
+        >
+        """,
+    ),
+    "doubles": (
+        "(float[k] x, int64 n) => (float[m] y) <bool yes = {1}>",
+        """
+        y = Loop ("", yes, x) <
+            body = step (int64 i, bool c, float[a] before) => (bool go, float[b] after) {
+                after = Concat <axis = 0> (before, before)
+                size = Size (after)
+                go = Less (size, n)
+            }
+        >
+        """,
+    ),
+    "as often as data says": (
+        "(float[k] x, float[k] d) => (float[m] y, float[t] z) <bool yes = {1}>",
+        """
+        places = NonZero (d)
+        count = Shape <start = 1> (places)
+        y, z = Loop (count, yes, x) <
+            body = step (int64 i, bool c, float[a] before) => (bool go, float[b] after, float row) {
+                one = Constant <value_floats = [1.0]> ()
+                after = Concat <axis = 0> (before, one)
+                row = ReduceSum <keepdims = 0> (before)
+                go = Identity (c)
+            }
+        >
+        """,
+    ),
+    "a while in a while": (
+        "(float x, float last) => (float y, float[n] z) <bool yes = {1}>",
+        """
+        y, z = Loop ("", yes, x) <
+            body = step (int64 i, bool c, float before) => (bool go, float after, float row) {
+                one = Constant <value_float = 1.0> ()
+                s, rows = Loop ("", c, before) <
+                    body = inner (int64 j, bool d, float p) => (bool more, float q, float r) {
+                        q = Add (p, one)
+                        r = Mul (q, q)
+                        more = Less (r, last)
+                    }
+                >
+                row = ReduceSum <keepdims = 0> (rows)
+                after = Add (before, one)
+                go = Less (after, last)
+            }
+        >
+        """,
+    ),
+}
+BODIES["endless in words"] = (
+    BODIES["a while collects"][0].replace("<bool", "<int64 most = {9223372036854775807}, bool"),
+    BODIES["a while collects"][1].replace('Loop ("",', "Loop (most,"),
+)
+"""As PyTorch's exporter writes a while."""
+
+
+def numbers(*values: float) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
+def cached(trips: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(trips)
+    keys, values = (rng.integers(-3, 4, (1, 2, 4)).astype(np.float32) for _ in range(2))
+    return {"keys": keys, "values": values, "x": np.ones((1, 1, 4), np.float32), "n": np.array(trips)}
+
+
+WHILES = [{"x": np.array(0, np.float32), "last": np.array(last, np.float32)} for last in (3, -1, 70, 300)]
+CALLS: dict[str, list[dict[str, Any]]] = {
+    "ids grow": [{"x": np.array([[1, 2, 3]]), "n": np.array(n)} for n in (4, 0, 700)],
+    "ids grow up to one that ends": [
+        {"x": np.array([[1, 2, 3]]), "n": np.array(n), "last": np.array(last)} for n, last in ((9, 9), (9, 5), (0, 3))
+    ],
+    "keys and values grow": [cached(3), cached(12)],
+    "a while collects": WHILES,
+    "endless in words": WHILES,
+    "a while grows": [{"x": numbers(0, 0), "last": np.array(last, np.float32)} for last in (3, -1, 70)],
+    "a list shrinks": [{"x": numbers(3, 1, 2, 1, 5), "n": np.array(n)} for n in (1, 3, 0)],
+    "a list loses its first": [{"x": numbers(*x)} for x in ((3, 1, 2, 1, 5), (2, 1), (1,))],
+    "doubles": [{"x": numbers(3, 1), "n": np.array(n)} for n in (1, 50, 1000)],
+    "as often as data says": [{"x": numbers(3, 1, 0), "d": numbers(*d)} for d in ((0, 1, 1), (0, 0, 0), (1, 1, 1))],
+    "a while in a while": [{"x": np.array(0, np.float32), "last": np.array(last, np.float32)} for last in (3, 80)],
+}
+
+
+@pytest.mark.parametrize("case", share(list(BODIES), "sized loops"))
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_state_and_rows_are_as_large_as_trips_make_them(case: str, backend: str) -> None:
+    check(model(*BODIES[case]), *CALLS[case], backend=backend)
+
+
+@pytest.mark.parametrize("kept", ["y", "z"])
+def test_results_that_nobody_asks_for_take_no_room_from_others(kept: str) -> None:
+    """A loop runs to its end, also where only the state is an output, or only the rows are."""
+    source = model(*BODIES["a while collects"])
+    for output in [output for output in source.graph.output if output.name != kept]:
+        source.graph.output.remove(output)
+    check(source, *WHILES)
+
+
+def test_users_say_for_how_many_trips_there_is_room() -> None:
+    source = model(*BODIES["a while collects"])
+    session = InferenceSession(source, cache=False, dimensions={"y.trips": 10})
+    assert session.run(None, WHILES[0])[1].shape == (4,)
+    with pytest.raises(ExecutionError, match="'y': a loop takes more trips"):
+        session.run(None, WHILES[2])
+    with pytest.raises(OptionError, match=r"there is no room for 0 trips of 'y\.trips'"):
+        InferenceSession(source, cache=False, dimensions={"y.trips": 0})
+
+
+def test_room_is_kept_between_calls() -> None:
+    session = InferenceSession(model(*BODIES["a while collects"]), cache=False)
+    for _ in range(2):
+        for given in WHILES:
+            session.run(None, given)
+    (only,) = session.specializations
+    assert only.sizes == {"y.trips": (1, 1024)}

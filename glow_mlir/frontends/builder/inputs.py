@@ -16,6 +16,9 @@ from glow_mlir.runtime.signature import Argument, missing_sizes, rank_label
 from glow_mlir.support.arguments import plain_numbers, whole_number
 from glow_mlir.support.symbols import Dimension, Size, Sizes, Symbol, SymbolicSize, told_by
 
+ROOM = ".trips"
+"""How the names of loops' numbers of trips end, behind the name of a result."""
+
 
 def input_shapes(
     sizes: Mapping[str, Sequence[int | str] | None], dimensions: Mapping[str, Dimension], ranks: Collection[str]
@@ -52,7 +55,8 @@ def check_dimensions(
         for size in (rank_label(name),) if own is None else own:
             if isinstance(size, str):
                 free.setdefault(size, name)
-    if surplus := [label for label in dimensions if label not in free and label not in ranks]:
+    named = {*free, *ranks}
+    if surplus := [label for label in dimensions if label not in named and not label.endswith(ROOM)]:
         known = ", ".join(f"'{label}'" for label in free) or "none"
         raise OptionError(f"the model has no free dimension '{surplus[0]}'", hint=f"free dimensions: {known}")
     for label, size in dimensions.items():
@@ -63,6 +67,25 @@ def check_dimensions(
         if len(bounds) != 2 or len(numbers) != 2 or not 0 <= numbers[0] <= numbers[1]:
             raise OptionError(f"dimension '{label}' cannot be {size!r} long", hint="a number, or two: (least, most)")
     return free
+
+
+def without_rooms(
+    dimensions: Mapping[str, Dimension], known: Collection[str]
+) -> tuple[dict[str, Dimension], dict[str, int]]:
+    """
+    Dimensions of inputs, those that are `known` among them, and for how many trips of loops there is to be room.
+
+    Raises `OptionError` for what is no number of trips.
+    """
+    own = {label: size for label, size in dimensions.items() if label in known or not label.endswith(ROOM)}
+    rooms: dict[str, int] = {}
+    for label in dimensions.keys() - own.keys():
+        given: Dimension = plain_numbers(dimensions[label])
+        most = given[1] if isinstance(given, tuple) else given
+        if most is None or most < 1:
+            raise OptionError(f"there is no room for {given!r} trips of '{label}'", hint="a number from 1 on")
+        rooms[label] = most
+    return own, rooms
 
 
 def symbolic_sizes(dimensions: Mapping[str, Dimension]) -> dict[str, Size]:

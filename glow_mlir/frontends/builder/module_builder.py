@@ -76,6 +76,8 @@ class ModuleBuilder:
     """What has been emitted of which value, for what is emitted once of equal ones."""
     block: Block = field(init=False)
     """Where operators are inserted: that of the function, or of a region."""
+    rooms: Mapping[str, int] = field(default_factory=dict[str, int])
+    """For how many trips there is room in loops that nothing bounds."""
     has_bounds: bool = False
     """Whether dimensions of inputs have bounds; what else is known at run time only, data decides."""
     _bindings: list[str] = field(default_factory=list[str])

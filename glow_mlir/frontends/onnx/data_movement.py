@@ -112,7 +112,7 @@ def _axes_operand(node: Node, position: int = 1) -> tuple[int, ...] | None:
 @onnx_operator("Squeeze")
 def squeeze(node: Node) -> SSAValue:
     """Without the given axes of size one, by default without all of them."""
-    shape, axes = node.sizes(), _axes_operand(node)
+    value, shape, axes = node.input(), node.sizes(), _axes_operand(node)
     dropped = {axis for axis, size in enumerate(shape) if size == 1}
     free = [size for size in shape if {symbol.name for symbol in symbols_of([size])} & node.builder.input_symbols]
     unknown = [size for size in free if smallest(size) <= 1 < largest(size)]
@@ -121,11 +121,15 @@ def squeeze(node: Node) -> SSAValue:
     if axes is not None:
         require(bool(shape) or not axes, f"axes {list(axes)} are out of range for rank 0")
         chosen = {normalize_axis(axis, len(shape)) for axis in axes}
+        for axis in sorted(chosen - dropped):
+            if is_of_data(node, shape[axis]):
+                value = with_size(node, value, axis, 1)
+                dropped.add(axis)
         if wrong := sorted(chosen - dropped):
             raise ModelError(f"Squeeze: axis {wrong[0]} has size {shape[wrong[0]]}, not 1", node=node.name)
         dropped = chosen
     kept = [size for axis, size in enumerate(shape) if axis not in dropped]
-    return node.emit(ReshapeOp, node.input(), shape=kept)
+    return node.emit(ReshapeOp, value, shape=kept)
 
 
 @onnx_operator("Unsqueeze")

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from glow_mlir.constants.storage import Storage
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.constant_pool import ConstantPool
+from glow_mlir.frontends.builder.inputs import without_rooms
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder
 from glow_mlir.frontends.onnx.graph_outputs import GraphOutputs
 from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
@@ -19,7 +20,7 @@ from glow_mlir.frontends.onnx.model_import import ModelImport
 from glow_mlir.frontends.onnx.scope import Scope
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.tensors import Tensors
-from glow_mlir.frontends.onnx.types import input_types
+from glow_mlir.frontends.onnx.types import declared_sizes, input_types
 from glow_mlir.frontends.onnx.values import Strings
 from glow_mlir.ir.python_values import tell_python_values
 from glow_mlir.support.dataclass import dataclass
@@ -57,9 +58,12 @@ class GraphImporter:
         builder = ModuleBuilder(
             frozenset(outputs), self.pool, Storage(ModuleOp([]) if self.module is None else self.module), self.seed
         )
+        dimensions, builder.rooms = without_rooms(
+            self.dimensions, {size for value in inputs for size in map(str, declared_sizes(value))}
+        )
         model = ModelImport(builder, self.tensors, self.state, self.inconsistencies)
         scope = Scope(model, self.opsets, initializers=initializers)
-        given = builder.add_inputs(input_types(inputs, self.dimensions), self.values)
+        given = builder.add_inputs(input_types(inputs, dimensions), self.values)
         strings = {value.name for value in inputs if value.type.tensor_type.elem_type == onnx.TensorProto.STRING}
         scope.values.update((name, Strings(value) if name in strings else value) for name, value in given.items())
         scope.run(self.graph.node)

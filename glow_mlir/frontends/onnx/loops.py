@@ -25,6 +25,7 @@ from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut, iota
 from glow_mlir.frontends.onnx.control_flow import check_number
 from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.sized_loops import SizedLoop
 from glow_mlir.frontends.onnx.structured_loops import carries_structures, own_inputs, structured_loop
 from glow_mlir.frontends.onnx.values import Value, takes_values
 from glow_mlir.ir.registry import onnx_operator
@@ -36,6 +37,14 @@ Results = list[SSAValue | None]
 
 MOST_UNROLLED = 4096
 """Nodes at most that a loop becomes where each trip has shapes of its own."""
+
+CHANGING: Results = []
+"""What stands for the results of a loop that needs buffers for sizes that change."""
+
+
+class ComputedConditionError(UnsupportedError):
+    """A loop cannot be written out, since it is computed when it ends."""
+
 
 ENDLESS = 1 << 62
 """From here on, a number of trips is no bound: writers of `while` loops give the largest there is."""
@@ -105,9 +114,17 @@ class LoopImport:
         told = self.node.symbolic_value(value)
         if told is not None and isinstance(size := told.item(), SymbolicSize) and size.least >= 0:
             return size
-        known = self.node.array(0, "the trip count") if self.rows else self.node.known(0)
+        return self._known_count() if self.rows else self._counted(self.node.known(0))
+
+    def _known_count(self) -> int | SSAValue | None:
+        """The number of trips where results depend on it in size: raises `InputValuesError` where inputs say it."""
+        told = self.node.sizes_unless_computed(self.node.input(0), "the trip count")
+        return self._counted(None if told is None else np.array(told))
+
+    def _counted(self, known: np.ndarray | None) -> int | SSAValue | None:
+        """The number of trips, computed where it is not known, `None` where there is none."""
         if known is None:
-            return value
+            return self.node.input(0)
         return None if known.item() >= ENDLESS else int(known.item())
 
     def _condition(self) -> bool | SSAValue:
@@ -123,15 +140,25 @@ class LoopImport:
         """The results; `None` where a node inside is not supported."""
         if self.condition is False or (isinstance(self.count, int) and self.count <= 0):
             return self._without_trips()
+        problems = self.node.builder.problems
+        mark = problems.mark()
+        results = self._region()
+        is_changing = results is CHANGING
+        if is_changing and isinstance(self.count, SSAValue):
+            self.count = self._known_count()
         if isinstance(self.count, int) and self.count * len(self.body.node) <= MOST_UNROLLED:
-            problems = self.node.builder.problems
-            mark = problems.mark()
-            results = self._region(may_refuse=False)
-            if results is None:
+            if results is not None and not is_changing:
+                return results
+            problems.forget_since(mark)
+            try:
+                return self._unrolled(self.count) if self.count > 0 else self._without_trips()
+            except ComputedConditionError:
                 problems.forget_since(mark)
-                results = self._unrolled(self.count)
+                is_changing = True
+        if not is_changing:
             return results
-        return self._region(may_refuse=True)
+        found = SizedLoop(self.node, self.initial, self.count, self.condition).run()
+        return None if found is None else list(found)
 
     def _trip(self, body: Body) -> list[SSAValue] | None:
         """What a trip yields: the next condition, what it carries on, rows."""
@@ -153,8 +180,8 @@ class LoopImport:
     def _stacked(self, yielded: Sequence[SSAValue]) -> Sequence[SSAValue]:
         return yielded[1 + len(self.initial) :]
 
-    def _region(self, may_refuse: bool) -> Results | None:
-        """The results of a loop; `None`, too, where shapes change, unless it `may_refuse` that."""
+    def _region(self) -> Results | None:
+        """The results of a loop whose sizes stay; `CHANGING` where they change, or nothing bounds the rows."""
         body = Body(self.node, self.initial, ())
         yielded = self._trip(body)
         if yielded is None:
@@ -162,9 +189,14 @@ class LoopImport:
         _check_rows(self.node, body.block, self._stacked(yielded))
         following = yielded[1 : 1 + len(self.initial)]
         for position, (before, after) in enumerate(zip(self.initial, following, strict=True)):
-            if not may_refuse and sizes_of(before) != sizes_of(after):
-                return None
+            if sizes_of(before) != sizes_of(after):
+                return CHANGING
             _check_carried(self.node, position, before, after)
+        return self._looped(body, yielded)
+
+    def _looped(self, body: Body, yielded: list[SSAValue]) -> Results:
+        """The results of a loop with that body; `CHANGING` where nothing bounds the rows."""
+        following = yielded[1 : 1 + len(self.initial)]
         goes_on = self.node.fold(yielded[0])
         count, condition, next_condition = self.count, None, None
         if goes_on is not None and not goes_on.item() and isinstance(self.condition, bool):
@@ -175,6 +207,8 @@ class LoopImport:
         if count is None and condition is None:
             raise ModelError("Loop: it never ends", node=self.node.name, hint="give it a trip count or a condition")
         rows = [Rows(row) for row in self._stacked(yielded)]
+        if rows and isinstance(count, SSAValue | None):
+            return CHANGING
         if condition is not None and next_condition is not None and rows:
             return self._some_rows(body, (condition, next_condition), following, rows)
         if condition is not None and isinstance(count, SymbolicSize):
@@ -185,21 +219,14 @@ class LoopImport:
         self, body: Body, conditions: tuple[SSAValue, SSAValue], following: list[SSAValue], rows: Sequence[Rows]
     ) -> Results:
         """The results of a loop that may end early, which stacks as many rows as there were trips."""
-        most = self._most_rows(self.count)
+        assert not isinstance(self.count, SSAValue | None)
+        most = largest(self.count)
         condition, again = self._within(body, *conditions) if isinstance(self.count, SymbolicSize) else conditions
         number = body.carry_number(self.node)
         results = body.emit(Trips(most, condition), [*following, number], rows, again)
         size = self.node.bind_symbol(results[len(following)], most)
         stacked = results[len(following) + 1 :]
         return [*results[: len(following)], *(cut(self.node, value, {0: (0, size)}) for value in stacked)]
-
-    def _most_rows(self, count: Size | SSAValue | None) -> int:
-        """How many trips a loop has at most whose condition is computed; raises where nothing tells."""
-        if count is None or isinstance(count, SSAValue):
-            reason = f"Loop: nothing bounds how many rows result {len(self.initial)} has"
-            hint = "give the loop a trip count that is a number, or follows from sizes"
-            raise UnsupportedError(reason, node=self.node.name, hint=hint)
-        return largest(count)
 
     def _within(self, body: Body, condition: SSAValue, following: SSAValue) -> tuple[SSAValue, SSAValue]:
         """Conditions that hold only where a trip count that follows from sizes allows the trip as well."""
@@ -226,7 +253,7 @@ class LoopImport:
         if self.rows and not isinstance(self.condition, bool):
             self.node.array(1, "the condition")
         if not isinstance(self.condition, bool):
-            raise self.node.unsupported("sizes depend on the trip, and the condition on an input of the model")
+            raise ComputedConditionError("Loop: sizes depend on the trip, and the condition on an input of the model")
         carried, rows = list(self.initial), list[Sequence[SSAValue]]()
         for trip in range(count):
             own = own_inputs(self.node, self.node.constant(np.array(trip, np.int64)))
@@ -235,7 +262,7 @@ class LoopImport:
                 return None
             known = self.node.fold(found[0])
             if known is None:
-                raise self.node.unsupported("sizes depend on the trip, and the condition on an input of the model")
+                raise ComputedConditionError("Loop: sizes depend on the trip, and the condition on what it computes")
             carried = found[1 : 1 + len(carried)]
             rows.append(self._stacked(found))
             if not known.item():

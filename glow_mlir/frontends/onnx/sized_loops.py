@@ -1,0 +1,295 @@
+"""
+Loops of ONNX whose state changes its size from trip to trip, or whose number of trips nothing bounds.
+
+State whose size changes is carried in a buffer that has room for the largest one, beside a number that says how much of
+it there is; a trip binds a symbol to that. How large it gets follows from what a trip adds, and how many there are.
+Where nothing bounds these, there is room for so many trips: a call that needs more fails, and is made again with more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+
+import numpy as np
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from glow_mlir.dialects.control_flow import verify_scalar
+from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, AndOp, LessOp, LessOrEqualOp
+from glow_mlir.dialects.glow_high.indexing import GatherOp
+from glow_mlir.dialects.glow_high.loop import Rows, Trips
+from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
+from glow_mlir.dialects.sizes import largest, smallest
+from glow_mlir.dialects.symbol_binding import SymbolBinding, mentioned
+from glow_mlir.errors import OUT_OF_ROOM, InputValuesError, ModelError
+from glow_mlir.frontends.builder.inputs import ROOM
+from glow_mlir.frontends.builder.loops import Body
+from glow_mlir.frontends.builder.slices import cut, filled, scalar, zero_unless
+from glow_mlir.frontends.onnx.node import Node
+from glow_mlir.frontends.onnx.structured_loops import own_inputs
+from glow_mlir.ir.traversal import own_operations
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Size, SymbolicSize
+
+MOST_ATTEMPTS = 16
+"""How often a body is looked at, until it is known which sizes change, and how."""
+
+Place = tuple[int, int]
+"""A carried value, and one of its axes."""
+
+
+@dataclass
+class Changing:
+    """Axes of carried values that have one size, which changes from trip to trip."""
+
+    places: list[Place]
+    first: Size
+    """The size in front of the loop."""
+    most: int
+    """The largest size with which a trip begins."""
+    least: int
+    room: int
+    """The largest size that a trip gives."""
+    step: int | None = None
+    """How much longer each trip makes it, where that is known."""
+
+
+@dataclass
+class Trial:
+    """A body that has been imported: what its trips take and give."""
+
+    body: Body
+    sizes: list[Size]
+    """The sizes that change, as each trip finds them."""
+    yielded: list[SSAValue]
+
+
+@dataclass
+class SizedLoop:
+    """A Loop of which sizes change, or nothing bounds the trips."""
+
+    node: Node
+    initial: Sequence[SSAValue]
+    count: Size | SSAValue | None
+    """The number of trips, as far as something says it."""
+    condition: bool | SSAValue
+    changing: list[Changing] = field(default_factory=list[Changing])
+    most_trips: int = 0
+    is_limited: bool = False
+    """Whether there is room for some trips only."""
+    _is_exact: bool = False
+    """Whether there are as many trips as the number of them says."""
+
+    def run(self) -> list[SSAValue] | None:
+        """The results; `None` where a node inside is not supported."""
+        rows = len(self.node.subgraph("body").output) - 1 - len(self.initial)
+        if not isinstance(self.count, SSAValue | None):
+            self.most_trips = largest(self.count)
+        elif rows:
+            self._limit()
+        for _ in range(MOST_ATTEMPTS):
+            trial = self._tried()
+            if trial is None:
+                return None
+            if self._is_settled(trial):
+                self._check_rows(trial)
+                return self._emitted(trial)
+        raise self.node.unsupported("sizes of what it carries change in another way with each trip")
+
+    def _limit(self) -> None:
+        """Take so many trips that there is room for; raises `InputValuesError` where nobody has said how many."""
+        if not self.is_limited:
+            self.most_trips = self._room()
+            self.is_limited = True
+
+    def _room(self) -> int:
+        label = next(filter(None, self.node.results), self.node.kind) + ROOM
+        if (found := self.node.builder.rooms.get(label)) is None:
+            reason = "Loop: nothing bounds how large its results are"
+            raise InputValuesError(reason, (), node=self.node.name, rooms=(label,))
+        return found
+
+    # ---- The body
+
+    def _tried(self) -> Trial | None:
+        """The body with what is known so far of sizes that change."""
+        node = self.node
+        counts = [scalar(node, item.first) for item in self.changing]
+        carried = list(self.initial)
+        for item in self.changing:
+            for position, axis in item.places:
+                carried[position] = filled(node, carried[position], axis, item.room)
+        goes_on = [node.constant(np.array(True))] if self.is_limited else []
+        body = Body(node, [*carried, *counts, *goes_on], ())
+        values = body.carried
+        with node.builder.inside(body.block):
+            own = own_inputs(node, body.block.args[0])
+            sizes = [
+                node.bind_symbol(values[len(carried) + number], item.most, min(item.least, item.most))
+                for number, item in enumerate(self.changing)
+            ]
+            views = values[: len(carried)]
+            for size, item in zip(sizes, self.changing, strict=True):
+                for position, axis in item.places:
+                    views[position] = cut(node, views[position], {axis: (0, size)})
+        yielded = node.region("body", body.block, [*own, *views])
+        return None if yielded is None else Trial(body, sizes, yielded)
+
+    def _is_settled(self, trial: Trial) -> bool:
+        """Whether what a trip gives is as large as has been thought; learns from it where it is not."""
+        known = {place: number for number, item in enumerate(self.changing) for place in item.places}
+        is_settled, following = True, trial.yielded[1 : 1 + len(self.initial)]
+        for position, (before, after) in enumerate(zip(self.initial, following, strict=True)):
+            self._check_alike(position, before, after)
+            for axis, (first, size) in enumerate(zip(sizes_of(before), sizes_of(after), strict=True)):
+                if (position, axis) not in known and first != size:
+                    self._take_down((position, axis), first, size)
+                    is_settled = False
+        if not is_settled:
+            return False
+        for number, item in enumerate(list(self.changing)):
+            found = {place: sizes_of(following[place[0]])[place[1]] for place in item.places}
+            if len(set(found.values())) > 1:
+                self._split(item, found)
+                return False
+            is_settled &= self._fits(item, trial.sizes[number], next(iter(found.values())))
+        return is_settled
+
+    def _check_alike(self, position: int, before: SSAValue, after: SSAValue) -> None:
+        """Raise for a value whose element type or rank changes from trip to trip."""
+        types = [element_of(value) for value in (before, after)]
+        if types[0] != types[1]:
+            reason = f"Loop: carried value {position} is of {types[0]}, and of {types[1]} behind the first trip"
+            raise ModelError(reason, node=self.node.name, hint="cast it in the body")
+        ranks = [rank_of(value) for value in (before, after)]
+        if ranks[0] != ranks[1]:
+            raise self.node.unsupported(f"carried value {position} has {ranks[0]} axes, and {ranks[1]} behind a trip")
+
+    def _take_down(self, place: Place, first: Size, size: Size) -> None:
+        """An axis whose size changes; those of one size are thought to change together."""
+        for item in self.changing:
+            if item.first == first:
+                item.places.append(place)
+                return
+        least = min(smallest(first), smallest(size))
+        self.changing.append(Changing([place], first, largest(first), least, largest(first)))
+
+    def _split(self, item: Changing, found: dict[Place, Size]) -> None:
+        """Axes of one size in front of the loop, of which trips make different ones."""
+        self.changing.remove(item)
+        for size in dict.fromkeys(found.values()):
+            places = [place for place, own in found.items() if own == size]
+            self.changing.append(Changing(places, item.first, largest(item.first), 0, largest(item.first)))
+
+    def _fits(self, item: Changing, before: Size, after: Size) -> bool:
+        """Whether there is room for a size behind a trip that finds `before`; makes it where there is not."""
+        wanted = Changing(item.places, item.first, item.most, item.least, item.room, item.step)
+        step = after - before
+        item.step = step if isinstance(step, int) else None
+        if smallest(after) < item.least:
+            item.least = max(0, smallest(after))
+        if largest(after) > largest(item.first) and item.most == largest(item.first):
+            if item.step is None or not self.most_trips:
+                self._limit()
+            more = (self.most_trips - 1) * (1 if item.step is None else item.step)
+            item.most = largest(item.first) + max(more, 0)
+        if item.most != wanted.most:
+            item.room = max(item.room, item.most)
+            return False
+        item.room = max(item.most, largest(after), largest(item.first))
+        return (item.room, item.least) == (wanted.room, wanted.least)
+
+    def _check_rows(self, trial: Trial) -> None:
+        """Raise for rows whose sizes differ from trip to trip."""
+        bound = {op.bound for op in own_operations(trial.body.block) if isinstance(op, SymbolBinding)}
+        for position, row in enumerate(trial.yielded[1 + len(self.initial) :]):
+            if changing := bound.intersection(mentioned([row], [])):
+                size = min(changing).name
+                raise self.node.unsupported(f"rows of result {position} have sizes that depend on the trip, as {size}")
+
+    # ---- The loop
+
+    def _emitted(self, trial: Trial) -> list[SSAValue]:
+        """The results of the loop."""
+        node, body, kept = self.node, trial.body, len(self.initial)
+        rows = [Rows(row) for row in trial.yielded[1 + kept :]]
+        condition, following, again = self._conditions(trial)
+        carried = trial.yielded[1 : 1 + kept]
+        with node.builder.inside(body.block):
+            counts = [scalar(node, sizes_of(carried[item.places[0][0]])[item.places[0][1]]) for item in self.changing]
+            for item in self.changing:
+                for position, axis in item.places:
+                    carried[position] = filled(node, carried[position], axis, item.room)
+        is_counted = bool(rows) and condition is not None
+        if self.is_limited and condition is not None:
+            body.initial = [*body.initial[:-1], condition]
+        extra = [body.carry_number(node)] if is_counted else []
+        goes_on = [again] if self.is_limited else []
+        is_most = self.is_limited or (condition is not None and isinstance(self.count, SymbolicSize))
+        trips = Trips(self.most_trips if is_most else self.count, condition)
+        found = list(body.emit(trips, [*carried, *counts, *goes_on, *extra], rows, following))
+        return self._results(found, kept, len(goes_on), is_counted)
+
+    def _conditions(self, trial: Trial) -> tuple[SSAValue | None, SSAValue | None, SSAValue]:
+        """What the first trip and each next one depend on, if anything, and whether there is to be a next one."""
+        node, body, yielded = self.node, trial.body, trial.yielded[0]
+        verify_scalar(yielded, i1, "the condition")
+        known = node.fold(yielded)
+        with node.builder.inside(body.block):
+            again = node.emit(ReshapeOp, yielded, shape=())
+        first = node.constant(np.array(self.condition)) if isinstance(self.condition, bool) else self.condition
+        first = node.emit(ReshapeOp, first, shape=())
+        is_endless = isinstance(self.condition, bool) and known is not None and bool(known.item())
+        if is_endless and self.count is None:
+            raise ModelError("Loop: it never ends", node=node.name, hint="give it a trip count or a condition")
+        self._is_exact = is_endless and not self.is_limited
+        if self._is_exact:
+            return None, None, again
+        if self.count is not None and (self.is_limited or not isinstance(self.count, int)):
+            count = node.emit(ReshapeOp, node.input(0), shape=())
+            first = node.emit(AndOp, first, node.emit(LessOp, scalar(node, 0), count))
+            with node.builder.inside(body.block):
+                again = node.emit(AndOp, again, node.emit(LessOp, body.next_number(node), count))
+        following = again
+        with node.builder.inside(body.block):
+            for size, item in zip(self._sizes_behind(trial), self.changing, strict=True):
+                if largest(size) > item.most and item.step is None:
+                    has_room = node.emit(LessOrEqualOp, scalar(node, size), scalar(node, item.most))
+                    following = node.emit(AndOp, following, has_room)
+        return first, following, again
+
+    def _sizes_behind(self, trial: Trial) -> list[Size]:
+        """The sizes that change, behind a trip."""
+        following = trial.yielded[1:]
+        return [sizes_of(following[item.places[0][0]])[item.places[0][1]] for item in self.changing]
+
+    def _results(self, found: list[SSAValue], kept: int, limited: int, is_counted: bool) -> list[SSAValue]:
+        """What the loop gives as large as it is; a call fails where there was no room for all trips."""
+        node = self.node
+        counts, rest = found[kept : kept + len(self.changing)], found[kept + len(self.changing) :]
+        check = zero_unless(node, rest[0], OUT_OF_ROOM) if limited else None
+        finals = [value if check is None else self._checked(value, check) for value in found[:kept]]
+        for item, count in zip(self.changing, counts, strict=True):
+            size = self._final(item, count, check)
+            for position, axis in item.places:
+                finals[position] = cut(node, finals[position], {axis: (0, size)})
+        stacked = rest[limited + is_counted :]
+        if is_counted:
+            number = rest[limited] if check is None else node.emit(AddOp, rest[limited], check)
+            size = node.bind_symbol(number, self.most_trips)
+            stacked = [cut(node, value, {0: (0, size)}) for value in stacked]
+        return [*finals, *stacked]
+
+    def _final(self, item: Changing, count: SSAValue, check: SSAValue | None) -> Size:
+        """A size behind the last trip."""
+        if self._is_exact and item.step is not None and not isinstance(self.count, SSAValue | None):
+            return self.count * item.step + item.first
+        number = count if check is None else self.node.emit(AddOp, count, check)
+        return self.node.bind_symbol(number, item.room, item.least, result=item.places[0][0])
+
+    def _checked(self, value: SSAValue, check: SSAValue) -> SSAValue:
+        """A value that nobody has without the call failing where the check fails."""
+        node = self.node
+        return node.emit(GatherOp, node.emit(ReshapeOp, value, shape=(1, *sizes_of(value))), check, axis=0)
