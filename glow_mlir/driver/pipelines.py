@@ -329,6 +329,7 @@ DIFFERENTIATED = Stage.of(
 OPTIMIZED = Stage.of(
     "optimized",
     ASSIGN,  # All others ask what they compile for.
+    "fold-into-trees",  # First: where it does anything, little is left of the graph.
     "canonicalize",  # Identities and merged pairs of single operators, so that the rest sees plain forms.
     "fold-constants",  # What the model computes from constants alone.
     "simplify-control-flow",  # Now that conditions and numbers of trips are known that constants decide.

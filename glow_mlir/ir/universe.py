@@ -23,7 +23,8 @@ _ROOMS: dict[str, str] = {
     "transforms": (
         "allocate apply-patterns assign-devices assign-target bin-trees canonicalize convert-precision cse "
         "decompose-data-movement deduplicate eliminate-copies eliminate-dead-stores equalize-channels expand-powers "
-        "flatten-convolutions fold-constants fold-dilated-convolutions fold-into-weights fold-quantization "
+        "flatten-convolutions fold-constants fold-dilated-convolutions fold-into-trees "
+        "fold-into-weights fold-quantization "
         "fold-transposes-into-matmul fold-transposes-into-pools fuse-epilogues fuse-prologues gather-to-slice "
         "hoist-from-loops insert-events insert-transfers instrument-debug instrument-profile lower lower-quantization "
         "merge-arithmetic merge-matmuls merge-pads parameterize-scalars partition place-operators quantize "

@@ -44,13 +44,13 @@ def caution(warning: GlowError) -> None:
     """Tell of what may change results, as `warn` does; where nobody listens, it is a `GlowWarning` of Python's."""
     listeners = _LISTENERS.get()
     if listeners is None:
-        warnings.warn(str(warning), GlowWarning, stacklevel=_callers_level())
+        warnings.warn(str(warning), GlowWarning, stacklevel=callers_level())
     else:
         listeners[1](warning)
 
 
-def _callers_level() -> int:
-    """How many calls lie between `caution` and the code that uses the package, which Python's warnings then name."""
+def callers_level() -> int:
+    """How many calls lie between who asks and the code that uses the package, which Python's warnings then name."""
     own, level = {__name__.partition(".")[0], "contextlib"}, 1  # Context managers are decorators, too.
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in own:

@@ -119,6 +119,7 @@ CONVERT = "glow-high-to-glow-low,verify-low"
 ALLOCATE = "shorten-lifetimes,verify-low,allocate,verify-allocated"
 ELSEWHERE = {
     "bin-trees",  # test_kernels_trees.py
+    "fold-into-trees",  # test_fold_into_trees.py
     "apply-patterns",
     "assign-devices",
     "convert-precision",

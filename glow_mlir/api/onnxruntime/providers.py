@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from glow_mlir.api.session_keywords import KEYWORDS
 from glow_mlir.errors import OptionError
-from glow_mlir.support.activity import caution
+from glow_mlir.support.activity import callers_level, caution
 from glow_mlir.support.arguments import truth
 
 GLOW = "GlowExecutionProvider"
@@ -66,7 +66,7 @@ def chosen_providers(given: Providers | None, options: Sequence[Mapping[str, Any
         reason = f"Unknown Provider Type: {', '.join(unknown)}" if unknown else "there is no provider in an empty list"
         raise OptionError(reason, hint=f"providers=['{CPU}']")
     for name in missing:
-        warnings.warn(f"there is no provider '{name}' here: the model runs on the CPU", stacklevel=4)
+        warnings.warn(f"there is no provider '{name}' here: the model runs on the CPU", stacklevel=callers_level())
     for name, texts in found.items():
         _check_options(name, texts)
     return found or {CPU: {}}

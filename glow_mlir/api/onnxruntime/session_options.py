@@ -66,6 +66,7 @@ FUSION_PASSES = (
     "merge-arithmetic",
     "merge-matmuls",
     "fold-dilated-convolutions",
+    "fold-into-trees",
     "fold-into-weights",
     "simplify-convolutions",
     "flatten-convolutions",
