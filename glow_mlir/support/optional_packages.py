@@ -23,6 +23,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
         "uvicorn>=0.50,<1",
         "uvloop>=0.22,<1",
     ),
+    "strings": ("google-re2>=1.1,<2",),
     "tools": ("filecheck~=1.0.6", "rich>=14,<16", "shtab>=1.8,<2"),
     "torch": ("torch>=2.13,<3",),
     "training": ("safetensors>=0.6,<1",),

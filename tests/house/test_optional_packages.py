@@ -49,7 +49,7 @@ def test_commands_of_hints_run(extra: str) -> None:
 
 
 def test_small_extras_are_here() -> None:
-    assert {"check", "images", "lsp", "tools", "training"} <= set(HERE)
+    assert {"check", "images", "lsp", "strings", "tools", "training"} <= set(HERE)
 
 
 def test_nothing_installs_glow_mlir_from_an_index() -> None:

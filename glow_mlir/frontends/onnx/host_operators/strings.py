@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.onnx.host_operators.registry import Attributes, strings_of
+from glow_mlir.support.optional_packages import imported
 
 
 def string_concat(attributes: Attributes, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -35,14 +35,11 @@ def _parts(word: str, delimiter: str, most: int) -> list[str]:
 
 def expression(attributes: Attributes, text: str) -> Any:
     """
-    A regular expression of RE2, as ONNX asks for, which takes linear time (the extra `glow-mlir[strings]`).
+    A regular expression of RE2, as ONNX asks for, which takes linear time (the extra `strings`).
 
     It has the methods of `re.Pattern`. Raises `ModelError` for what is none.
     """
-    try:
-        re2: Any = import_module("re2")
-    except ImportError as error:
-        raise UnsupportedError("regular expressions need RE2", hint="pip install 'glow-mlir[strings]'") from error
+    re2 = imported("re2", "strings", "regular expressions need RE2", error=UnsupportedError)
     options = re2.Options()
     options.log_errors = False
     try:
