@@ -126,8 +126,8 @@ def _truncated(numbers: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     return numbers != 0 if dtype.kind == "b" else numbers.astype(np.dtype(f"u{dtype.itemsize}")).view(dtype)
 
 
-def written(datatype: str, array: np.ndarray | list[bytes]) -> Steps[list[bytes]]:
-    """The parts of a message that has elements of one axis, strings as bytes."""
+def written(datatype: str, array: np.ndarray | list[Any]) -> Steps[list[bytes]]:
+    """The parts of a message that has elements of one axis, numbers or strings."""
     if isinstance(array, list):
         return (yield from _written_texts(array))
     field = NUMBERS[datatype]
@@ -140,7 +140,7 @@ def written(datatype: str, array: np.ndarray | list[bytes]) -> Steps[list[bytes]
     return [sized(field.number, sum(map(len, found))), *found] if found else []
 
 
-def _written_texts(texts: list[bytes]) -> Steps[list[bytes]]:
+def _written_texts(texts: list[Any]) -> Steps[list[bytes]]:
     found: list[bytes] = []
     for begin in range(0, len(texts), STRINGS_A_STEP):
         if begin:
@@ -149,8 +149,9 @@ def _written_texts(texts: list[bytes]) -> Steps[list[bytes]]:
     return found
 
 
-def _tagged(texts: Iterable[bytes]) -> Iterator[bytes]:
-    for text in texts:
+def _tagged(texts: Iterable[Any]) -> Iterator[bytes]:
+    for item in texts:
+        text = item if isinstance(item, bytes) else str(item).encode()
         size = len(text)
         yield bytes((TEXTS << 3 | SIZED, size)) if size < MORE else varint(TEXTS << 3 | SIZED) + varint(size)
         yield text

@@ -328,12 +328,17 @@ def wire_bytes(array: np.ndarray) -> bytes:
     return packed(encoded(array)) if array.dtype.kind in STRING_KINDS else array.tobytes()
 
 
+def is_short(array: np.ndarray) -> bool:
+    """Whether the bytes of an output are copied in a step, which are not those of strings."""
+    return array.nbytes <= COPIED and array.dtype.kind not in STRING_KINDS
+
+
 def wire_parts(array: np.ndarray, charge: Charge) -> Steps[list[bytes]]:
     """The elements of an output in C order, little endian, in parts; strings behind their lengths."""
     if array.dtype.kind in STRING_KINDS:
         texts = yield from string_parts(array, charge)
         return texts
-    if array.nbytes <= COPIED:
+    if is_short(array):
         charge.add(array.nbytes)
         return [array.tobytes()]
     data = memoryview((yield from contiguous(array, charge)).reshape(-1).view(np.uint8).data)
@@ -374,9 +379,9 @@ def wire_array(array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
     return np.frombuffer(b"".join(parts), np.uint8)
 
 
-def flat_elements(array: np.ndarray) -> np.ndarray | list[bytes]:
-    """The elements of an output in C order, as lists of messages have them: strings in UTF-8."""
-    return encoded(array) if array.dtype.kind in STRING_KINDS else array.reshape(-1)
+def flat_elements(array: np.ndarray) -> np.ndarray | list[Any]:
+    """The elements of an output in C order: numbers as an array, and strings, or bytes of some, as a list."""
+    return array.reshape(-1).tolist() if array.dtype.kind in STRING_KINDS else array.reshape(-1)
 
 
 def wire_numbers(name: str, array: np.ndarray) -> Steps[np.ndarray | list[str]]:
