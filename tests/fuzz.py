@@ -27,6 +27,7 @@ FUZZERS: Mapping[str, str] = {
     "networks": "network_cases",
     "onnx": "onnx_mutants",
     "pickles": "pickle_cases",
+    "requests": "request_mutants",
     "values": "python_value_mutants",
 }
 """Name → the module of `tests/support` that has its `STAGES`: for each stage a `Fuzzer`, for one without the key ""."""
