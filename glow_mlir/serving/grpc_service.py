@@ -246,7 +246,8 @@ class GrpcInference:
             request = await taken(read_message(network, message, parts, service.regions, charge))
             del message, parts
             outputs = await self._computed(network, request, remaining)
-            response = await taken(message_steps(network, request, outputs, service.regions, charge))
+            most = service.limits.message_bytes
+            response = await taken(message_steps(network, request, outputs, service.regions, charge, most))
             return await taken(in_stream(response, charge)) if is_stream else response
         finally:
             service.leave()

@@ -38,10 +38,14 @@ JSON_PIECE = 1 << 13
 NOTHING: Mapping[str, Any] = {}
 
 
+Parts = list[bytes | memoryview]
+"""What a response consists of, one behind the other."""
+
+
 class Body(NamedTuple):
     """A response: its parts, one behind the other, and how many bytes of it are JSON; 0 where all are."""
 
-    parts: list[bytes]
+    parts: Parts
     header_length: int
 
 
@@ -200,7 +204,7 @@ def response_steps(
     Raises `InputError` for outputs that do not fit their places, or of which JSON has no numbers.
     """
     items: list[dict[str, Any]] = []
-    parts: list[bytes] = []
+    parts: Parts = []
     size, is_binary = 0, False
     for wanted in request.outputs:
         array = outputs[wanted.name]

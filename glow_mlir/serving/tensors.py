@@ -333,21 +333,17 @@ def is_short(array: np.ndarray) -> bool:
     return array.nbytes <= COPIED and array.dtype.kind not in STRING_KINDS
 
 
-def wire_parts(array: np.ndarray, charge: Charge) -> Steps[list[bytes]]:
-    """The elements of an output in C order, little endian, in parts; strings behind their lengths."""
+def wire_parts(array: np.ndarray, charge: Charge) -> Steps[Sequence[bytes | memoryview]]:
+    """The elements of an output in C order, little endian, in parts, without a copy; strings behind their lengths."""
     if array.dtype.kind in STRING_KINDS:
         texts = yield from string_parts(array, charge)
         return texts
     if is_short(array):
         charge.add(array.nbytes)
         return [array.tobytes()]
+    charge.add(array.nbytes)
     data = memoryview((yield from contiguous(array, charge)).reshape(-1).view(np.uint8).data)
-    charge.add(len(data))
-    found: list[bytes] = []
-    for begin in range(0, len(data), COPIED):
-        found.append(bytes(data[begin : begin + COPIED]))
-        yield
-    return found
+    return [data[begin : begin + COPIED] for begin in range(0, len(data), COPIED)]
 
 
 def string_parts(array: np.ndarray, charge: Charge) -> Steps[list[bytes]]:

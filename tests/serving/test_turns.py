@@ -16,6 +16,7 @@ from asgi import ask
 from running_servers import needed
 from served_models import FakeModels, echo
 
+from glow_mlir.serving.charges import Charge
 from glow_mlir.serving.contents import written
 from glow_mlir.serving.grpc_messages import message_class
 from glow_mlir.serving.service import Limits, Service
@@ -83,7 +84,7 @@ def packed_codes(*, is_compressed: bool) -> Case:
 
 def long_codes() -> Case:
     """Numbers of ten bytes each."""
-    contents = b"".join(finished(written("INT8", np.full(2 * MANY, -7, np.int8))))
+    contents = b"".join(finished(written("INT8", np.full(2 * MANY, -7, np.int8), 1 << 30, Charge())))
     return Case("codes", message("codes", "INT8", 2 * MANY, contents), "OK", is_grpc=True)
 
 

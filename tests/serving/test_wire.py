@@ -214,7 +214,7 @@ def test_more_fields_than_a_request_may_have() -> None:
 
 def test_long_responses_in_pieces() -> None:
     array = np.arange(-200_000, 200_000)
-    parts = finished(written("INT64", array))
+    parts = finished(written("INT64", array, 1 << 30, Charge()))
     assert len(parts) > 3
     found = message_class("InferTensorContents").FromString(b"".join(parts))
     assert np.array_equal(np.array(found.int64_contents), array)

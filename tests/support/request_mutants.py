@@ -18,6 +18,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,7 @@ import numpy as np
 from fuzzing import Fuzzer
 from request_server import LIMITS, NETWORKS
 
+from glow_mlir.serving.charges import Charge
 from glow_mlir.serving.contents import FIELD_TYPES, written
 from glow_mlir.serving.datatypes import STRINGS, datatype_of
 from glow_mlir.serving.grpc_messages import SERVICE, message_class
@@ -99,8 +101,9 @@ class Served:
 def peak(pid: int) -> int:
     """The most bytes that a process had, with those that its children have."""
     found = _status(pid, "VmHWM")
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        found += _status(int(child), "VmRSS")
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(OSError):  # It has ended.
+            found += sum(_status(int(child), "VmRSS") for child in (thread / "children").read_text().split())
     return found
 
 
@@ -187,7 +190,7 @@ def _as_contents(name: str, datatype: str, sizes: list[int], array: np.ndarray) 
     if datatype not in FIELD_TYPES:
         return _as_raw(name, datatype, sizes, array)
     elements = array.tolist() if datatype == STRINGS else array
-    return _message(name, datatype, sizes, b"".join(finished(written(datatype, elements)))), {}
+    return _message(name, datatype, sizes, b"".join(finished(written(datatype, elements, 1 << 30, Charge())))), {}
 
 
 def _as_raw(name: str, datatype: str, sizes: list[int], array: np.ndarray) -> tuple[bytes, dict[str, str]]:
