@@ -28,6 +28,7 @@ FUZZERS: Mapping[str, str] = {
     "numbers": "extreme_numbers",
     "onnx": "onnx_mutants",
     "pickles": "pickle_cases",
+    "requests": "request_mutants",
     "values": "python_value_mutants",
     "weights": "weight_file_mutants",
 }

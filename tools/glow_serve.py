@@ -66,6 +66,12 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     how.add_argument("--memory-bytes", type=byte_count, default=0, metavar="BYTES", help="unload models beyond that")
     limits = parser.add_argument_group("what is refused")
     limits.add_argument("--max-body", type=byte_count, default=256 << 20, metavar="BYTES", help="(default: 256 MiB)")
+    limits.add_argument(
+        "--max-message", type=byte_count, default=32 << 20, metavar="BYTES", help="of gRPC (default: 32 MiB)"
+    )
+    limits.add_argument(
+        "--max-memory", type=byte_count, default=2 << 30, metavar="BYTES", help="of all requests (default: 2 GiB)"
+    )
     limits.add_argument("--max-requests", type=count, default=1024, metavar="N", help="at once (default: 1024)")
     limits.add_argument(
         "--request-limit", type=seconds, default=60.0, metavar="SECONDS", help="that a request may take (default: 60)"
@@ -127,7 +133,13 @@ def run(arguments: list[str]) -> int:
     token = token_of(args)
     with Host(memory_bytes=args.memory_bytes) as host:
         repository = ModelRepository(host, [place_of(text) for text in args.models], said_of(args))
-        limits = Limits(body_bytes=args.max_body, requests=args.max_requests, request_seconds=args.request_limit)
+        limits = Limits(
+            body_bytes=args.max_body,
+            message_bytes=min(args.max_message, args.max_body),
+            memory_bytes=args.max_memory,
+            requests=args.max_requests,
+            request_seconds=args.request_limit,
+        )
         service = Service(
             repository,
             limits=limits,

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from glow_mlir.errors import InputError
+from glow_mlir.serving.charges import Charge
 from glow_mlir.serving.datatypes import STRINGS
+from glow_mlir.serving.errors import ResponseTooLargeError
 from glow_mlir.serving.packed_numbers import LONGEST, MORE, packed_varints, varint_pieces
 from glow_mlir.serving.steps import PIECE, Steps
 from glow_mlir.serving.strings import STRINGS_A_STEP
@@ -126,31 +128,38 @@ def _truncated(numbers: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
     return numbers != 0 if dtype.kind == "b" else numbers.astype(np.dtype(f"u{dtype.itemsize}")).view(dtype)
 
 
-def written(datatype: str, array: np.ndarray | list[bytes]) -> Steps[list[bytes]]:
-    """The parts of a message that has elements of one axis, strings as bytes."""
-    if isinstance(array, list):
-        return (yield from _written_texts(array))
+def written(datatype: str, array: np.ndarray | list[Any], most: int, charge: Charge) -> Steps[list[bytes]]:
+    """
+    The parts of a message that has elements of one axis, numbers or strings.
+
+    Raises `ResponseTooLargeError` for more bytes than `most`, and `OverloadError`.
+    """
+    step = STRINGS_A_STEP if isinstance(array, list) else PIECE
+    found: list[bytes] = []
+    size = 0
+    for begin in range(0, len(array), step):
+        if begin:
+            yield
+        found.append(_written(datatype, array[begin : begin + step]))
+        size += len(found[-1])
+        charge.add(len(found[-1]))
+        if size > most:
+            hint = "tensors as bytes are shorter than as numbers; HTTP takes longer ones"
+            raise ResponseTooLargeError(f"the response has more than {most} bytes of numbers", hint=hint)
+    return [sized(NUMBERS[datatype].number, size), *found] if found and datatype != STRINGS else found
+
+
+def _written(datatype: str, elements: np.ndarray | list[Any]) -> bytes:
+    """Some elements."""
+    if isinstance(elements, list):
+        return b"".join(_tagged(elements))
     field = NUMBERS[datatype]
-    found: list[bytes] = []
-    for begin in range(0, len(array), PIECE):
-        if begin:
-            yield
-        values = array[begin : begin + PIECE]
-        found.append((values.astype(field.dtype) if field.is_fixed else packed_varints(values)).tobytes())
-    return [sized(field.number, sum(map(len, found))), *found] if found else []
+    return (elements.astype(field.dtype) if field.is_fixed else packed_varints(elements)).tobytes()
 
 
-def _written_texts(texts: list[bytes]) -> Steps[list[bytes]]:
-    found: list[bytes] = []
-    for begin in range(0, len(texts), STRINGS_A_STEP):
-        if begin:
-            yield
-        found.append(b"".join(_tagged(texts[begin : begin + STRINGS_A_STEP])))
-    return found
-
-
-def _tagged(texts: Iterable[bytes]) -> Iterator[bytes]:
-    for text in texts:
+def _tagged(texts: Iterable[Any]) -> Iterator[bytes]:
+    for item in texts:
+        text = item if isinstance(item, bytes) else str(item).encode()
         size = len(text)
         yield bytes((TEXTS << 3 | SIZED, size)) if size < MORE else varint(TEXTS << 3 | SIZED) + varint(size)
         yield text

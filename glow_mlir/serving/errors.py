@@ -50,6 +50,10 @@ class EncodingError(InputError):
     """A body of a request in an encoding that the server does not know."""
 
 
+class ResponseTooLargeError(GlowError):
+    """A response that is larger than a message of gRPC may be."""
+
+
 class MediaTypeError(InputError):
     """A body of a request that does not say that it is JSON."""
 
@@ -78,6 +82,7 @@ STATUSES: dict[type[BaseException], Status] = {
     QueueFullError: Status(503, "RESOURCE_EXHAUSTED"),
     OverloadError: Status(503, "RESOURCE_EXHAUSTED"),
     BodyTooLargeError: Status(413, "RESOURCE_EXHAUSTED"),
+    ResponseTooLargeError: Status(413, "RESOURCE_EXHAUSTED"),
     SlowBodyError: Status(408, "DEADLINE_EXCEEDED"),
     EncodingError: Status(415, "INVALID_ARGUMENT"),
     MediaTypeError: Status(415, "INVALID_ARGUMENT"),

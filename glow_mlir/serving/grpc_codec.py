@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
@@ -11,18 +12,31 @@ import numpy as np
 from glow_mlir.errors import InputError
 from glow_mlir.serving.charges import Charge
 from glow_mlir.serving.contents import FIELD_TYPES, Contents, written
+from glow_mlir.serving.errors import ResponseTooLargeError
 from glow_mlir.serving.grpc_messages import message_class
 from glow_mlir.serving.inference import InferenceRequest, Outputs, WantedOutput
-from glow_mlir.serving.inference_codec import NOTHING, in_shared_memory, place_parameters, wanted_output
+from glow_mlir.serving.inference_codec import Parts, in_shared_memory, place_parameters, wanted_output
 from glow_mlir.serving.models import Network
 from glow_mlir.serving.shared_memory import Regions
 from glow_mlir.serving.steps import COPIED, Steps
-from glow_mlir.serving.tensors import NetworkTensors, tensors_of, wire_array, wire_datatype, wire_parts
+from glow_mlir.serving.tensors import (
+    HEAD_TEXT,
+    NetworkTensors,
+    contiguous,
+    is_short,
+    tensors_of,
+    wire_array,
+    wire_datatype,
+    wire_parts,
+)
 from glow_mlir.serving.tensors import flat_elements as flat
 from glow_mlir.serving.wire import Data, RequestParts, TensorPart, sized
 
-OUTPUT, RAW, CONTENTS, ANSWER = 5, 6, 5, 2
-"""Numbers of fields: outputs and bytes of a response, elements of an output, and the response in one of a stream."""
+MOST_MESSAGE = (1 << 31) - 1
+"""The bytes of the longest message that gRPC sends."""
+
+ID, OUTPUT, RAW, CONTENTS, ANSWER = 3, 5, 6, 5, 2
+"""Numbers of fields: id, outputs and bytes of a response, elements of an output, and a response in a stream."""
 
 
 def read_message(
@@ -91,7 +105,7 @@ def _add_outputs(request: InferenceRequest, items: list[TensorPart], tensors: Ne
 def values_of(parameters: Any) -> Mapping[str, Any]:
     """Parameters of a message of protobuf's as JSON would have them."""
     if not parameters:
-        return NOTHING
+        return {}
     found: dict[str, Any] = {}
     for name, value in parameters.items():
         choice = value.WhichOneof("parameter_choice")
@@ -99,58 +113,85 @@ def values_of(parameters: Any) -> Mapping[str, Any]:
     return found
 
 
-Parts = list[bytes]
-
-
 def message_steps(
-    network: Network, request: InferenceRequest, outputs: Outputs, regions: Regions, charge: Charge
+    network: Network,
+    request: InferenceRequest,
+    outputs: Outputs,
+    regions: Regions,
+    charge: Charge,
+    most: int = MOST_MESSAGE,
 ) -> Steps[bytes]:
     """
     The response to a request, without what goes into shared memory, which is written.
 
-    Raises `InputError` for outputs that do not fit their places.
+    Raises `InputError` for outputs that do not fit their places, and `ResponseTooLargeError` for more bytes than
+    `most`.
     """
-    head = message_class("ModelInferResponse")(
-        model_name=network.name, model_version=network.version, id=request.id
-    ).SerializeToString()
+    _check_size(sum(outputs[wanted.name].nbytes for wanted in request.outputs if wanted.place is None), most)
+    head = _head(network.name, network.version)
     datatypes = {wanted.name: wire_datatype(outputs[wanted.name]) for wanted in request.outputs}
     # Clients count outputs to find the bytes of one, so that there are bytes for all or for none.
     is_raw = any(wanted.is_binary or datatypes[wanted.name] not in FIELD_TYPES for wanted in request.outputs)
     items: Parts = [head]
+    size = 0
+    if request.id:
+        id = request.id.encode()
+        items += [sized(ID, len(id)), id]
     raw: Parts = []
     for wanted in request.outputs:
         array, datatype = outputs[wanted.name], datatypes[wanted.name]
-        said: Mapping[str, Any] = NOTHING
+        item = _item(wanted.name, datatype, array.shape)
         contents: Parts = []
         if wanted.place is not None:
             placed = yield from wire_array(array, charge)
             yield from regions.write(wanted.place, wanted.name, placed)
-            said = place_parameters(wanted.place, placed)
+            item += _parameters(place_parameters(wanted.place, placed))
         elif not is_raw:
-            charge.add(array.nbytes)
-            contents = yield from written(datatype, flat(array))
-        item = _item(wanted.name, datatype, array, said)
+            steps = written(datatype, flat((yield from contiguous(array, charge))), most - size, charge)
+            contents = list((yield from steps))
         if contents:
-            size = sum(map(len, contents))
-            contents = [sized(CONTENTS, size), *contents]
+            contents.insert(0, sized(CONTENTS, sum(map(len, contents))))
+        size += sum(map(len, contents))
         items += [sized(OUTPUT, len(item) + sum(map(len, contents))), item, *contents]
-        if is_raw:
-            parts = (yield from wire_parts(array, charge)) if wanted.place is None else []
+        if is_raw and wanted.place is not None:
+            raw.append(sized(RAW, 0))
+        elif is_raw:
+            parts = [array.tobytes()] if is_short(array) else (yield from wire_parts(array, charge))
             raw += [sized(RAW, sum(map(len, parts))), *parts]
-    return (yield from joined([*items, *raw], charge))
+    return (yield from joined([*items, *raw], charge, most))
 
 
-def _item(name: str, datatype: str, array: np.ndarray, parameters: Mapping[str, Any]) -> bytes:
-    """An output, without its elements."""
-    item = message_class("InferTensor")(name=name, datatype=datatype, shape=array.shape)
+@lru_cache(1024)
+def _head(name: str, version: str) -> bytes:
+    """A response without its outputs and the id of its request."""
+    return message_class("ModelInferResponse")(model_name=name, model_version=version).SerializeToString()
+
+
+@lru_cache(1024)
+def _item(name: str, datatype: str, shape: tuple[int, ...]) -> bytes:
+    """An output without its elements."""
+    return message_class("InferTensor")(name=name, datatype=datatype, shape=shape).SerializeToString()
+
+
+def _parameters(parameters: Mapping[str, Any]) -> bytes:
+    """The parameters of an output, which go behind the rest of it."""
+    item = message_class("InferTensor")()
     for word, value in parameters.items():
         setattr(item.parameters[word], "string_param" if isinstance(value, str) else "int64_param", value)
     return item.SerializeToString()
 
 
-def joined(parts: Parts, charge: Charge) -> Steps[bytes]:
-    """Parts as one."""
+def _check_size(size: int, most: int) -> None:
+    """Raise `ResponseTooLargeError` for a message of more bytes than `most`."""
+    if size > most:
+        hint = "tensors as bytes are shorter than as numbers; HTTP takes longer ones"
+        raise ResponseTooLargeError(f"the response has more than the {most} bytes of a message", hint=hint)
+
+
+def joined(parts: Parts, charge: Charge, most: int = MOST_MESSAGE) -> Steps[bytes]:
+    """Parts as one; raises `ResponseTooLargeError`."""
     size = sum(map(len, parts))
+    _check_size(size, most + HEAD_TEXT)
     charge.add(size)
     if size <= COPIED:
         return b"".join(parts)

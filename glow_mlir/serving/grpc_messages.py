@@ -88,6 +88,12 @@ MESSAGES = {
         "1 string repository_name, 2 string model_name, 3 map ModelRepositoryParameter parameters"
     ),
     "RepositoryModelUnloadResponse": "",
+    "TraceValue": "1 *string value",
+    "TraceSettingRequest": "1 map TraceValue settings, 2 string model_name",
+    "TraceSettingResponse": "1 map TraceValue settings",
+    "LogValue": "1 |bool bool_param, 2 |uint32 uint32_param, 3 |string string_param",
+    "LogSettingsRequest": "1 map LogValue settings",
+    "LogSettingsResponse": "1 map LogValue settings",
     "RegionStatus": "1 string name, 2 string key, 3 uint64 offset, 4 uint64 byte_size",
     "SystemSharedMemoryStatusRequest": "1 string name",
     "SystemSharedMemoryStatusResponse": "1 map RegionStatus regions",

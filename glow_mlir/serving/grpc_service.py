@@ -246,7 +246,8 @@ class GrpcInference:
             request = await taken(read_message(network, message, parts, service.regions, charge))
             del message, parts
             outputs = await self._computed(network, request, remaining)
-            response = await taken(message_steps(network, request, outputs, service.regions, charge))
+            most = service.limits.message_bytes
+            response = await taken(message_steps(network, request, outputs, service.regions, charge, most))
             return await taken(in_stream(response, charge)) if is_stream else response
         finally:
             service.leave()
@@ -287,6 +288,8 @@ class _Control:
             "RepositoryIndex": self.index,
             "RepositoryModelLoad": self.load,
             "RepositoryModelUnload": self.unload,
+            "TraceSetting": self.trace_settings,
+            "LogSettings": self.log_settings,
             "SystemSharedMemoryStatus": self.memory,
             "SystemSharedMemoryRegister": self.register,
             "SystemSharedMemoryUnregister": self.unregister,
@@ -334,6 +337,20 @@ class _Control:
         """Unload a model."""
         await self._service.unload(request.model_name)
         return message_class("RepositoryModelUnloadResponse")()
+
+    async def trace_settings(self, request: Any) -> Any:
+        """The settings of traces."""
+        wanted = {word: list(item.value) or None for word, item in request.settings.items()}
+        found = self._service.trace_settings(request.model_name, wanted)
+        settings = {word: {"value": value if word == "trace_level" else [value]} for word, value in found.items()}
+        return message_class("TraceSettingResponse")(settings=settings)
+
+    async def log_settings(self, request: Any) -> Any:
+        """The settings of the log."""
+        found = self._service.log_settings(values_of(request.settings))
+        words = {bool: "bool_param", int: "uint32_param", str: "string_param"}
+        settings = {word: {words[type(value)]: value} for word, value in found.items()}
+        return message_class("LogSettingsResponse")(settings=settings)
 
     async def memory(self, request: Any) -> Any:
         """The regions of shared memory that are registered."""

@@ -114,8 +114,12 @@ class _Control:
             ("POST", f"{memory}/region/{{name}}/register", self.register),
             ("POST", f"{memory}/unregister", self.unregister),
             ("POST", f"{memory}/region/{{name}}/unregister", self.unregister),
+            ("GET", "/v2/logging", self.log_settings),
+            ("POST", "/v2/logging", self.log_settings),
             ("GET", "/metrics", self.metrics),
         ]
+        for path in ("/v2/trace/setting", f"{model}/trace/setting"):
+            found += [(method, path, self.trace_settings) for method in ("GET", "POST")]
         for start in (f"{model}/versions/{{version}}", model):
             found += [
                 ("GET", start, self.model),
@@ -181,6 +185,15 @@ class _Control:
         await self._data(request)
         await self._service.unload(_named(request)[0])
         return {}
+
+    async def trace_settings(self, request: Any) -> Any:
+        """The settings of traces."""
+        wanted = await self._data(request) if request.method == "POST" else None
+        return self._service.trace_settings(_named(request)[0], wanted)
+
+    async def log_settings(self, request: Any) -> Any:
+        """The settings of the log."""
+        return self._service.log_settings(await self._data(request) if request.method == "POST" else None)
 
     async def memory(self, request: Any) -> Any:
         """The regions of shared memory that are registered."""

@@ -20,7 +20,7 @@ from glow_mlir.serving.http_responses import (
     respond_error,
 )
 from glow_mlir.serving.inference import Completions, Outputs
-from glow_mlir.serving.inference_codec import HEADER_LENGTH, Body, request_steps, response_steps, text_of
+from glow_mlir.serving.inference_codec import HEADER_LENGTH, Body, Parts, request_steps, response_steps, text_of
 from glow_mlir.serving.models import Network
 from glow_mlir.serving.service import Service
 from glow_mlir.serving.steps import taken
@@ -47,7 +47,7 @@ def named_model(path: str) -> tuple[str, str] | None:
     return None
 
 
-async def _encoded(parts: list[bytes], accepts: bytes) -> tuple[list[bytes], bytes]:
+async def _encoded(parts: Parts, accepts: bytes) -> tuple[Parts, bytes]:
     """The parts of a body, and how they are encoded: as the client would have it, where that makes it shorter."""
     size = sum(map(len, parts))
     if not accepts or size < LEAST_COMPRESSED:
@@ -98,7 +98,7 @@ class HttpInference:
             return
         await self._send(send, headers, parts, response)
 
-    async def _send(self, send: Send, headers: Headers, parts: list[bytes], charge: Charge) -> None:
+    async def _send(self, send: Send, headers: Headers, parts: Parts, charge: Charge) -> None:
         """Send a response, which takes memory until its client has read it."""
         size = sum(map(len, parts))
         charge.give_back(charge.size - size)  # It is encoded by now.

@@ -25,7 +25,9 @@ BINARY_TYPE = (b"content-type", b"application/octet-stream")
 logger = logging.getLogger("glow_mlir.serving")
 
 
-async def respond(send: Send, status: int, headers: Sequence[tuple[bytes, bytes]], parts: Sequence[bytes]) -> None:
+async def respond(
+    send: Send, status: int, headers: Sequence[tuple[bytes, bytes]], parts: Sequence[bytes | memoryview]
+) -> None:
     """Send a response; its length is added to the headers. What is large waits for the client to read it."""
     size = sum(map(len, parts))
     length = (b"content-length", b"%d" % size)
@@ -39,9 +41,9 @@ async def respond(send: Send, status: int, headers: Sequence[tuple[bytes, bytes]
     await send({"type": "http.response.body", "body": b""})
 
 
-def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
+def _pieces(parts: Iterable[bytes | memoryview]) -> Iterator[bytes]:
     """The bytes of a body in pieces of `PART_BYTES` at most, and not much less where parts are small."""
-    waiting: list[bytes] = []
+    waiting: list[bytes | memoryview] = []
     size = 0
     for part in parts:
         if waiting and size + len(part) > PART_BYTES:
@@ -52,12 +54,12 @@ def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
             size += len(part)
             continue
         for begin in range(0, len(part), PART_BYTES):
-            yield part[begin : begin + PART_BYTES]
+            yield bytes(part[begin : begin + PART_BYTES])
     if waiting:
         yield b"".join(waiting)
 
 
-def compressed(parts: Iterable[bytes], encoding: bytes) -> list[bytes]:
+def compressed(parts: Iterable[bytes | memoryview], encoding: bytes) -> list[bytes | memoryview]:
     """The parts of a body, in an encoding that `FORMATS` has; quickly, rather than small."""
     deflater = zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, FORMATS[encoding])
     return [*map(deflater.compress, parts), deflater.flush()]

@@ -18,6 +18,8 @@ from glow_mlir.serving.tensors import (
     Bytes,
     InputReader,
     NetworkTensors,
+    contiguous,
+    is_short,
     tensors_of,
     wire_array,
     wire_datatype,
@@ -36,10 +38,14 @@ JSON_PIECE = 1 << 13
 NOTHING: Mapping[str, Any] = {}
 
 
+Parts = list[bytes | memoryview]
+"""What a response consists of, one behind the other."""
+
+
 class Body(NamedTuple):
     """A response: its parts, one behind the other, and how many bytes of it are JSON; 0 where all are."""
 
-    parts: list[bytes]
+    parts: Parts
     header_length: int
 
 
@@ -198,8 +204,8 @@ def response_steps(
     Raises `InputError` for outputs that do not fit their places, or of which JSON has no numbers.
     """
     items: list[dict[str, Any]] = []
-    parts: list[bytes] = []
-    size = 0
+    parts: Parts = []
+    size, is_binary = 0, False
     for wanted in request.outputs:
         array = outputs[wanted.name]
         item: dict[str, Any] = {"name": wanted.name, "datatype": wire_datatype(array), "shape": array.shape}
@@ -208,19 +214,19 @@ def response_steps(
             yield from regions.write(wanted.place, wanted.name, placed)
             item["parameters"] = place_parameters(wanted.place, placed)
         elif wanted.is_binary:
-            own = yield from wire_parts(array, charge)
+            own = [array.tobytes()] if is_short(array) else (yield from wire_parts(array, charge))
             item["parameters"] = {"binary_data_size": sum(map(len, own))}
             parts += own
+            is_binary = True
         else:
             size += array.size
             charge.add(array.nbytes)
-            item["data"] = yield from wire_numbers(wanted.name, array)
+            item["data"] = yield from wire_numbers(wanted.name, (yield from contiguous(array, charge)))
         items.append(item)
     head: dict[str, Any] = {"model_name": network.name, "model_version": network.version, "outputs": items}
     if request.id:
         head["id"] = request.id
     texts = [write_json(head)] if size <= JSON_PIECE else (yield from _texts(head, charge))
-    is_binary = any(wanted.is_binary and wanted.place is None for wanted in request.outputs)
     return Body([*texts, *parts], sum(map(len, texts)) if is_binary else 0)
 
 

@@ -135,7 +135,7 @@ def serve(channel: socket.socket) -> None:
             found = _decoded(text, {argument.name: reader_of(argument) for argument in pickle.loads(inputs)}, arrays)
         except GlowError as error:
             found = portable(error)
-        except MemoryError:
+        except (MemoryError, SystemError):  # `orjson` tells of no memory by the second.
             return
         write_parts(channel, pickle.dumps(found))
         for array in arrays:

@@ -25,7 +25,27 @@ from glow_mlir.support.dtypes import STRING, onnx_word
 NAME = "glow"
 """What the server calls itself, and its platform and backend."""
 
-EXTENSIONS = ("binary_tensor_data", "model_configuration", "sequence", "statistics")
+EXTENSIONS = ("binary_tensor_data", "logging", "model_configuration", "sequence", "statistics", "trace")
+
+TRACE = {
+    "trace_level": ["OFF"],
+    "trace_rate": "0",
+    "trace_count": "-1",
+    "log_frequency": "0",
+    "trace_file": "",
+    "trace_mode": "triton",
+}
+"""The settings of traces, in Triton's words: clients have none made. A program has them by `Host.tracing`."""
+
+LOG = {
+    "log_file": "",
+    "log_info": False,
+    "log_warning": True,
+    "log_error": True,
+    "log_verbose_level": 0,
+    "log_format": "default",
+}
+"""The settings of the log, in Triton's words: it goes to the standard error, with warnings and errors."""
 
 CONTROL_EXTENSION, MEMORY_EXTENSION = "model_repository", "system_shared_memory"
 
@@ -191,6 +211,22 @@ class Service:
                 continue
         return found
 
+    # ---- settings ----
+
+    def trace_settings(self, name: str = "", wanted: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        """
+        The settings of traces, of a model or all, which clients ask to be some.
+
+        Raises `ForbiddenError` for others than they are, and `UnknownModelError`.
+        """
+        if name:
+            self.models.find(name)
+        return _unchanged("traces", TRACE, wanted or {}, "a program has some by Host.tracing")
+
+    def log_settings(self, wanted: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        """The settings of the log, which clients ask to be some; raises `ForbiddenError` for others than they are."""
+        return _unchanged("the log", LOG, wanted or {}, "who starts the server directs its standard error")
+
     # ---- the repository ----
 
     def index(self, *, is_ready: bool = False) -> list[dict[str, str]]:
@@ -244,6 +280,16 @@ class Service:
         if self.shares_memory:
             reason = f"clients of other machines, which reach {host}, share no memory"
             raise OptionError(reason, hint="no --shared-memory, or --host 127.0.0.1")
+
+
+def _unchanged(what: str, settings: Mapping[str, Any], wanted: Mapping[str, Any], hint: str) -> Mapping[str, Any]:
+    """Settings, where nothing else is wanted; `None` stands for what a setting is by default."""
+    for word, value in wanted.items():
+        if word not in settings:
+            raise InputError(f"{what} of this server have no setting '{word}'", hint=f"there are {', '.join(settings)}")
+        if value is not None and value != settings[word] and [value] != settings[word]:
+            raise ForbiddenError(f"clients change no settings of {what}, such as {word}", hint=hint)
+    return settings
 
 
 def _own_version() -> str:

@@ -328,21 +328,22 @@ def wire_bytes(array: np.ndarray) -> bytes:
     return packed(encoded(array)) if array.dtype.kind in STRING_KINDS else array.tobytes()
 
 
-def wire_parts(array: np.ndarray, charge: Charge) -> Steps[list[bytes]]:
-    """The elements of an output in C order, little endian, in parts; strings behind their lengths."""
+def is_short(array: np.ndarray) -> bool:
+    """Whether the bytes of an output are copied in a step, which are not those of strings."""
+    return array.nbytes <= COPIED and array.dtype.kind not in STRING_KINDS
+
+
+def wire_parts(array: np.ndarray, charge: Charge) -> Steps[Sequence[bytes | memoryview]]:
+    """The elements of an output in C order, little endian, in parts, without a copy; strings behind their lengths."""
     if array.dtype.kind in STRING_KINDS:
         texts = yield from string_parts(array, charge)
         return texts
-    if array.nbytes <= COPIED:
+    if is_short(array):
         charge.add(array.nbytes)
         return [array.tobytes()]
+    charge.add(array.nbytes)
     data = memoryview((yield from contiguous(array, charge)).reshape(-1).view(np.uint8).data)
-    charge.add(len(data))
-    found: list[bytes] = []
-    for begin in range(0, len(data), COPIED):
-        found.append(bytes(data[begin : begin + COPIED]))
-        yield
-    return found
+    return [data[begin : begin + COPIED] for begin in range(0, len(data), COPIED)]
 
 
 def string_parts(array: np.ndarray, charge: Charge) -> Steps[list[bytes]]:
@@ -374,9 +375,9 @@ def wire_array(array: np.ndarray, charge: Charge) -> Steps[np.ndarray]:
     return np.frombuffer(b"".join(parts), np.uint8)
 
 
-def flat_elements(array: np.ndarray) -> np.ndarray | list[bytes]:
-    """The elements of an output in C order, as lists of messages have them: strings in UTF-8."""
-    return encoded(array) if array.dtype.kind in STRING_KINDS else array.reshape(-1)
+def flat_elements(array: np.ndarray) -> np.ndarray | list[Any]:
+    """The elements of an output in C order: numbers as an array, and strings, or bytes of some, as a list."""
+    return array.reshape(-1).tolist() if array.dtype.kind in STRING_KINDS else array.reshape(-1)
 
 
 def wire_numbers(name: str, array: np.ndarray) -> Steps[np.ndarray | list[str]]:

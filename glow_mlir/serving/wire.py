@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import field
+from functools import lru_cache
 from typing import Any
 
 from glow_mlir.errors import InputError
 from glow_mlir.serving.packed_numbers import LONGEST, MORE
 from glow_mlir.serving.steps import Steps
-from glow_mlir.support.dataclass import dataclass
 
 VARINT, FIXED64, SIZED, FIXED32 = 0, 1, 2, 5
 """How a field lies in a message: what protobuf calls wire types. The other two are groups, which nobody writes."""
@@ -70,7 +69,10 @@ def fields(data: Data, begin: int, end: int) -> Iterator[tuple[int, int, int, in
                 size, at = read_varint(data, at - 1)
             value, at = at, at + size
         elif kind == VARINT:
-            value, at = read_varint(data, at)
+            value = data[at]
+            at += 1
+            if value >= MORE:
+                value, at = read_varint(data, at - 1)
         elif kind in (FIXED64, FIXED32):
             value, at = at, at + (8 if kind == FIXED64 else 4)
         else:
@@ -87,28 +89,32 @@ def signed(number: int) -> int:
     return number - (1 << 64) if number >> 63 else number
 
 
-@dataclass
 class TensorPart:
     """An input of a request, or an output that it names, and where its elements are, if it has any of its own."""
 
-    name: str = ""
-    datatype: str = ""
-    shape: list[int] = field(default_factory=list[int])
-    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
-    contents: list[Part] = field(default_factory=list[Part])
+    __slots__ = ("contents", "datatype", "name", "parameters", "shape")
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.datatype = ""
+        self.shape: list[int] = []
+        self.parameters: dict[str, Any] = {}
+        self.contents: list[Part] = []
 
 
-@dataclass
 class RequestParts:
     """A request for an inference, in the fields of `ModelInferRequest`."""
 
-    model_name: str = ""
-    model_version: str = ""
-    id: str = ""
-    parameters: dict[str, Any] = field(default_factory=dict[str, Any])
-    inputs: list[TensorPart] = field(default_factory=list[TensorPart])
-    outputs: list[TensorPart] = field(default_factory=list[TensorPart])
-    raw: list[Part] = field(default_factory=list[Part])
+    __slots__ = ("id", "inputs", "model_name", "model_version", "outputs", "parameters", "raw")
+
+    def __init__(self) -> None:
+        self.model_name = ""
+        self.model_version = ""
+        self.id = ""
+        self.parameters: dict[str, Any] = {}
+        self.inputs: list[TensorPart] = []
+        self.outputs: list[TensorPart] = []
+        self.raw: list[Part] = []
 
 
 class WireReader:
@@ -123,31 +129,38 @@ class WireReader:
         found = RequestParts()
         try:
             for number, kind, begin, end in fields(self._data, 0, len(self._data)):
-                if self._count(FIELDS_A_STEP):
+                self._count()
+                if not self._fields % FIELDS_A_STEP:
                     yield
                 if kind != SIZED:
                     continue
-                if number == 7:
+                if number == 5:
+                    found.inputs.append(self._tensor(begin, end, 4))
+                    if self._fields > FIELDS_A_STEP:
+                        yield
+                elif number == 7:
                     found.raw.append((begin, end))
-                elif number == 5:
-                    found.inputs.append((yield from self._tensor(begin, end, parameters=4)))
-                elif number == 6:
-                    found.outputs.append((yield from self._tensor(begin, end, parameters=2)))
-                elif number == 4:
-                    self._add_parameter(found.parameters, begin, end)
-                elif number in _STRINGS:
-                    setattr(found, _STRINGS[number], self._text(begin, end))
+                else:
+                    self._add(found, number, begin, end)
         except IndexError:
             raise no_message("it ends within a field") from None
         return found
 
-    def _count(self, stride: int) -> bool:
-        """One more field; whether others are to have their turn. Raises `InputError` for more than may be."""
+    def _add(self, found: RequestParts, number: int, begin: int, end: int) -> None:
+        """Add a field to what was found that is neither an input nor its bytes."""
+        if number in _STRINGS:
+            setattr(found, _STRINGS[number], self._text(begin, end))
+        elif number == 6:
+            found.outputs.append(self._tensor(begin, end, 2))
+        elif number == 4:
+            self._add_parameter(found.parameters, begin, end)
+
+    def _count(self) -> None:
+        """One more field; raises `InputError` for more than may be."""
         self._fields += 1
         if self._fields > MOST_FIELDS:
             reason = f"the request has more than {MOST_FIELDS} fields beside the elements of its tensors"
             raise InputError(reason, hint="numbers of a tensor are packed into one field")
-        return not self._fields % stride
 
     def _text(self, begin: int, end: int) -> str:
         try:
@@ -155,21 +168,22 @@ class WireReader:
         except UnicodeDecodeError:
             raise no_message("a string is no UTF-8") from None
 
-    def _tensor(self, begin: int, end: int, *, parameters: int) -> Steps[TensorPart]:
+    def _tensor(self, begin: int, end: int, parameters: int) -> TensorPart:
         """An input or an output, whose parameters have that number."""
         found = TensorPart()
         for number, kind, start, stop in fields(self._data, begin, end):
-            if self._count(FIELDS_A_STEP):
-                yield
-            if number == 1 and kind == SIZED:
-                found.name = self._text(start, stop)
-            elif number == parameters and kind == SIZED:
-                self._add_parameter(found.parameters, start, stop)
-            elif number == 2 and kind == SIZED:
-                found.datatype = self._text(start, stop)
-            elif number == 3:
+            self._count()
+            if number == 3:
                 self._add_sizes(found.shape, kind, start, stop)
-            elif number == 5 and kind == SIZED:
+            elif kind != SIZED:
+                continue
+            elif number == 1:
+                found.name = self._text(start, stop)
+            elif number == parameters:
+                self._add_parameter(found.parameters, start, stop)
+            elif number == 2:
+                found.datatype = self._text(start, stop)
+            elif number == 5:
                 found.contents.append((start, stop))
         return found
 
@@ -183,7 +197,7 @@ class WireReader:
         while kind == SIZED and begin < end:
             size, begin = read_varint(self._data, begin)
             shape.append(signed(size))
-            self._count(1)
+            self._count()
         if kind == SIZED and begin != end:
             raise no_message("it ends within a number")
 
@@ -191,7 +205,7 @@ class WireReader:
         """A parameter by its name; one without a value is `None`."""
         name, value = "", None
         for number, kind, start, stop in fields(self._data, begin, end):
-            self._count(1)
+            self._count()
             if number == 1 and kind == SIZED:
                 name = self._text(start, stop)
             elif number == 2 and kind == SIZED:
@@ -201,7 +215,7 @@ class WireReader:
     def _value(self, begin: int, end: int, value: Any) -> Any:
         """The value of a parameter, the last one of those that it has."""
         for number, kind, start, stop in fields(self._data, begin, end):
-            self._count(1)
+            self._count()
             if kind == VARINT and number in (1, 2, 5):
                 value = bool(start) if number == 1 else signed(start) if number == 2 else start
             elif kind == SIZED and number == 3:
@@ -225,6 +239,7 @@ def varint(number: int) -> bytes:
     return bytes(found)
 
 
+@lru_cache(1024)
 def sized(number: int, size: int) -> bytes:
     """What stands in front of a field of that number and size."""
     return varint(number << 3 | SIZED) + varint(size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -32,19 +32,24 @@ def models() -> Iterator[FakeModels]:
     found.close()
 
 
+LOCAL = {"Host": "localhost:8000"}
+
+
 def answer(
-    models: FakeModels, path: str, body: bytes = b"", *, method: str = "POST", said: Any = None, **headers: str
+    models: FakeModels,
+    path: str,
+    body: bytes = b"",
+    headers: Mapping[str, str] = LOCAL,
+    *,
+    method: str = "POST",
+    said: Mapping[str, Any] | None = None,
 ) -> Response:
-    """What a server at this machine's address answers; headers have `_` for `-`."""
+    """What a server at this machine's address answers."""
     needed("starlette")
     service = Service(models, **(said or {}))
     service.check_reach("127.0.0.1")
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
     lengths = {"Content-Length": str(len(body))} if body else {}
-    return asyncio.run(ask(HttpApp(service), path, [body], {**lengths, **named}, method=method))
-
-
-LOCAL = {"Host": "localhost:8000"}
+    return asyncio.run(ask(HttpApp(service), path, [body], {**lengths, **headers}, method=method))
 
 
 @pytest.mark.extra
@@ -72,9 +77,8 @@ LOCAL = {"Host": "localhost:8000"}
     ],
 )
 def test_heads_of_requests(models: FakeModels, headers: dict[str, str], status: int) -> None:
-    named = {name.replace("-", "_"): value for name, value in headers.items()}
-    assert answer(models, INFER, BODY, **named).status == status
-    assert answer(models, UNLOAD, b"{}", said={"control": True}, **named).status == status
+    assert answer(models, INFER, BODY, headers).status == status
+    assert answer(models, UNLOAD, b"{}", headers, said={"control": True}).status == status
     is_loaded = "half" in [state.name for state in models.names() if state.state == READY]
     assert is_loaded == (status != 200)
 
@@ -84,8 +88,8 @@ def test_other_names_are_for_others(models: FakeModels) -> None:
     check = HeadCheck(None)
     scope: dict[str, Any] = {"method": "POST", "http_version": "1.1"}
     check.check({**scope, "headers": [(b"host", b"models.example"), (b"origin", b"https://pages.example")]})
-    assert answer(models, "/v2/health/live", method="GET", **LOCAL).status == 200
-    assert answer(models, "/", method="GET", Host="rebound.example").status == 403
+    assert answer(models, "/v2/health/live", method="GET").status == 200
+    assert answer(models, "/", headers={"Host": "rebound.example"}, method="GET").status == 403
 
 
 @pytest.mark.extra
@@ -93,14 +97,14 @@ def test_clients_control_nothing_unless_that_is_said(models: FakeModels) -> None
     memory = "/v2/systemsharedmemory"
     paths = [LOAD, UNLOAD, f"{memory}/region/r/register", f"{memory}/unregister", f"{memory}/region/r/unregister"]
     for path in paths:
-        found = answer(models, path, b"{}", **LOCAL)
+        found = answer(models, path, b"{}")
         assert (found.status, "--" in found.error) == (403, True)
-    assert answer(models, f"{memory}/status", method="GET", **LOCAL).status == 403
-    extensions = answer(models, "/v2", method="GET", **LOCAL).data["extensions"]
+    assert answer(models, f"{memory}/status", method="GET").status == 403
+    extensions = answer(models, "/v2", method="GET").data["extensions"]
     assert not {"model_repository", "system_shared_memory"} & set(extensions)
     said = {"control": True, "shared_memory": True}
-    assert answer(models, LOAD, b"{}", said=said, **LOCAL).status == 200
-    assert answer(models, f"{memory}/status", method="GET", said=said, **LOCAL).data == []
+    assert answer(models, LOAD, b"{}", said=said).status == 200
+    assert answer(models, f"{memory}/status", method="GET", said=said).data == []
 
 
 @pytest.mark.parametrize(

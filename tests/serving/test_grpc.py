@@ -113,7 +113,7 @@ def test_errors_of_a_network(channel: Any) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["CudaSharedMemoryStatus", "TraceSetting", "LogSettings", "Nothing"])
+@pytest.mark.parametrize("name", ["CudaSharedMemoryStatus", "Nothing"])
 def test_methods_that_there_are_not(channel: Any, name: str) -> None:
     assert refused(channel, b"", name)[0] == "UNIMPLEMENTED"
 
@@ -159,6 +159,8 @@ def test_the_messages_are_those_of_the_protocol() -> None:
         "RegionStatus": theirs["SystemSharedMemoryStatusResponse"].nested_types_by_name["RegionStatus"],
     }
     configured = needed("tritonclient.grpc.model_config_pb2").DESCRIPTOR.message_types_by_name
+    for value, request in (("TraceValue", "TraceSettingRequest"), ("LogValue", "LogSettingsRequest")):
+        renamed[value] = theirs[request].nested_types_by_name["SettingValue"]
     for name in MESSAGES:
         known = renamed.get(name) or theirs.get(name) or configured[name]
         for field in message_class(name).DESCRIPTOR.fields:

@@ -227,3 +227,23 @@ def test_shared_memory(client: Any, kind: str) -> None:
         client.unregister_system_shared_memory("region")
     finally:
         memory.destroy_shared_memory_region(handle)
+
+
+def test_settings_of_traces_and_the_log(client: Any, kind: str) -> None:
+    said = {} if kind == "http" else {"as_json": True}
+    for settings in (client.get_trace_settings(**said), client.get_trace_settings("sums", **said)):
+        assert "OFF" in str(settings)
+    client.update_trace_settings(settings={"trace_level": ["OFF"], "trace_rate": None})
+    assert "log_verbose_level" in str(client.get_log_settings(**said))
+    client.update_log_settings({"log_verbose_level": 0, "log_error": True})
+    for change in (
+        lambda: client.update_trace_settings(settings={"trace_level": ["TIMESTAMPS"]}),
+        lambda: client.update_trace_settings("sums", settings={"trace_rate": "1"}),
+        lambda: client.update_log_settings({"log_verbose_level": 1}),
+    ):
+        with pytest.raises(refusal(), match="clients change no settings"):
+            change()
+    with pytest.raises(refusal(), match="have no setting"):
+        client.update_log_settings({"log_color": True})
+    with pytest.raises(refusal(), match="there is no model"):
+        client.get_trace_settings("nothing")
