@@ -182,3 +182,10 @@ def test_a_dictionary_for_a_backend_is_the_map_that_a_model_takes() -> None:
         prepared = backend.prepare(helper.make_model(graph, opset_imports=opsets))
         for feed in (given, [given], {"x": given}):
             np.testing.assert_array_equal(prepared.run(feed)[0], np.array([list(given.values())], np.float32))
+
+
+def test_capsules_say_whether_they_hold_bytes() -> None:
+    state: Any = import_module("glow_mlir.capi.onnxruntime_pybind11_state")
+    for dtype, expected in ((np.uint8, True), (np.int8, False), (np.uint16, False), (np.float32, False)):
+        value = glow_mlir.OrtValue.ortvalue_from_numpy(np.ones(2, dtype))
+        assert state.is_dlpack_uint8_tensor(value.to_dlpack()) == expected
