@@ -95,7 +95,7 @@ def _map_of(what: str, type_: onnx.TypeProto, value: object) -> TypedMap:
 
 # ---- keys and values of maps
 
-_C_TYPES = {onnx.TensorProto.INT64: "int64_t", onnx.TensorProto.STRING: "string"}
+_C_TYPES: dict[int, str] = {onnx.TensorProto.INT64: "int64_t", onnx.TensorProto.STRING: "string"}
 """ONNX data type of the keys of a map → what onnxruntime's errors call it."""
 
 
