@@ -209,3 +209,9 @@ def test_images_of_regions_have_to_be_there() -> None:
         for backend in ("interpreter", "cpu"):
             with pytest.raises(ExecutionError, match="the number of an image is out of range"):
                 InferenceSession(model, backend=backend, cache=False).run(None, given)
+
+
+def test_position_of_a_rotary_embedding_may_be_a_number() -> None:
+    tables = [numbers(16, 4), numbers(16, 4)]
+    operands = [numbers(2, 3, 8), np.array(2), *tables]
+    assert_as_onnxruntime("RotaryEmbedding", operands, domain="com.microsoft", num_heads=1)
