@@ -134,6 +134,10 @@ class InputError(GlowError, ValueError):
     """A run-time input of the wrong name, shape or element type."""
 
 
+class MapError(InputError, RuntimeError):
+    """A map with a key or value of another type than the model declares, for which onnxruntime has `RuntimeError`."""
+
+
 class UnknownNetworkError(InputError):
     """A name of a network, or a version of it, that a host does not have."""
 

@@ -13,6 +13,7 @@ import onnx
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType
 
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
+from glow_mlir.api.onnxruntime.node_arg import NodeArg
 from glow_mlir.api.onnxruntime.session_options import SessionOptions
 from glow_mlir.errors import InputError, OptionError
 
@@ -28,9 +29,10 @@ class GlowBackendRep(BackendRep):
         self.session = session
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[np.ndarray, ...]:
-        """Run on a sequence of arrays in the order of the inputs, a mapping by name, or a single array."""
-        names = [arg.name for arg in self.session.get_inputs()]
-        if isinstance(inputs, Mapping):
+        """Run on a sequence of values in the order of the inputs, a mapping by name, or a single value."""
+        given = self.session.get_inputs()
+        names = [arg.name for arg in given]
+        if isinstance(inputs, Mapping) and not _is_map(given, cast("Mapping[Any, Any]", inputs)):
             return tuple(self.session.run(None, cast("Mapping[str, Any]", inputs)))
         arrays = _sequence(inputs)
         if len(arrays) != len(names):
@@ -38,6 +40,13 @@ class GlowBackendRep(BackendRep):
             wanted = f"{len(names)} input{'' if len(names) == 1 else 's'}"
             raise InputError(f"there {given} for {wanted}", hint=f"inputs are {', '.join(names) or 'none'}")
         return tuple(self.session.run(None, dict(zip(names, arrays, strict=True))))
+
+
+def _is_map(inputs: Sequence[NodeArg], given: Mapping[Any, Any]) -> bool:
+    """Whether a dictionary is the value of the one input, which is a map, and does not name it."""
+    if len(inputs) != 1 or not inputs[0].type.startswith("map("):
+        return False
+    return list(given) != [inputs[0].name] or not isinstance(given[inputs[0].name], Mapping)
 
 
 Prepared = onnx.ModelProto | str | Path | bytes | InferenceSession | GlowBackendRep

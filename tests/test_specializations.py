@@ -174,9 +174,9 @@ def test_nothing_runs_before_the_first_call() -> None:
 
 
 def test_wrong_models_are_refused_before_they_are_called() -> None:
-    pooling = helper.make_node("MaxRoiPool", ["x", "x"], ["y"], "dice", pooled_shape=[1, 1])
-    unknown = model_of([pooling], {"x": ("N", 2)})
-    with pytest.raises(UnsupportedError, match=r"MaxRoiPool \('dice'\)"):
+    rolling = helper.make_node("Dice", ["x"], ["y"], "dice", domain="com.example")
+    unknown = model_of([rolling], {"x": ("N", 2)})
+    with pytest.raises(UnsupportedError, match=r"com.example.Dice \('dice'\)"):
         InferenceSession(unknown)
     with pytest.raises(OptionError, match="the model has no free dimension 'M'"):
         InferenceSession(scaling(), dimensions={"M": 2})

@@ -140,6 +140,44 @@ class RoiAlignOp(HighOp):
         return (tensor((rois[0], *cells, image[3]), element),)
 
 
+@op_definition
+class RoiPoolOp(HighOp):
+    """
+    Regions of the image `input` [N, H, W, C], each as a grid of cells: [R, rows, columns, C] (ONNX MaxRoiPool).
+
+    `rois` [R, 5] has the image, and x and y of two corners, of each region. `output_shape` is rows and columns. Corners
+    are rounded to elements, ties away from 0, and belong to the region, which has one element at least along each axis.
+    A cell is the largest of its elements, which it may share with its neighbours, and 0 where none is in the image.
+    Places are computed in the element type, in f32 for 16 bits.
+
+    ```mlir
+    %y = glow_high.roi_pool %x, %rois {output_shape = [7, 7], spatial_scale = 0.0625} : tensor<100x7x7x256xf32>
+    ```
+    """
+
+    name = "glow_high.roi_pool"
+    FAILURE: ClassVar[str] = "the number of an image is out of range"
+
+    input = operand_def(FLOATS.of_rank(4))
+    rois = operand_def(FLOATS.of_rank(2))
+    output_shape = ints_prop()
+    spatial_scale = float_prop(1.0)
+    result = result_def(TENSOR)
+
+    def parallel_axes(self) -> ParallelAxes:
+        return ParallelAxes.shared(1, "rois")
+
+    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
+        image, rois, element = sizes_of(self.input), sizes_of(self.rois), element_of(self.input)
+        cells = ints(self.output_shape)
+        require(rois[1] == 5, f"a region has an image and two corners, 5 numbers, not {rois[1]}")
+        require(element_of(self.rois) == element, f"regions are {element_of(self.rois)}, the image is {element}")
+        require(len(cells) == 2 and min(cells) > 0, f"output_shape is rows and columns, not {cells}")
+        require(number(self.spatial_scale) > 0, "spatial_scale must be positive")
+        require_elements(image[:3])
+        return (tensor((rois[0], *cells, image[3]), element),)
+
+
 class Deformable(HighOp):
     """An operator that samples the windows of a convolution, each element of them moved by an offset of its own."""
 

@@ -11,6 +11,7 @@ from typing import Any
 import glow_mlir
 from glow_mlir.api.onnxruntime import native
 from glow_mlir.errors import ExecutionError, GlowError, InputError, ModelError, OutOfMemoryError, UnsupportedError
+from glow_mlir.support import dlpack
 
 Fail = GlowError
 InvalidArgument = InputError
@@ -19,6 +20,7 @@ NotFound = InputError
 NotImplemented = UnsupportedError  # It is what programs import.
 RuntimeException = EPFail = ExecutionError
 EngineError = OutOfMemoryError
+is_dlpack_uint8_tensor = dlpack.is_uint8
 OrtValueVector, SessionIOBinding = native.OrtValueVector, native.SessionIOBinding
 ModelLoadCanceled = ModelRequiresCompilation = DeviceReset = ExecutionError
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from glow_mlir.dialects.glow_high.sampling import DeformColumnsOp, DeformConvOp, GridSampleOp, RoiAlignOp
+from glow_mlir.dialects.glow_high.sampling import DeformColumnsOp, DeformConvOp, GridSampleOp, RoiAlignOp, RoiPoolOp
 from glow_mlir.dialects.properties import flag, integer, ints, number, text
 from glow_mlir.dialects.windows import Window
 from glow_mlir.errors import ExecutionError
@@ -280,3 +280,43 @@ def roi_align(op: RoiAlignOp, x: np.ndarray, rois: np.ndarray, images: np.ndarra
     regions = [_region(op, wide(x[image]), roi) for image, roi in zip(images, as_places(rois), strict=True)]
     shape = (len(rois), *ints(op.output_shape), x.shape[-1])
     return np.reshape(regions, shape).astype(x.dtype)
+
+
+def _bounds(start: Any, end: Any, cells: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first element of each cell along one axis of a region, and that behind its last, within the image."""
+    type_: Any = start.dtype.type
+    first, last = _rounded_away(start), _rounded_away(end)
+    length = last - first + type_(1)
+    step = (length if length >= 1 else type_(1)) / type_(cells)
+    places = np.arange(cells).astype(start.dtype)
+    low, high = np.floor(places * step) + first, np.ceil((places + 1) * step) + first
+    limited = (np.where(bound > 0, np.where(bound < size, bound, size), 0) for bound in (low, high))
+    low, high = (bound.astype(np.int64) for bound in limited)
+    return low, high
+
+
+def _rounded_away(value: Any) -> Any:
+    """The nearest whole number, ties away from 0."""
+    whole = np.trunc(value)
+    part = value - whole
+    return whole + (part >= 0.5).astype(value.dtype) - (part <= -0.5).astype(value.dtype)
+
+
+@semantics(RoiPoolOp)
+@np.errstate(invalid="ignore")
+def roi_pool(op: RoiPoolOp, x: np.ndarray, rois: np.ndarray) -> np.ndarray:
+    """One cell after the other."""
+    places = as_places(rois)
+    images, scale = places[:, 0], places.dtype.type(number(op.spatial_scale))
+    if not ((images > -1) & (images < len(x)) | np.isnan(images)).all():
+        raise ExecutionError(op.FAILURE, node=location_name(op.location))
+    rows, columns = ints(op.output_shape)
+    found = np.zeros((len(rois), rows, columns, x.shape[-1]), x.dtype)
+    for region, (image, *corners) in enumerate(places):
+        x1, y1, x2, y2 = (corner * scale for corner in corners)
+        source = x[int(np.nan_to_num(image))]
+        for row, (top, bottom) in enumerate(zip(*_bounds(y1, y2, rows, x.shape[1]), strict=True)):
+            for column, (left, right) in enumerate(zip(*_bounds(x1, x2, columns, x.shape[2]), strict=True)):
+                if top < bottom and left < right:
+                    found[region, row, column] = source[top:bottom, left:right].max((0, 1))
+    return found

@@ -107,6 +107,12 @@ def device_in(capsule: object) -> tuple[int, int]:
     return tensor.device_type, tensor.device_id
 
 
+def is_uint8(capsule: object) -> bool:
+    """Whether the tensor of a capsule is of bytes, as truth values were once; raises `InputError` for anything else."""
+    tensor = _tensor_in(capsule)
+    return (tensor.code, tensor.bits) == (_UNSIGNED, 8)
+
+
 def to_device_capsule(
     address: int, dtype: np.dtype[Any], shape: Sequence[int], device: tuple[int, int], owner: object, **options: Any
 ) -> object:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
 from small_models import adding, two_inputs
 
 import glow_mlir
@@ -145,3 +146,46 @@ def test_a_session_that_is_asked_to_says_what_runs_its_nodes() -> None:
         InferenceSession(adding()).get_provider_graph_assignment_info()
     with pytest.raises(UnsupportedError, match="a module has no nodes of ONNX"):
         InferenceSession(import_model(adding()), options).get_provider_graph_assignment_info()
+
+
+def test_sessions_share_pools_that_somebody_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    pools: list[tuple[int, int]] = []
+    monkeypatch.setattr("glow_mlir.api.onnxruntime.allocators._GLOBAL_POOLS", pools)
+    settings = glow_mlir.SessionOptions()
+    settings.use_per_session_threads = False
+    with pytest.raises(OptionError, match="there are no global pools of threads"):
+        InferenceSession(adding(), settings, cache=False)
+    with pytest.warns(GlowWarning):
+        glow_mlir.set_global_thread_pool_sizes(2, 1)
+    assert pools == [(2, 1)]
+    InferenceSession(adding(), settings, cache=False)
+
+
+def test_missing_inputs_are_told_in_the_words_that_programs_look_for() -> None:
+    session, x = InferenceSession(two_inputs(), cache=False), np.zeros(3, np.float32)
+    first, second = (argument.name for argument in session.get_inputs())
+    expected = rf"Required inputs \(\['{second}'\]\) are missing from input feed \(\['{first}'\]\)"
+    with pytest.raises(ValueError, match=f"input '{second}' is missing: {expected}"):
+        session.run([], {first: x})
+    with pytest.raises(ValueError, match="there is no input 'z'"):
+        session.run(None, {"z": x})
+
+
+def test_a_dictionary_for_a_backend_is_the_map_that_a_model_takes() -> None:
+    backend: Any = import_module("glow_mlir.backend")
+    for key, given in ((TensorProto.INT64, {0: 25.0, 1: np.float64(5.13)}), (TensorProto.STRING, {"x": 25.0})):
+        type_ = helper.make_map_type_proto(key, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+        words: dict[str, Any] = {"int64_vocabulary": [0, 1]} if 0 in given else {"string_vocabulary": ["x"]}
+        node = helper.make_node("DictVectorizer", ["x"], ["y"], domain="ai.onnx.ml", **words)
+        graph = helper.make_graph([node], "g", [helper.make_value_info("x", type_)], [onnx.ValueInfoProto(name="y")])
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+        prepared = backend.prepare(helper.make_model(graph, opset_imports=opsets))
+        for feed in (given, [given], {"x": given}):
+            np.testing.assert_array_equal(prepared.run(feed)[0], np.array([list(given.values())], np.float32))
+
+
+def test_capsules_say_whether_they_hold_bytes() -> None:
+    state: Any = import_module("glow_mlir.capi.onnxruntime_pybind11_state")
+    for dtype, expected in ((np.uint8, True), (np.int8, False), (np.uint16, False), (np.float32, False)):
+        value = glow_mlir.OrtValue.ortvalue_from_numpy(np.ones(2, dtype))
+        assert state.is_dlpack_uint8_tensor(value.to_dlpack()) == expected

@@ -16,6 +16,7 @@ from glow_mlir.dialects.glow_high.sampling import (
     DeformConvOp,
     GridSampleOp,
     RoiAlignOp,
+    RoiPoolOp,
 )
 
 
@@ -79,6 +80,20 @@ def test_roi_align(target: str):
 
 def test_roi_align_of_half_floats():
     check(RoiAlignOp, sample((2, 8, 10, 3), "f2"), REGIONS.astype("f2"), IMAGES, output_shape=(3, 2), tolerance=4e-3)
+
+
+@pytest.mark.parametrize("target", runnable_targets())
+def test_roi_pool(target: str):
+    odd = np.array([[0.5, 1.5, 2.49999, 3.5], [-9, -9, -7, -7], [-1e9, -1e9, 1e9, 1e9], [np.nan, 1, np.inf, 5]], "f4")
+    regions = np.concatenate([REGIONS, odd])
+    regions = np.concatenate([np.resize(IMAGES, len(regions))[:, None], regions], axis=1).astype("f4")
+    x = sample((2, 8, 10, 19))
+    cases = [
+        Case(RoiPoolOp, x, regions, output_shape=shape, spatial_scale=scale)
+        for shape, scale in (((3, 2), 0.75), ((1, 1), 1.0), ((9, 11), 1.0))
+    ]
+    check_all([*cases, Case(RoiPoolOp, sample((2, 8, 10, 3), "f8"), regions.astype("f8"), output_shape=(2, 2))], target)
+    check(RoiPoolOp, sample((2, 8, 10, 3), "f2"), regions[:6].astype("f2"), output_shape=(3, 2))
 
 
 @pytest.mark.parametrize("target", runnable_targets())

@@ -263,7 +263,7 @@ def test_unsupported_model(case: str) -> None:
 
 def test_all_unsupported_nodes_are_reported_at_once() -> None:
     nodes = [
-        node("MaxRoiPool", "x x", "a", "regions"),
+        helper.make_node("RegionPool", ["x"], ["a"], "regions", domain="com.example"),
         helper.make_node("FusedThing", ["x"], ["b"], "fused", domain="com.example"),
         node("Relu", "b", "c", "unreached"),
         node("Reshape", "x s", "d", "free"),
@@ -273,7 +273,7 @@ def test_all_unsupported_nodes_are_reported_at_once() -> None:
     line = refusal(model_of(nodes, [value("x"), value("s", TensorProto.INT64, (1,))]), UnsupportedError)
     for expected in (
         "3 operators are not supported by the importer",
-        "MaxRoiPool ('regions')",
+        "com.example.RegionPool ('regions')",
         "com.example.FusedThing ('fused')",
         "the shape of Reshape depends on an input of the model ('free')",
     ):

@@ -13,7 +13,7 @@ from onnx_models import refusal
 from python_value_cases import by_onnxruntime
 
 from glow_mlir import InferenceSession
-from glow_mlir.errors import GlowWarning, ModelError
+from glow_mlir.errors import ExecutionError, GlowWarning, ModelError
 
 RANDOM = np.random.default_rng(5)
 
@@ -180,3 +180,38 @@ def test_models_with_more_coefficients_than_columns(
     for ours, theirs in zip(session.run(None, feed), by_onnxruntime(model, feed), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
     assert "coefficients for" in refusal(model, ModelError, strict=True)
+
+
+CORNERS = np.array(
+    [
+        [0, 0, 0, 7, 7],
+        [1, 2, 3, 2, 3],
+        [0, 1.5, 2.5, 9.5, 4.5],
+        [1, 6, 6, 2, 2],
+        [0, 100, 100, 120, 120],
+        [0, -3, -3, 9, 1],
+    ]
+)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize(("cells", "scale"), [((1, 1), 1.0), ((2, 3), 0.5), ((7, 9), 1.0)])
+def test_largest_elements_of_regions(dtype: str, cells: tuple[int, int], scale: float) -> None:
+    operands = [numbers(2, 5, 8, 8, dtype=dtype), CORNERS.astype(dtype)]
+    assert_as_onnxruntime("MaxRoiPool", operands, pooled_shape=cells, spatial_scale=scale)
+
+
+def test_images_of_regions_have_to_be_there() -> None:
+    for image in (-1, 2, 1e20):
+        model, given = model_of(
+            "MaxRoiPool", [numbers(2, 5, 8, 8), np.array([[image, 0, 0, 1, 1]], np.float32)], pooled_shape=[1, 1]
+        )
+        for backend in ("interpreter", "cpu"):
+            with pytest.raises(ExecutionError, match="the number of an image is out of range"):
+                InferenceSession(model, backend=backend, cache=False).run(None, given)
+
+
+def test_position_of_a_rotary_embedding_may_be_a_number() -> None:
+    tables = [numbers(16, 4), numbers(16, 4)]
+    operands = [numbers(2, 3, 8), np.array(2), *tables]
+    assert_as_onnxruntime("RotaryEmbedding", operands, domain="com.microsoft", num_heads=1)

@@ -26,6 +26,7 @@ WITHOUT = {
     "lookup": CODES,
     "non_max_suppression": POSITIONS,
     "non_zero": POSITIONS,
+    "roi_pool": "as roi_align with the mode max, it does not keep which element is the largest",
     "sum_pool": "it is of integers",
     "tf_idf_vectorizer": "its operand is integers",
     "tree_ensemble": STEPS,

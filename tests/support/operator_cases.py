@@ -74,6 +74,7 @@ BOTH = {0: 0, 1: 0}
 WINDOW: dict[str, Any] = {"kernel_shape": (2, 3), "strides": (2, 1), "pads": (0, 1, 1, 1)}
 HEADS: dict[str, Any] = {"q_num_heads": 2, "kv_num_heads": 2, "update_rule": "linear"}
 REGIONS = np.array([[0, 0, 5, 5], [1, 1, 3, 4], [2, 0, 6, 6]], np.float32)
+REGIONS_OF_IMAGES = np.concatenate([np.array([[0], [1], [0]], np.float32), REGIONS], axis=1)
 
 UNARY = (
     "abs asin atan asinh ceil cos erf exp expm1 floor is_nan neg round sign sin sinh cosh tan tanh hard_swish mish "
@@ -303,6 +304,7 @@ PIXELS: list[OperatorCase] = [
     row("col2im", sample((BATCH, 12, 20)), image_shape=(5, 6), block_shape=(2, 2)),
     row("grid_sample", sample((BATCH, 4, 5, 3)), sample((BATCH, 3, 4, 2)), batch=BOTH),
     row("roi_align", sample((2, 8, 8, 5)), REGIONS, np.array([0, 1, 0]), batch={1: 0, 2: 0}, output_shape=(2, 3)),
+    row("roi_pool", sample((2, 8, 8, 5)), REGIONS_OF_IMAGES, batch={1: 0}, output_shape=(2, 3)),
     row(
         "resize",
         sample((BATCH, 3, 4, 5)),
@@ -330,5 +332,6 @@ SIZED_BY_DATA = frozenset(["non_zero", "unique", "non_max_suppression"])
 REFERENCE_IS_WRONG = {
     "lrn": "it takes images for channels",
     "non_max_suppression": "it fails with an internal error",
+    "roi_pool": "does not have it",
 }
 """Operator → what ONNX's reference implementation does; onnxruntime alone checks it."""

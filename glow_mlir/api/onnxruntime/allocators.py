@@ -17,6 +17,10 @@ _PLANNED = "a session has the memory that its plan says, always"
 _SHARED = "sessions share threads, as many as the largest of them asks for: threads=N"
 
 
+_GLOBAL_POOLS: list[tuple[int, int]] = []
+"""The sizes that somebody has asked for."""
+
+
 class OrtAllocatorType(IntEnum):
     """Kinds of allocators."""
 
@@ -107,8 +111,20 @@ def create_and_register_allocator_v2(
 
 
 def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_threads: int = 0) -> None:
-    """Nothing but a warning; raises `OptionError` for what is no number of threads."""
+    """
+    Let sessions say `use_per_session_threads=False`, with a warning that sizes have no effect.
+
+    Raises `OptionError` for what is no number of threads.
+    """
     for given in (intra_op_num_threads, inter_op_num_threads):
         if number(given) is None:
             raise OptionError(f"{given!r} is no number of threads", hint="0 for as many as there are cores")
+    _GLOBAL_POOLS.append((intra_op_num_threads, inter_op_num_threads))
     caution(OptionError("the sizes of pools of threads have no effect", hint=_SHARED))
+
+
+def check_global_threads(use_per_session_threads: bool) -> None:
+    """Raise `OptionError`, as onnxruntime does, for a session that is to share pools which nobody has asked for."""
+    if not use_per_session_threads and not _GLOBAL_POOLS:
+        reason = "use_per_session_threads=False, and there are no global pools of threads"
+        raise OptionError(reason, hint="call set_global_thread_pool_sizes first")

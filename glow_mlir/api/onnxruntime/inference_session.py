@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.model_session import ModelSession
+from glow_mlir.api.onnxruntime.allocators import check_global_threads
 from glow_mlir.api.onnxruntime.messages import is_telling, telling
 from glow_mlir.api.onnxruntime.model_configuration import add_carried_options, is_asked_for
 from glow_mlir.api.onnxruntime.model_metadata import ModelMetadata, model_metadata
@@ -148,6 +149,7 @@ class InferenceSession(SessionFacade):
         given["sess_options"] = settings
         given["configuration"] = None if configuration is None else Path(configuration).absolute()
         self._providers = providers_of(settings, providers, provider_options)
+        check_global_threads(settings.use_per_session_threads)
         with telling(settings):
             model = model_of(path_or_bytes, settings)
             if is_asked_for(read_config_from_model):

@@ -189,10 +189,21 @@ class SessionFacade(Explained, ABC):
 
 def _outputs(entry: SessionEntry, names: Sequence[str] | None, inputs: Mapping[str, Any]) -> list[np.ndarray]:
     """The outputs of those names, or all, of a run; raises `InputError` for unknown ones."""
-    if names is None:
-        return list(entry.run(inputs).values())
-    wanted = entry.listed_outputs(names)
-    return _chosen(entry.run(inputs), wanted)
+    wanted = None if names is None else entry.listed_outputs(names)
+    try:
+        found = entry.run(inputs)
+    except InputError as error:
+        _check_missing(entry, inputs, error)
+        raise
+    return list(found.values()) if wanted is None else _chosen(found, wanted)
+
+
+def _check_missing(entry: SessionEntry, inputs: Mapping[str, Any], error: InputError) -> None:
+    """Say of missing inputs, which made a run fail, in onnxruntime's words as well, which programs look for."""
+    given = list(inputs) if isinstance(cast("object", inputs), Mapping) else []
+    names = [argument.name for argument in entry.inputs]
+    if (missing := [name for name in names if name not in given]) and set(given) < set(names):
+        error.reason = f"{error.reason}: Required inputs ({missing}) are missing from input feed ({given})"
 
 
 def _begun(

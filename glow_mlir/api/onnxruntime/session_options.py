@@ -188,7 +188,9 @@ class SessionOptions(Settings, Explained):
         True, flag, Effect.NONE, "buffers that do not live at once share memory, always", only=(True,)
     )
     use_deterministic_compute = Setting(False, flag, Effect.NONE, "the same inputs always give the same bits")
-    use_per_session_threads = Setting(True, flag, Effect.NONE, "sessions share threads, which serve one call at a time")
+    use_per_session_threads = Setting(
+        True, flag, Effect.NONE, "sessions share threads; without, set_global_thread_pool_sizes comes first"
+    )
 
     def __init__(self) -> None:
         super().__init__()

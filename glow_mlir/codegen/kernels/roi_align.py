@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.ir import Attribute
-
-from glow_mlir.codegen.access import computed, lanes_for, load, read_index, store
-from glow_mlir.codegen.builder.nests import Index, linear, nest, vector_loop
+from glow_mlir.codegen.access import computed, load, read_index, store
+from glow_mlir.codegen.builder.nests import Index, linear
 from glow_mlir.codegen.builder.types import i32, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.interpolation import size_as
+from glow_mlir.codegen.kernels.cell_rows import CellKernel, CellRow
 from glow_mlir.codegen.kernels.indexing import checked
-from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall
+from glow_mlir.codegen.selection.kernel import KernelCall
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.glow_high.sampling import RoiAlignOp
 from glow_mlir.dialects.properties import flag, integer, ints, number, text
-from glow_mlir.dialects.shapes import element_of, largest_shape, shape_of
-from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
 _ROUNDING = 2.0**-20
@@ -26,35 +22,13 @@ _ROUNDING = 2.0**-20
 
 
 @kernel("roi-align")
-class RoiAlignKernel(Kernel[RoiAlignOp]):
-    """
-    One cell of a region after the other: its samples add to a row of all channels.
-
-    The row is in the type that kernels compute in, and goes to the result when the cell is complete.
-    """
+class RoiAlignKernel(CellKernel[RoiAlignOp]):
+    """The samples of a cell add to its row."""
 
     name = "roi-align"
-    AXES = ("cells",)
-    RUN_TIME_SIZES = True
-    TIME_BY_VALUES = True
-
-    def scratch(self, op: RoiAlignOp, target: Target) -> Sequence[Buffer]:
-        return [((max(1, largest_shape(op.input)[-1]),), computed(element_of(op.input)))]
-
-    def private(self, op: RoiAlignOp) -> Sequence[int]:
-        return (0,)
-
-    def cuts(self, op: RoiAlignOp, target: Target) -> Mapping[str, int]:
-        return {"cells": math.prod(shape_of(op.outputs()[0])[:-1])}
 
     def emit(self, call: KernelCall[RoiAlignOp]) -> None:
-        emission = _Cells(call, computed(call.one("input").element))
-
-        def cell(place: list[Index]) -> None:
-            with call.unless_cancelled():
-                emission.cell(place)
-
-        nest(call.b, call.result.extents[:-1], cell, call.share("cells"))
+        self.emit_cells(call, _Cells(call, computed(call.one("input").element)).cell)
 
 
 @dataclass(frozen=True)
@@ -84,11 +58,8 @@ class _Sample:
 
 
 @dataclass(frozen=True)
-class _Cells:
+class _Cells(CellRow[RoiAlignOp]):
     """The code of one instruction."""
-
-    call: KernelCall[RoiAlignOp]
-    type: Attribute
 
     def cell(self, place: list[Index]) -> None:
         """All channels of one cell of one region."""
@@ -100,7 +71,7 @@ class _Cells:
         start = image * source.strides[0]
         rows, columns = self._axis(region, 0), self._axis(region, 1)
         is_mean = text(self.call.op.mode) == "avg"
-        self._fill(0.0 if is_mean else -math.inf)
+        self.fill(0.0 if is_mean else -math.inf)
         lines, pixels = self._near(rows, row, source.extents[1]), self._near(columns, column, source.extents[2])
         with b.loop(lines.first, lines.end) as y:
             vertical = self._sample(rows, row, y, source.extents[1])
@@ -109,7 +80,7 @@ class _Cells:
                 self._add(start, vertical, horizontal, is_mean)
         if not is_mean:
             with b.when(_are_fewer(lines, rows) | _are_fewer(pixels, columns)):
-                self._channels(self._outside)
+                self.channels(self._outside)
         self._store(place, rows, columns, is_mean)
 
     def _axis(self, region: Index, axis: int) -> _Axis:
@@ -157,19 +128,6 @@ class _Cells:
         fraction = x - before
         return _Sample((low, b.min(low + 1, size - 1)), (1.0 - fraction, fraction), inside)
 
-    def _channels(self, body: Callable[[Index, int], None]) -> None:
-        """Loops over vectors of channels."""
-        source = self.call.one("input")
-        moves = (source.strides[-1], self.call.result.strides[-1])
-        vector_loop(self.call.b, source.extents[-1], lanes_for(self.call.target, self.type, moves), body)
-
-    def _row(self, channel: Index) -> Value:
-        return self.call.one("scratch").pointer.at(channel, self.type)
-
-    def _fill(self, value: float) -> None:
-        b = self.call.b
-        self._channels(lambda i, lanes: self._row(i).store(b.constant(value, vector(self.type, lanes))))
-
     def _add(self, start: Value, rows: _Sample, columns: _Sample, is_mean: bool) -> None:
         """Let one sample count in all channels; one that is not in the image is 0."""
         b, source = self.call.b, self.call.one("input")
@@ -181,22 +139,22 @@ class _Cells:
         ]
 
         def channels(channel: Index, lanes: int) -> None:
-            total = self._row(channel).load(vector(self.type, lanes))
+            total = self.row(channel).load(vector(self.type, lanes))
             for offset, weight in corners:
                 x = load(b, source, channel * source.strides[-1] + offset, 1, lanes)
                 total = b.fma(x, weight, total) if is_mean else b.maximum(x * weight, total)
-            self._row(channel).store(total)
+            self.row(channel).store(total)
 
         with b.when(inside):
-            self._channels(channels)
+            self.channels(channels)
         if not is_mean:
             with b.when(~inside):
-                self._channels(self._outside)
+                self.channels(self._outside)
 
     def _outside(self, channel: Index, lanes: int) -> None:
         """A sample that is not in the image is 0 in some channels."""
-        total = self._row(channel).load(vector(self.type, lanes))
-        self._row(channel).store(self.call.b.max(total, 0.0))
+        total = self.row(channel).load(vector(self.type, lanes))
+        self.row(channel).store(self.call.b.max(total, 0.0))
 
     def _store(self, place: list[Index], rows: _Axis, columns: _Axis, is_mean: bool) -> None:
         """Write what became of the samples; 0 where a region has none."""
@@ -206,11 +164,11 @@ class _Cells:
         target = linear(place, result.strides[:-1])
 
         def channels(channel: Index, lanes: int) -> None:
-            total = self._row(channel).load(vector(self.type, lanes))
+            total = self.row(channel).load(vector(self.type, lanes))
             value = total / divisor if is_mean else b.select(count > 0.0, total, 0.0)
             store(b, result, channel * result.strides[-1] + target, value)
 
-        self._channels(channels)
+        self.channels(channels)
 
 
 def _are_fewer(samples: _Samples, axis: _Axis) -> Value:

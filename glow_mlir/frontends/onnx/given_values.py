@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import onnx
 
-from glow_mlir.errors import InputError
+from glow_mlir.errors import InputError, MapError
 from glow_mlir.frontends.onnx.values import element_words, type_words
 from glow_mlir.runtime.string_table import as_strings, as_text
 from glow_mlir.runtime.typed_arrays import as_typed
@@ -81,14 +81,22 @@ def _map_of(what: str, type_: onnx.TypeProto, value: object) -> TypedMap:
     convert_key, convert = _KEYS[key], _ITEMS[element]
     items: dict[Any, Any] = {}
     for name, item in cast("dict[Any, Any]", value).items():
+        part, wrong = "key", name
         try:
-            items[convert_key(name)] = convert(item)
+            own = convert_key(name)
+            part, wrong = "value", item
+            items[own] = convert(item)
         except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"{what} is {type_words(type_)}, and has {name!r}: {item!r}") from error
+            # As onnxruntime words it, which programs look for.
+            words = f"Unexpected {part} type  {type(wrong)}, it cannot be linked to C type {_C_TYPES[key]}"
+            raise MapError(f"{what} is {type_words(type_)}, and has {name!r}: {item!r}: {words}") from error
     return TypedMap(items, key, named_dtype(_DTYPES[element]))
 
 
 # ---- keys and values of maps
+
+_C_TYPES: dict[int, str] = {onnx.TensorProto.INT64: "int64_t", onnx.TensorProto.STRING: "string"}
+"""ONNX data type of the keys of a map → what onnxruntime's errors call it."""
 
 
 def _word(value: object) -> str:

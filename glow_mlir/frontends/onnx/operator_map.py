@@ -170,6 +170,7 @@ ATTRIBUTE_MAPS: Mapping[str, AttributeMap] = {
         flag("antialias"),
         real("extrapolation_value", 0.0, to="extrapolation"),
     ),
+    "MaxRoiPool": AttributeMap(real("spatial_scale", 1.0)),
     "RoiAlign": AttributeMap(integer("sampling_ratio", 0), real("spatial_scale", 1.0), word("mode", "avg")),
     "TopK": AttributeMap(integer("axis", -1), flag("largest", True), flag("sorted", True)),
 }

@@ -188,9 +188,8 @@ def resize(node: Node) -> SSAValue:
             return _repeated(node, node.input(), scales)
     node.check_size(*map(largest, shape))
     if coordinates == _NEAREST_ONLY and node.version >= _WITHOUT_NEAREST_ONLY:
-        hint = "half_pixel has taken its place"
-        reason = f"Resize: opset {node.version} has no coordinates '{coordinates}'"
-        raise ModelError(reason, node=node.name, hint=hint)
+        reason = f"opset {node.version} has no coordinates '{coordinates}'; they are those of opset 13"
+        node.doubt(reason, "half_pixel has taken their place")
     return node.emit(
         ResizeOp,
         node.input(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from glow_mlir.dialects.glow_high.sampling import DeformConvOp, GridSampleOp, RoiAlignOp
+from glow_mlir.dialects.glow_high.sampling import DeformConvOp, GridSampleOp, RoiAlignOp, RoiPoolOp
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
 from glow_mlir.frontends.onnx.node import Node
@@ -67,6 +67,20 @@ def roi_align(node: Node) -> SSAValue:
         hint = f"it is one of {', '.join(words)}"
         raise ModelError(f"RoiAlign: coordinates '{word}' do not exist", node=node.name, hint=hint)
     return _roi_align(node, half_pixel=word == words[0])
+
+
+@onnx_operator("MaxRoiPool")
+def max_roi_pool(node: Node) -> SSAValue:
+    """Images are channels-last between transposes."""
+    node.check_rank(0, (4,), "an image is [N, C, H, W]")
+    result = node.emit(
+        RoiPoolOp,
+        to_channels_last(node, node.input()),
+        node.input(1),
+        output_shape=node.ints("pooled_shape"),
+        **ATTRIBUTE_MAPS["MaxRoiPool"].import_from(node),
+    )
+    return to_channels_first(node, result)
 
 
 @onnx_operator("DeformConv", since=19)

@@ -165,6 +165,7 @@ def statistics_of(graph: onnx.GraphProto) -> set[str]:
 _SETTINGS: dict[str, Sequence[int]] = {
     "Clip": (1, 2),
     "DequantizeLinear": (1, 2),
+    "MaxRoiPool": (1,),
     "OneHot": (1, 2),
     "Pad": (1, 2),
     "QuantizeLinear": (1, 2),

@@ -51,6 +51,14 @@ def roi_align(writer: Writer, op: sampling.RoiAlignOp) -> str:
     return channels_back(writer, result, rank_of(op.result), LAST)
 
 
+@onnx_export(sampling.RoiPoolOp)
+def roi_pool(writer: Writer, op: sampling.RoiPoolOp) -> str:
+    """Regions of an image as grids of the largest elements."""
+    image, attributes = channels_first(writer, op.input, LAST), ATTRIBUTE_MAPS["MaxRoiPool"].export_from(op)
+    result = writer.emit("MaxRoiPool", image, op.rois, pooled_shape=ints(op.output_shape), **attributes)
+    return channels_back(writer, result, rank_of(op.result), LAST)
+
+
 @onnx_export(sampling.DeformConvOp)
 def deform_conv(writer: Writer, op: sampling.DeformConvOp) -> str:
     """A convolution of elements at offsets from their places."""

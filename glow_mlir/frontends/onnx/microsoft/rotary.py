@@ -33,7 +33,7 @@ def _check(node: Node, places: int = 2) -> None:
     """Raise `ModelError` for operands of other ranks, and for tables that differ."""
     node.check_rank(0, (3, 4), "values are [batch, length, heads * elements] or [batch, heads, length, elements]")
     hint = "positions are one, or [batch, length]" if places == 2 else "positions are [3, batch, length]"
-    node.check_rank(1, (1, 2) if places == 2 else (places,), hint)
+    node.check_rank(1, (0, 1, 2) if places == 2 else (places,), hint)
     for table in (COSINES, SINES):
         node.check_rank(table, (2,), "tables have a row for each position")
     if node.sizes(COSINES) != node.sizes(SINES):
@@ -70,7 +70,7 @@ def _length(node: Node) -> Size:
 def _places(node: Node, length: Size) -> SSAValue:
     """The rows of the tables to take: [batch, length], or [1, length] where only the first is given."""
     given = node.input(1)
-    if rank_of(given) == 1:
+    if rank_of(given) < 2:
         if not has_one_element(given):
             raise ModelError(f"{node.kind}: positions {sizes_of(given)} are not one", node=node.name)
         steps = node.emit(AddOp, iota(node, length), given)

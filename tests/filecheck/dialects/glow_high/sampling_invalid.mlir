@@ -96,3 +96,24 @@ glow_high.func @wrong(%x: tensor<1x5x6x4xf32>, %o: tensor<1x3x4x54xf32>) {
   // expected-error @below {{4 channels have no 3 groups of offsets}}
   %0 = glow_high.deform_columns %x, %o {kernel_shape = [3, 3], offset_group = 3} : tensor<1x3x4x9x4xf32>
 }
+
+// -----
+
+glow_high.func @wrong(%x: tensor<2x5x6x3xf32>, %rois: tensor<4x4xf32>) {
+  // expected-error @below {{a region has an image and two corners, 5 numbers, not 4}}
+  %0 = glow_high.roi_pool %x, %rois {output_shape = [7, 8]} : tensor<4x7x8x3xf32>
+}
+
+// -----
+
+glow_high.func @wrong(%x: tensor<2x5x6x3xf32>, %rois: tensor<4x5xf32>) {
+  // expected-error @below {{output_shape is rows and columns, not (7,)}}
+  %0 = glow_high.roi_pool %x, %rois {output_shape = [7]} : tensor<4x7x8x3xf32>
+}
+
+// -----
+
+glow_high.func @wrong(%x: tensor<2x5x6x3xf32>, %rois: tensor<4x5xf64>) {
+  // expected-error @below {{regions are f64, the image is f32}}
+  %0 = glow_high.roi_pool %x, %rois {output_shape = [7, 8]} : tensor<4x7x8x3xf32>
+}

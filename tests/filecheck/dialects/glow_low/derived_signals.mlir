@@ -17,6 +17,11 @@ glow_low.func @regions(@in %x: memref<2x5x6x3xf32>, @in %rois: memref<4x4xf32>, 
   glow_low.roi_align @out %cells, @in %x, @in %rois, @in %images {output_shape = [7, 8]}
 }
 
+glow_low.func @cells(@in %x: memref<2x5x6x3xf32>, @in %rois: memref<4x5xf32>) {
+  %cells = glow_low.alloc : memref<4x7x8x3xf32>
+  glow_low.roi_pool @out %cells, @in %x, @in %rois {output_shape = [7, 8]}
+}
+
 glow_low.func @deform(@in %x: memref<2x5x6x4xf32>, @in %filter: memref<8x3x3x4xf32>, @in %offset: memref<2x3x4x18xf32>, @in %bias: memref<8xf32>, @in %mask: memref<2x3x4x9xf32>) {
   %convolved = glow_low.alloc : memref<2x3x4x8xf32>
   %columns = glow_low.alloc : memref<2x3x4x9x4xf32>

@@ -1,0 +1,74 @@
+"""What kernels have in common that make cells of regions of images: a row of all channels for each cell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+from xdsl.ir import Attribute
+
+from glow_mlir.codegen.access import computed, lanes_for
+from glow_mlir.codegen.builder.nests import Index, nest, vector_loop
+from glow_mlir.codegen.builder.types import vector
+from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.selection.kernel import Buffer, Kernel, KernelCall
+from glow_mlir.dialects.glow_high.sampling import RoiAlignOp, RoiPoolOp
+from glow_mlir.dialects.shapes import element_of, largest_shape, shape_of
+from glow_mlir.dialects.target import Target
+from glow_mlir.support.dataclass import dataclass
+
+Regions = TypeVar("Regions", RoiAlignOp, RoiPoolOp)
+
+
+class CellKernel(Kernel[Regions], Generic[Regions]):
+    """
+    One cell of a region after the other: its elements or samples go into a row of all channels.
+
+    The row is in the type that kernels compute in, and goes to the result when the cell is complete.
+    """
+
+    AXES = ("cells",)
+    RUN_TIME_SIZES = True
+    TIME_BY_VALUES = True
+
+    def scratch(self, op: Regions, target: Target) -> Sequence[Buffer]:
+        return [((max(1, largest_shape(op.input)[-1]),), computed(element_of(op.input)))]
+
+    def private(self, op: Regions) -> Sequence[int]:
+        return (0,)
+
+    def cuts(self, op: Regions, target: Target) -> Mapping[str, int]:
+        return {"cells": math.prod(shape_of(op.outputs()[0])[:-1])}
+
+    def emit_cells(self, call: KernelCall[Regions], cell: Callable[[list[Index]], None]) -> None:
+        """Loops over region, row and column of each cell, until the call is to end."""
+
+        def unless_cancelled(place: list[Index]) -> None:
+            with call.unless_cancelled():
+                cell(place)
+
+        nest(call.b, call.result.extents[:-1], unless_cancelled, call.share("cells"))
+
+
+@dataclass(frozen=True)
+class CellRow(Generic[Regions]):
+    """The row of one instruction; `type` is what it is computed in."""
+
+    call: KernelCall[Regions]
+    type: Attribute
+
+    def channels(self, body: Callable[[Index, int], None]) -> None:
+        """Loops over vectors of channels."""
+        source = self.call.one("input")
+        moves = (source.strides[-1], self.call.result.strides[-1])
+        vector_loop(self.call.b, source.extents[-1], lanes_for(self.call.target, self.type, moves), body)
+
+    def row(self, channel: Index) -> Value:
+        """Where the row has a channel."""
+        return self.call.one("scratch").pointer.at(channel, self.type)
+
+    def fill(self, value: float) -> None:
+        """Let all channels begin with a number."""
+        b = self.call.b
+        self.channels(lambda i, lanes: self.row(i).store(b.constant(value, vector(self.type, lanes))))
