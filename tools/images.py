@@ -12,6 +12,7 @@ import numpy as np
 from glow_mlir.errors import InputError
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.optional_packages import imported
+from glow_mlir.tools.image_sizes import resized
 
 MODES: dict[str, tuple[float, float]] = {
     "0to1": (1 / 255, 0.0),
@@ -39,13 +40,15 @@ class Normalization:
     mode: str | None = None
     mean: tuple[float, ...] = (0.0,)
     stddev: tuple[float, ...] = (1.0,)
+    size: str | int | None = None
+    """How images get the size of the input (`image_sizes.resized`); they have it where that is `None`."""
 
     def batch(self, images: Sequence[Image], shape: Sequence[int | str], dtype: np.dtype) -> np.ndarray:
         """The images as one input of that shape and type; raises `InputError` where one does not fit."""
         if len(shape) != 4:
             raise InputError(f"an image needs an input of 4 axes, and this one has {len(shape)}")
         sizes = dict(zip(self.layout, shape, strict=True))
-        arrays = [self._one(image.pixels(sizes), dtype) for image in images]
+        arrays = [self._one(image.pixels(sizes, self.size), dtype) for image in images]
         return np.ascontiguousarray(np.stack(arrays), dtype)
 
     def _one(self, pixels: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -74,8 +77,11 @@ class Image:
             reason = f"cannot be read: {system}" if system else f"is no image: {error}"
             raise InputError(" ".join(reason.split()), file=str(path)) from error
 
-    def pixels(self, sizes: dict[str, int | str]) -> np.ndarray:
-        """Height × width × channels as bytes; raises `InputError` where the image has other sizes."""
+    def pixels(self, sizes: dict[str, int | str], size: str | int | None = None) -> np.ndarray:
+        """
+        Height × width × channels as bytes, brought to those sizes as `size` says; raises `InputError` for an image that
+        has others.
+        """
         content = self._content
         if hasattr(content, "convert"):
             content = content.convert("L" if sizes["C"] == 1 else "RGB")
@@ -86,13 +92,21 @@ class Image:
             found = f"{array.dtype.name}{list(array.shape)}"
             raise InputError(f"an image is uint8[height, width, channels], not {found}", file=str(self.path))
         wanted = (sizes["H"], sizes["W"], sizes["C"])
+        if size is not None and isinstance(wanted[0], int) and isinstance(wanted[1], int):
+            array = self._resized(array, size, wanted[0], wanted[1])
         if array.shape != wanted:
             given, expected = (" × ".join(map(str, shape)) for shape in (array.shape, wanted))
-            hint = "resize it first, or choose another --layout"
+            hint = "--image-size crop or stretch makes it so, or another --layout"
             raise InputError(
                 f"the image has {given} pixels and channels, not {expected}", file=str(self.path), hint=hint
             )
         return array
+
+    def _resized(self, array: np.ndarray, size: str | int, height: int, width: int) -> np.ndarray:
+        try:
+            return resized(array, size, height, width)
+        except ValueError as error:
+            raise InputError(f"the image cannot be resized: {error}", file=str(self.path)) from error
 
 
 def _read_npy(path: Path) -> np.ndarray:

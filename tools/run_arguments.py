@@ -18,6 +18,7 @@ from glow_mlir.runtime.signature import MissingSizeError
 from glow_mlir.support.symbols import Dimension
 from glow_mlir.tools.bounded_numbers import amount, count, finite, milliseconds, natural, seconds
 from glow_mlir.tools.command_line import ArgumentGroup, check_written, new_parser, spelled, takes_stdout
+from glow_mlir.tools.image_sizes import image_size
 from glow_mlir.tools.ladder_arguments import add_disable_argument
 from glow_mlir.tools.log_output import add_log_arguments
 from glow_mlir.tools.option_arguments import add_options, given_options
@@ -43,6 +44,7 @@ glow-run allocated.mlir --backend interpreter
 REQUIRED: dict[str, tuple[str, ...]] = {
     "rtol": ("check",),
     "atol": ("check",),
+    "image_size": ("image",),
     "layout": ("image",),
     "image_mode": ("image",),
     "mean": ("image",),
@@ -204,6 +206,13 @@ def sizes_of_files() -> Generator[None]:
 def add_image_arguments(group: ArgumentGroup) -> None:
     """Add the options that say how images become inputs."""
     group.add_argument("--layout", choices=("NCHW", "NHWC"), help="the axes of an image input (default: NCHW)")
+    group.add_argument(
+        "--image-size",
+        type=image_size,
+        metavar="HOW",
+        help="how images get the size of the input: stretch; crop, the middle of the smallest that covers it; or 256, "
+        "the middle of one whose shorter side has 256 pixels (default: they have it)",
+    )
     group.add_argument(
         "--image-mode",
         choices=("0to1", "neg1to1", "0to255", "neg128to127"),

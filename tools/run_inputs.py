@@ -163,7 +163,9 @@ def read_inputs(args: Namespace) -> Inputs:
 
 def normalization_of(args: Namespace) -> Normalization:
     """How the options say that pixels become numbers."""
-    return Normalization(args.layout or "NCHW", args.image_mode, args.mean or (0.0,), args.stddev or (1.0,))
+    return Normalization(
+        args.layout or "NCHW", args.image_mode, args.mean or (0.0,), args.stddev or (1.0,), args.image_size
+    )
 
 
 def _named(texts: Iterable[str]) -> list[tuple[str, Path]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from glow_mlir.api.device_tensors import check_present
 from glow_mlir.api.model_identity import UnopenedError, is_importable, is_ir, model_identity
 from glow_mlir.api.models import import_any
 from glow_mlir.dialects.packages import SEVERAL_BACKENDS, installed_packages, loader_of
-from glow_mlir.errors import InputError, InputValuesError, ModelError, UnsupportedError
+from glow_mlir.errors import InputError, InputValuesError, ModelError, UnsupportedError, printable
 from glow_mlir.options.placement import backends_named
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.assumptions import Assumptions
@@ -32,11 +32,12 @@ from glow_mlir.runtime.signature import Signature
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.runtime.specialization import Loaded, Making
 from glow_mlir.runtime.specializations import SpecializationLimits, Specializations
-from glow_mlir.support.activity import warning_to
+from glow_mlir.support.activity import warning_to, watching
 from glow_mlir.support.cancellation import Cancellation, current_cancellation
 from glow_mlir.support.collector import collected_soon, without_collector
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.distributions import versions
+from glow_mlir.support.slow_work import told_when_slow
 from glow_mlir.support.symbols import Dimension, told_by
 from glow_mlir.support.watchdog import time_limited
 
@@ -122,12 +123,21 @@ class ModelCompiler:
     """
 
     def __init__(
-        self, model: Any, options: CompileOptions, use_cache: bool, time_limit: float = 0.0, asks: bool = True
+        self,
+        model: Any,
+        options: CompileOptions,
+        use_cache: bool,
+        time_limit: float = 0.0,
+        asks: bool = True,
+        progress: Callable[[str], None] | None = None,
     ) -> None:
         """
         `time_limit` says how many seconds one compilation may take; 0 for any time. With `asks`, another process may be
-        asked to compile.
+        asked to compile. `progress` is told what a compilation is at that a caller waits for.
         """
+        self._progress = progress
+        self._is_told = asks
+        """Whether a terminal says what takes long; the process that is asked to compile leaves that to who asks."""
         self._model = model
         self._options = options
         self._time_limit = time_limit
@@ -146,6 +156,17 @@ class ModelCompiler:
 
     def open(self) -> Loaded | Template:
         """The model, compiled, or what is to be known of it before it is called."""
+        with self._told():
+            return self._open()
+
+    def _told(self) -> AbstractContextManager[None]:
+        """What lets somebody know of the work inside the `with` statement: who asked for it, or who looks on."""
+        if self._progress is not None:
+            return watching(self._progress)
+        name = self._model.name if isinstance(self._model, Path) else "a model"
+        return told_when_slow(f"compiling {printable(name)}") if self._is_told else nullcontext()
+
+    def _open(self) -> Loaded | Template:
         if self._loader is None and not self._is_elsewhere(self._model):
             return self._opened_here()
         return self._steadily(self._found_or_made)
@@ -242,7 +263,9 @@ class ModelCompiler:
         """
         now = self._unchanged()
         found = None if self._loader is None else self._known(now, assumptions)
-        found = found or self._made_elsewhere(now, assumptions) or self._specialized_here(now, assumptions)
+        if found is None:
+            with self._told():
+                found = self._made_elsewhere(now, assumptions) or self._specialized_here(now, assumptions)
         if found is None or now.files.changed():
             raise self._restless()
         return found

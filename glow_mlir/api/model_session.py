@@ -43,7 +43,7 @@ class ModelSession(Session):
         limits = rules.limits or SpecializationLimits()
 
         def compiled(model: Any) -> tuple[Executable, dict[str, float]]:
-            compiler = ModelCompiler(model, self.options, rules.cache, limit)
+            compiler = ModelCompiler(model, self.options, rules.cache, limit, progress=rules.progress)
             return compiler.executable(compiler.open(), limits, rules.warm == SPECIALISED)
 
         executable, self._seconds = with_host_values(model, compiled, self.options.strict)

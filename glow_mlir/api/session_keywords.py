@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from glow_mlir.api.compile_options import TARGET_KEYWORDS, CompileOptions
 from glow_mlir.errors import OptionError
@@ -12,7 +12,7 @@ from glow_mlir.runtime.specializations import SpecializationLimits
 from glow_mlir.support.arguments import seconds
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.keywords import keyword_error
-from glow_mlir.support.kinds import SECONDS, Kind, check_kinds, made_by
+from glow_mlir.support.kinds import SECONDS, Kind, check_kinds, is_function, made_by
 
 SPECIALISED = "specialised"
 """What calls of a session wait for that is told to be `warm`."""
@@ -51,6 +51,11 @@ class SessionRules(Options):
     )
     time_limit: float | None = option(None, "seconds that a call may take", kind=SECONDS)
     compile_time_limit: float | None = option(None, "seconds that a compilation may take", kind=SECONDS)
+    progress: Callable[[str], None] | None = option(
+        None,
+        "is told, in a few words, what a compilation is at",
+        kind=Kind("a function", is_function, "print"),
+    )
 
 
 KEYWORDS: Mapping[str, Declared] = {

@@ -194,7 +194,7 @@ class Backend(ABC):
 
     def memory(self, target: Target) -> DeviceMemory:
         """The memory of a device; by default that of the host."""
-        return DeviceMemory(is_host=True)
+        return DeviceMemory(alignment=target.alignment, is_host=True)
 
     def load_on(self, artifact: Any, number: int, threads: int) -> Executable:
         """

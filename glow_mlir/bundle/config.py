@@ -10,7 +10,6 @@ from glow_mlir.bundle.layout import BundleLayout, EntryLayout, Place
 from glow_mlir.codegen.builder.types import i64
 from glow_mlir.codegen.constant_data import Constant, ConstantData, address, struct, word
 from glow_mlir.runtime.bundle import ABI
-from glow_mlir.transforms.allocate import ALIGNMENT
 
 KINDS = ("input", "output", "state", "packed")
 """What a symbol is, by its number."""
@@ -24,7 +23,7 @@ def config_of(layout: BundleLayout, version: int, has_constants: bool) -> list[O
         word(ABI),
         word(version),
         data.text(name),
-        data.size(ALIGNMENT),
+        data.size(layout.alignment),
         data.size(layout.constants),
         data.size(layout.mutables),
         data.size(layout.activations),

@@ -13,7 +13,6 @@ from glow_mlir.bundle.layout import BundleLayout, EntryLayout, Place
 from glow_mlir.bundle.names import comment
 from glow_mlir.bundle.shared_types import TYPES
 from glow_mlir.support.dtypes import BFLOAT16, named_dtype
-from glow_mlir.transforms.allocate import ALIGNMENT
 
 _C_TYPES = {"float32": "float", "float64": "double", "bool": "uint8_t", "float16": "uint16_t", BFLOAT16: "uint16_t"}
 """Element type → that of C, where it is not the same word; narrower ones are bytes."""
@@ -67,7 +66,7 @@ def _macros(bundle: Bundle) -> str:
     return _defines(
         [
             (f"{macro}_VERSION", f"UINT32_C(0x{bundle.version:08x})", ""),
-            (f"{macro}_ALIGNMENT", str(ALIGNMENT), "of all regions, in bytes, as all sizes are"),
+            (f"{macro}_ALIGNMENT", str(layout.alignment), "of all regions, in bytes, as all sizes are"),
             (f"{macro}_CONSTANTS_SIZE", str(layout.constants), ""),
             # Arrays of C are not empty.
             (f"{macro}_MUTABLES_SIZE", str(max(1, layout.mutables)), ""),

@@ -37,7 +37,6 @@ from glow_mlir.runtime.bundle import SEAL_BYTES, SEAL_VERSION
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.symbols import symbols_of
-from glow_mlir.transforms.allocate import ALIGNMENT
 
 ARGUMENTS = ("version", "constants", "mutables", "activations", "parallel", "sizes", "observer")
 """The fields of `glow_arguments`, each as far behind the one before it as a pointer is wide."""
@@ -48,7 +47,7 @@ ERRORS: Mapping[str, str] = {
     "ARGUMENTS": "the arguments, or a pointer to a buffer, are null",
     "VERSION": "the header and the object are of different bundles",
     "REGION": "a region is null",
-    "ALIGNMENT": f"a region does not begin at a multiple of {ALIGNMENT} bytes",
+    "ALIGNMENT": "a region does not begin at a multiple of the alignment",
     "WEIGHTS": "the constants are not those of this bundle",
     "SIZES": "a size is not within its bounds",
 }
@@ -93,16 +92,16 @@ class BundleInterface:
         add_functions(module, self.layout, self.version)
         self.stack = stack_bound(emit_module(module), target)
         if self.form.constants:
-            module.body.block.add_op(_constants(f"{self.name}_constants", region))
+            module.body.block.add_op(_constants(f"{self.name}_constants", region, self.layout.alignment))
         if self.form.config:
             module.body.block.add_ops(config_of(self.layout, self.version, self.form.constants))
 
 
-def _constants(name: str, region: np.ndarray) -> Operation:
+def _constants(name: str, region: np.ndarray, alignment: int) -> Operation:
     """The constants as a global that is only read."""
     type_ = array(i8, region.size)
     content = BytesAttr(region.tobytes())
-    return GlobalOp(type_, name, "external", constant=True, value=content, alignment=ALIGNMENT)
+    return GlobalOp(type_, name, "external", constant=True, value=content, alignment=alignment)
 
 
 def add_functions(module: ModuleOp, layout: BundleLayout, version: int) -> None:
@@ -150,9 +149,9 @@ class _Emission:
         with b.when(version.ne(_signed(self.version))):
             b.give_back(b.constant(STATUS["VERSION"], i32))
         constants, activations = _field(given, "constants"), _field(given, "activations")
-        check_region(b, constants)
+        check_region(b, constants, self.layout.alignment)
         if self.layout.activations:
-            check_region(b, activations)
+            check_region(b, activations, self.layout.alignment)
         sealed = constants.at(self.layout.constants - SEAL_BYTES + SEAL_VERSION, i8).load(i32)
         with b.when(sealed.ne(_signed(self.version))):
             b.give_back(b.constant(STATUS["WEIGHTS"], i32))
@@ -165,7 +164,7 @@ class _Emission:
             self._checked(b, given)
             mutables = _field(given, "mutables")
             if layout.mutables:
-                check_region(b, mutables)
+                check_region(b, mutables, self.layout.alignment)
             regions = {"mutables": mutables, "activations": _field(given, "activations")}
             places = [regions[place.region].at(place.offset, i8) for place in layout.places]
             bindings = self._bindings(b, entry, places, given)
@@ -189,7 +188,7 @@ class _Emission:
         with define_function(self.module, f"{self.layout.name}_initialize", [ptr], i32) as (b, (given,)):
             self._checked(b, given)
             constants, mutables = _field(given, "constants"), _field(given, "mutables")
-            check_region(b, mutables)
+            check_region(b, mutables, self.layout.alignment)
             for value in manifest.state:
                 size = int(np.prod(value.shape, dtype=np.int64)) * named_dtype(value.dtype).itemsize
                 with b.loop(0, size) as at:
@@ -261,10 +260,10 @@ def _field(given: Value, name: str) -> Value:
     return given.at(ARGUMENTS.index(name), ptr).load(ptr)
 
 
-def check_region(b: Builder, region: Value) -> None:
+def check_region(b: Builder, region: Value, alignment: int) -> None:
     """Give back a status where a region is null, or does not begin where it has to."""
     refuse(b, region, "REGION")
-    with b.when((b.address(region) & (ALIGNMENT - 1)).ne(0)):
+    with b.when((b.address(region) & (alignment - 1)).ne(0)):
         b.give_back(b.constant(STATUS["ALIGNMENT"], i32))
 
 

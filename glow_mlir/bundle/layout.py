@@ -95,6 +95,11 @@ class BundleLayout:
         return self.name.upper()
 
     @property
+    def alignment(self) -> int:
+        """Of how many bytes all regions begin at a multiple."""
+        return self.target.alignment
+
+    @property
     def constants(self) -> int:
         """Size of the constants, with the seal at their end."""
         return self.manifest.constants
@@ -154,7 +159,7 @@ def lay_out(
         for binding in entry.bindings:
             if binding.role in KEPT and binding.name not in state:
                 state[binding.name] = begin
-                begin += rounded(binding.nbytes)
+                begin += rounded(binding.nbytes, target.alignment)
     found: list[EntryLayout] = []
     macros: set[str] = set()
     first_status = 0
@@ -169,7 +174,7 @@ def lay_out(
             if binding.role in KEPT:
                 offset = state[binding.name]
             elif offset < 0:
-                offset, end = end, end + rounded(binding.nbytes)
+                offset, end = end, end + rounded(binding.nbytes, target.alignment)
             own = distinct(f"{macro}_{binding.role}_{field}".upper(), macros.__contains__)
             macros.add(own)
             key = entry.name, binding.role, binding.name

@@ -22,6 +22,7 @@ from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, Option
 from glow_mlir.ir.out_of_memory import out_of_memory
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import one_line
+from glow_mlir.support.activity import say
 from glow_mlir.support.blame import foreign_place
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
@@ -86,6 +87,7 @@ class Compilation:
     def finish(self, make: Callable[[Sequence[ModulePass]], Made]) -> Made:
         """Let `make` run the passes of the last stage on the module, and give what it makes of it."""
         start, last = time.perf_counter(), self.ladder.stages[-1]
+        say(f"compiling: {last.name}")
         try:
             made = make(last.passes())
         except (GlowError, MemoryError):
@@ -216,6 +218,7 @@ class Compilation:
 
     def _climb(self, stage: Stage, run: PassRun) -> None:
         """Run the passes of one stage, and tell the observers."""
+        say(f"compiling: {stage.name}")
         start = time.perf_counter()
         for item in stage.passes():
             run.apply(item)

@@ -291,7 +291,9 @@ def passes_of(specs: Sequence[ArgSpec], text: str = "") -> tuple[ModulePass, ...
 
 def _check_options(spec: ArgSpec, kind: type[ModulePass], text: str) -> None:
     """Raise `OptionError` for an option that a pass does not have, with the nearest of those that it has."""
-    options = [part.name.replace("_", "-") for part in fields(kind) if part.init and part.name != "name"]
+    spelled_as: Mapping[str, str] = getattr(kind, "SPELLED", {})
+    names = (part.name for part in fields(kind) if part.init and (part.name != "name" or part.name in spelled_as))
+    options = [spelled_as.get(name, name).replace("_", "-") for name in names]
     for name in spec.parameters:
         if (spelled := name.replace("_", "-")) not in options:
             near = get_close_matches(spelled, options, n=1) or options

@@ -90,6 +90,11 @@ class Machine(Options):
     )
     vector_registers: int = option(16, "how many vectors there are", domain=Range(LEAST_REGISTERS, 1 << 16))
     line_bytes: int = option(64, "a line of the caches", domain=PowersOfTwo(8, MOST_BYTES))
+    alignment: int = option(
+        64,
+        "of how many bytes regions and buffers begin at multiples: a line where there are caches",
+        domain=PowersOfTwo(8, MOST_BYTES),
+    )
     page_bytes: int = option(4096, "a page of memory", domain=PowersOfTwo(8, MOST_BYTES))
     l1_bytes: int = option(0, "the first cache of data, 0 for none", domain=_BYTES)
     l2_bytes: int = option(0, "the second cache, 0 for none", domain=_BYTES)

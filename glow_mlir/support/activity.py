@@ -23,6 +23,11 @@ def say(text: str) -> None:
         watcher(text)
 
 
+def is_watched() -> bool:
+    """Whether somebody is told what is done."""
+    return _WATCHER.get() is not None
+
+
 @contextmanager
 def watching(watcher: Callable[[str], None]) -> Generator[None]:
     """Call `watcher` with what is said inside the `with` statement."""

@@ -43,6 +43,11 @@ def has(*names: str) -> Callable[[Any], bool]:
     return lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in names)
 
 
+def is_function(value: object) -> bool:
+    """Whether a value can be called, and is no class."""
+    return callable(value) and not isinstance(value, type)
+
+
 def lists(accepts: Callable[[Any], bool]) -> Callable[[Any], bool]:
     """A test for lists of what a test accepts; what can be gone through once alone is none."""
 

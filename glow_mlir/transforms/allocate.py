@@ -70,7 +70,7 @@ def alignment_of(function: FuncOp) -> int:
     if function.assigned is None:
         return ALIGNMENT
     target = function.target
-    return max(ALIGNMENT, get_backend(target.backend).memory(target).alignment)
+    return get_backend(target.backend).memory(target).alignment
 
 
 def rounded(size: int, alignment: int = ALIGNMENT) -> int:
@@ -135,7 +135,7 @@ def bound_bytes(function: FuncOp) -> int:
             continue
         exchanged = 0
         for op in placeholders_of(other):
-            size = rounded(_bytes_of(op))
+            size = rounded(_bytes_of(op), alignment_of(other))
             if op.role in {"input", "output"}:
                 exchanged += 0 if other.binding_offsets is not None else size
             else:
@@ -188,7 +188,7 @@ def _beyond_limit(function: FuncOp, lives: Sequence[Life], size: int) -> OutOfMe
     """The error for activations that the limit has no room for."""
     bound, limit = bound_bytes(function), function.target.limits.ram_bytes
     # Where most lives, the buffer that was declared last is that of the instruction.
-    largest = max(lives, key=lambda at: sum(rounded(life.size) for life in lives if life.begin <= at.begin < life.end))
+    largest = max(lives, key=lambda at: sum(life.size for life in lives if life.begin <= at.begin < life.end))
     declared = declaration_of(largest, function)
     needed = f"{size:,} bytes of activations beside {bound:,} of inputs, outputs and state"
     hint = "what takes most is here: smaller inputs, codes of 8 bits, or fewer channels"

@@ -19,7 +19,7 @@ from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import operations
 from glow_mlir.support.activity import say
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.transforms.allocate import ALIGNMENT, room_of
+from glow_mlir.transforms.allocate import alignment_of, room_of
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class SelectPass(ModulePass):
         backend = get_backend(function.target.backend)
         rooms: dict[Operation, int] = {}
         if function.target.limits.ram_bytes:
-            room, lives = room_of(function), live_bytes(function, waiting, ALIGNMENT)
+            room, lives = room_of(function), live_bytes(function, waiting, alignment_of(function))
             rooms = {instruction: max(0, room - live) for instruction, live in lives.items()}
         for number, instruction in enumerate(waiting, 1):
             if self.tune:

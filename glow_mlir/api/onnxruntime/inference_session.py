@@ -137,6 +137,7 @@ class InferenceSession(SessionFacade):
         warm: str | None = None,
         time_limit: float | None = None,
         compile_time_limit: float | None = None,
+        progress: Callable[[str], None] | None = None,
         read_config_from_model: bool | int | None = None,
     ) -> None:
         start = time.monotonic_ns()
@@ -145,8 +146,7 @@ class InferenceSession(SessionFacade):
         self._source = kept_model(path_or_bytes)
         self._model_path = os.fspath(path_or_bytes) if isinstance(path_or_bytes, str | os.PathLike) else None
         # A copy: the caller may use the object for other sessions, and change it in between.
-        settings = copy(settings_of(sess_options))
-        given["sess_options"] = settings
+        given["sess_options"] = settings = copy(settings_of(sess_options))
         given["configuration"] = None if configuration is None else Path(configuration).absolute()
         self._providers = providers_of(settings, providers, provider_options)
         check_global_threads(settings.use_per_session_threads)

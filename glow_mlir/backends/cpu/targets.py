@@ -37,6 +37,9 @@ _RISCV = replace(_ANY, triple="riscv64-unknown-linux-gnu", cpu="generic-rv64", v
 _GC = "+m,+a,+f,+d,+c"
 """What every application processor of RISC-V has."""
 
+_WITHOUT_CACHES = 8
+"""The alignment of memory where there are no lines: that of the largest elements."""
+
 _HARD_FLOAT = replace(
     _SMALL, triple="thumbv7em-unknown-none-eabihf", vector_registers=32, linking=Linking("static", float_abi="hard")
 )
@@ -99,13 +102,17 @@ MACHINES: Mapping[str, Machine] = {
         "RV32GC",
         replace(_SMALL, triple="riscv32-unknown-none-elf", cpu="generic-rv32", features=_GC, vector_registers=32),
     ),
-    "cortex-m0plus": Machine("Cortex-M0+, whose floats a library computes", replace(_SOFT_FLOAT, cpu="cortex-m0plus")),
+    "cortex-m0plus": Machine(
+        "Cortex-M0+, whose floats a library computes",
+        replace(_SOFT_FLOAT, cpu="cortex-m0plus", alignment=_WITHOUT_CACHES),
+    ),
     "cortex-m3": Machine(
         "Cortex-M3, whose floats a library computes",
-        replace(_SOFT_FLOAT, triple="thumbv7m-unknown-none-eabi", cpu="cortex-m3"),
+        replace(_SOFT_FLOAT, triple="thumbv7m-unknown-none-eabi", cpu="cortex-m3", alignment=_WITHOUT_CACHES),
     ),
     "cortex-m4": Machine(
-        "Cortex-M4 with floats of 32 bits", replace(_HARD_FLOAT, cpu="cortex-m4", features="+dsp,+vfp4d16sp")
+        "Cortex-M4 with floats of 32 bits",
+        replace(_HARD_FLOAT, cpu="cortex-m4", features="+dsp,+vfp4d16sp", alignment=_WITHOUT_CACHES),
     ),
     "cortex-m7": Machine(
         "Cortex-M7 with floats of 32 bits",
@@ -117,6 +124,7 @@ MACHINES: Mapping[str, Machine] = {
             _HARD_FLOAT,
             triple="thumbv8m.main-unknown-none-eabihf",
             cpu="cortex-m33",
+            alignment=_WITHOUT_CACHES,
             features="+dsp,+fp-armv8d16sp,-fp64",
         ),
     ),

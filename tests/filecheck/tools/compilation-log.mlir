@@ -35,7 +35,7 @@ glow_high.func @main(@x, @y) {
 // CHECK:      node 'unused'
 // CHECK-NEXT:   0 before all passes
 // CHECK-NEXT:     found glow_high.relu
-// CHECK-NEXT:   3 canonicalize
+// CHECK-NEXT:   4 canonicalize
 // CHECK-NEXT:     removed glow_high.relu
 // CHECK-NEXT: node 'relu'
 // CHECK:        changed glow_high.relu : tensor<1x4x4x3xf32> operand 0 = glow_high.conv of 'conv', 'norm' (was glow_high.batch_normalization of 'norm')

@@ -61,7 +61,7 @@ glow_high.func @main(@x, @y) {
 // LIST:      optimize
 // LIST-NEXT: imported
 // LIST-NEXT: differentiated differentiate
-// LIST-NEXT: optimized assign-target,canonicalize,fold-constants,
+// LIST-NEXT: optimized assign-target,fold-into-trees,canonicalize,fold-constants,
 // LIST:      cpu
 // LIST:      allocated {{.*}}allocate,verify-allocated
 // LIST-NEXT: llvm glow-low-to-llvm
@@ -77,5 +77,5 @@ glow_high.func @main(@x, @y) {
 // LIST-NEXT: opencl
 
 // SHORT: glow-opt: error: no stage 'lowered' (hint: stages are imported, differentiated, optimized)
-// ABSENT: glow-opt: error: there is no pass 'schedule' in pipeline 'optimize' (hint: it has differentiate, assign-target, canonicalize, fold-constants,
+// ABSENT: glow-opt: error: there is no pass 'schedule' in pipeline 'optimize' (hint: it has differentiate, assign-target, fold-into-trees, canonicalize, fold-constants,
 // ESSENTIAL: glow-opt: error: the pass 'select' cannot be left out (hint: the stages behind it need it)

@@ -53,5 +53,5 @@ glow_high.func @main(@x, @y, @z) {
 
 // UNKNOWN: glow-opt: error: there is no pattern 'cancel-transpose' (hint: cancel-transposes, {{.*}}; glow-opt --list-passes lists them with their passes)
 // NONE: glow-opt: error: pass pipeline 'apply-patterns': apply-patterns takes one argument, "name", with one pattern or several (hint: glow-opt --list-passes lists them)
-// OTHER: glow-opt: error: pass pipeline 'apply-patterns{names=cancel-transposes}': apply-patterns takes one argument, "name", with one pattern or several (hint: glow-opt --list-passes lists them)
+// OTHER: glow-opt: error: pass pipeline 'apply-patterns{names=cancel-transposes}': apply-patterns: no option 'names' (hint: name)
 // SPEC: apply-patterns{name="expand-power","fold-constant-operands"}
