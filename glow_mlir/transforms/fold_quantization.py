@@ -16,7 +16,8 @@ from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
 from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds, zero_point_of
-from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of, sizes_of
+from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
@@ -67,9 +68,16 @@ class MultiplyCodes(Pattern):
 def _fits(op: Product, left: SSAValue, right: SSAValue) -> bool:
     """Whether codes are as wide as each other, and their sums of products are within i32 whatever they are."""
     kinds = element_of(left), element_of(right)
-    terms = op.arithmetic().operations // max(size_of(op.result), 1)
     alike = byte_width(kinds[0]) == byte_width(kinds[1]) <= 2
-    return alike and terms * _largest(kinds[0]) * _largest(kinds[1]) < 1 << 31
+    return alike and _terms(op) * _largest(kinds[0]) * _largest(kinds[1]) < 1 << 31
+
+
+def _terms(op: Product) -> int:
+    """How many products a sum has, at most: how many sums there are may be known at run time only."""
+    if isinstance(op, ConvOp):
+        return math.prod(shape_of(op.filter)[1:])
+    is_turned = isinstance(op, MatMulOp) and flag(op.transpose_left)
+    return largest(sizes_of(op.operands[0])[-2 if is_turned else -1])
 
 
 def _largest(element: Attribute) -> int:

@@ -155,3 +155,38 @@ def test_the_maximum_of_a_number_and_nothing_of_it_is_no_leaky_relu() -> None:
     (result,) = InferenceSession(model, cache=False).run(None, {"x": x})
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(result, np.maximum(x, x * np.float32(0)))
+
+
+def _layers(dtype: str) -> onnx.ModelProto:
+    """Convolutions of 5x5 and 3x3, and a product of matrices, all of which have many terms."""
+    rng = np.random.default_rng(0)
+    nodes, weights, value = list[onnx.NodeProto](), list[onnx.TensorProto](), "x"
+    for number, shape in enumerate([(64, 16, 5, 5), (32, 64, 3, 3), (32, 32, 3, 3)]):
+        filters = (rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]) / 2)).astype(np.float32)
+        weights.append(numpy_helper.from_array(filters.astype(dtype), f"w{number}"))
+        nodes.append(helper.make_node("Conv", [value, f"w{number}"], [f"c{number}"], pads=[shape[2] // 2] * 4))
+        nodes.append(helper.make_node("Relu", [f"c{number}"], [f"r{number}"]))
+        value = f"r{number}"
+    matrix = rng.standard_normal((24, 48)).astype(np.float32).astype(dtype)
+    weights.append(numpy_helper.from_array(matrix, "matrix"))
+    nodes.append(helper.make_node("MatMul", [value, "matrix"], ["y"]))
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    x = helper.make_tensor_value_info("x", kind, [1, 16, 24, 24])
+    graph = helper.make_graph(nodes, "layers", [x], [onnx.ValueInfoProto(name="y")], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+def test_sums_err_less_than_by_default() -> None:
+    x = np.random.default_rng(1).standard_normal((1, 16, 24, 24)).astype(np.float32)
+    (exact,) = InferenceSession(_layers("float64"), cache=False).run(None, {"x": x.astype(np.float64)})
+    errors = [
+        np.sqrt(
+            np.mean(
+                (InferenceSession(_layers("float32"), accuracy=how, cache=False).run(None, {"x": x})[0] - exact) ** 2
+            )
+        )
+        for how in ("strict", "default")
+    ]
+    size = np.sqrt(np.mean(exact**2))
+    assert errors[0] < 2.5e-7 * size
+    assert errors[0] < 0.8 * errors[1]

@@ -24,7 +24,7 @@ from glow_mlir.codegen.kernels.dot_products import DotProduct, Parts
 from glow_mlir.codegen.kernels.sized_sums import SizedSums, SumSizes
 from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore, row_addresses
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, balanced, line_elements
-from glow_mlir.dialects.element_types import bit_width
+from glow_mlir.dialects.element_types import bit_width, is_float
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
 
@@ -105,7 +105,8 @@ class MicroKernel(StoredTile, SharedFunction):
         """
         The variant for one tile of some columns of a product with `whole_rows` rows.
 
-        That product decides how sums are cut: results do not depend on which tiles and blocks its rows are cut into.
+        Sums of floats are one after the other, whatever the rows: results depend neither on how many there are, nor on
+        which tiles and blocks they are cut into. Those of integers are exact in any order, and cut where rows are few.
 
         A last vector of which only half is needed is half as wide: many machines split their widest vectors, and
         without lanes to be left out no masks are needed. A looped epilogue needs vectors of one width.
@@ -122,7 +123,7 @@ class MicroKernel(StoredTile, SharedFunction):
             vectors=vectors,
             narrow=narrow,
             partial=columns.partial and not (narrow and rest == lanes // 2),
-            partial_sums=partial_sums(self.tile, fewest, vectors),
+            partial_sums=1 if is_float(self.dot.sums) else partial_sums(self.tile, fewest, vectors),
         )
 
     def lanes_of(self, vector_: int) -> int:
