@@ -1,4 +1,4 @@
-"""Regions of bundles begin at lines where there are caches, and take no more than their elements where there are none."""
+"""Regions of bundles begin at lines where there are caches, and take no more than their elements where not."""
 
 from __future__ import annotations
 

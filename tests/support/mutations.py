@@ -19,7 +19,9 @@ _NUMBER = re.compile(r"(?<![\w.%@#:])-?\d+(?![\w.])|(?<=[<x])\d+(?=x)")
 _TOKEN = re.compile(r"[%@#!^]?[\w.$-]+|\"[^\"\n]*\"|->|\S")
 _TYPE = re.compile(r"(?:tensor|memref)<[^<>\n]*(?:<[^<>\n]*>)?[^<>\n]*>")
 _ELEMENT = re.compile(r"(?<=[x<: ])(?:f16|f32|f64|i1|i8|i32|i64)\b")
-_DIGEST = re.compile(r"(?<=weights = \")[^\"\n]+(?=\")")
+STORED = re.compile(r"(?<=constant @)\w+ : \S+ \{weights = \"([^\"\n]+)\"")
+"""A constant with stored weights that are not packed: those of packed ones may be padded."""
+
 _PROPERTY = re.compile(r"\w+ = (?:\[[^\]\n]*\]|\"[^\"\n]*\"|\{[^}\n]*\}|[^,}\n]+)(?:, )?|(?<=[{ ])\w+(?=[,}])")
 
 
@@ -114,10 +116,11 @@ def _other_weights(text: str, random: Random) -> str:
     """Elements of stored weights become others."""
 
     def change(found: str) -> str:
-        known = known_digest(found)
-        return found if known is None else _kept(changed_weights(known.weights.array(), random))
+        (name,) = re.findall(STORED, f"constant @{found}") or [""]
+        known = known_digest(name)
+        return found if known is None else found.replace(name, _kept(changed_weights(known.weights.array(), random)))
 
-    return _replace(text, _DIGEST, random, change)
+    return _replace(text, STORED, random, change)
 
 
 def changed_weights(array: np.ndarray, random: Random) -> np.ndarray:

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 from fuzzing import Fuzzer
 from mutant_programs import all_texts
 from mutants import LADDER, MOST_CHARACTERS, check_module, is_clean
-from mutations import changed_weights
+from mutations import STORED, changed_weights
 
 from glow_mlir.constants import weights as store
 from glow_mlir.constants.deferred import Deferred, Stored
@@ -38,9 +38,10 @@ def _write(text: str, path: Path, random: Random) -> None:
     """Write a program, and weights of which one array may be another than its digest says; or change some bytes."""
     found = [digest for word in text.split('"') if (digest := known_digest(word)) is not None]
     arrays = {str(digest): digest.weights.array() for digest in found}
-    is_forged = bool(arrays) and random.random() < 0.5
+    plain = sorted({digest for digest in STORED.findall(text) if digest in arrays})
+    is_forged = bool(plain) and random.random() < 0.5
     if is_forged:
-        name = random.choice(sorted(arrays))
+        name = random.choice(plain)
         arrays[name] = changed_weights(arrays[name], random)
     with _other_store():
         kept = [_put(name, Stored(array)) for name, array in arrays.items()]
