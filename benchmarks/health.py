@@ -177,8 +177,8 @@ class Memory:
     def now(self) -> int:
         """The bytes that they have now."""
         found = resident(self._pid)
-        for thread in Path(f"/proc/{self._pid}/task").iterdir():
-            with contextlib.suppress(OSError):  # It has ended.
+        with contextlib.suppress(OSError):  # It, or a thread, has ended.
+            for thread in Path(f"/proc/{self._pid}/task").iterdir():
                 found += sum(map(resident, map(int, (thread / "children").read_text().split())))
         return found
 

@@ -1,20 +1,24 @@
 """
 JSON of requests that is long, read by processes of their own.
 
-Who parses JSON holds the interpreter until all of it is there as objects, which take 30 times as much memory. Another
-process has an interpreter and memory of its own, of which there is a limit, and sends back arrays.
+Who parses JSON holds the interpreter until all of it is there as objects, which take up to 60 times as much memory.
+Another process has an interpreter and memory of its own, of which there is a limit, and sends back arrays.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
+import os
 import pickle
 import resource
+import signal
 import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import numpy as np
@@ -22,10 +26,10 @@ import numpy as np
 from glow_mlir.errors import ExecutionError, GlowError, InputError
 from glow_mlir.runtime.signature import Argument
 from glow_mlir.serving.charges import Charge
-from glow_mlir.serving.errors import BodyTooLargeError
+from glow_mlir.serving.errors import BodyTooLargeError, OverloadError
 from glow_mlir.serving.inference_codec import objects_in
 from glow_mlir.serving.json_text import is_list, is_object, read_json
-from glow_mlir.serving.steps import finished
+from glow_mlir.serving.steps import COPIED, Steps, finished, taken
 from glow_mlir.serving.strings import encoded, packed_parts
 from glow_mlir.serving.tensors import Bytes, InputReader, reader_of
 from glow_mlir.support.child_process import ChildProcess, Children, NoProcessError, read_parts, write_parts
@@ -40,14 +44,20 @@ SHORT = 1 << 15
 AT_ONCE = 2
 """Decoders at once."""
 
-FACTOR = 32
-"""How many times as much memory as its text JSON takes at most, as objects and as arrays."""
+FACTOR, BRACKET, QUOTE = 16, 128, 32
+"""The memory that JSON takes at most, as objects and as arrays: for each byte, and for some of them besides."""
+
+NICENESS = 5
+"""Decoders leave the cores to those who answer."""
 
 ROOM = 64 << 20
 """Bytes that a decoder takes besides."""
 
 KEPT = 4 << 20
-"""Bytes of JSON from which on a decoder ends behind it, which gives all memory back."""
+"""Bytes of JSON from which on a decoder is ended behind it, which gives all memory back."""
+
+SECONDS = 60.0
+"""How long a decoder may take."""
 
 REST = 1 << 16
 """Bytes of what a request says beside the elements of its inputs."""
@@ -61,7 +71,7 @@ class _Decoded:
     arrays: Sequence[tuple[int, str, int]]
 
 
-_children = Children(lambda: ChildProcess(DECODER))
+_children = Children(lambda: ChildProcess(DECODER, niceness=NICENESS))
 
 
 class JsonDecoders:
@@ -70,6 +80,7 @@ class JsonDecoders:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="glow-serve-json")
         self._turns: asyncio.Semaphore | None = None
+        self._running: set[asyncio.Future[Any]] = set()
 
     async def decoded(self, text: Bytes, inputs: Sequence[Argument], most: int, charge: Charge) -> Any:
         """
@@ -80,15 +91,16 @@ class JsonDecoders:
         """
         if len(text) <= SHORT:
             return read_json(text)
-        needed = len(text) * FACTOR
+        needed = await taken(needed_memory(text))
         if needed > most:
             reason = f"{len(text)} bytes of JSON take up to {needed} in memory, more than the {most} of all requests"
             raise BodyTooLargeError(reason)
         if self._turns is None:
             self._turns = asyncio.Semaphore(AT_ONCE)
         async with self._turns:
-            charge.add(needed)
-            asked = asyncio.get_running_loop().run_in_executor(self._threads, self._asked, text, tuple(inputs))
+            await self._charge(charge, needed)
+            asked = asyncio.get_running_loop().run_in_executor(self._threads, self._asked, text, tuple(inputs), needed)
+            self._running.add(asked)
             try:
                 return await asyncio.shield(asked)
             except asyncio.CancelledError:
@@ -96,43 +108,78 @@ class JsonDecoders:
                     await asked
                 raise
             finally:
+                self._running.discard(asked)
                 charge.give_back(needed)
 
-    def _asked(self, text: Bytes, inputs: Sequence[Argument]) -> Any:
+    async def _charge(self, charge: Charge, size: int) -> None:
+        """Take memory, for which others that are read may have to be done; raises `OverloadError`."""
+        while True:
+            try:
+                charge.add(size)
+                return
+            except OverloadError:
+                if not self._running:
+                    raise
+            await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.sleep(0)  # Until they have given theirs back.
+
+    def _asked(self, text: Bytes, inputs: Sequence[Argument], memory: int) -> Any:
         """What a process answers; in a thread."""
         try:
             with _children.asked() as child:
-                child.send(pickle.dumps(inputs), text)
-                parts = child.receive(1)
-                if not parts:
-                    child.close()
-                    raise BodyTooLargeError("the JSON of the request takes too much memory to be read")
-                found = pickle.loads(parts[0])
-                if isinstance(found, Exception):
-                    raise found
-                for number, dtype, count in found.arrays:
-                    array = np.empty(count, np.dtype(dtype))
-                    child.receive_into(memoryview(array.view(np.uint8).data))
-                    found.data["inputs"][number]["data"] = array
-                return found.data
+                clock = Timer(SECONDS, os.kill, (child.pid, signal.SIGKILL))
+                clock.start()
+                try:
+                    return self._answer(child, text, inputs, memory)
+                finally:
+                    clock.cancel()
+                    if len(text) >= KEPT:
+                        child.close()
         except NoProcessError as error:
             raise ExecutionError(f"the system starts no process that reads JSON: {error}") from error
         except OSError as error:
             raise BodyTooLargeError(f"the JSON of the request was not read: {error}") from error
+
+    def _answer(self, child: ChildProcess, text: Bytes, inputs: Sequence[Argument], memory: int) -> Any:
+        """What one process answers; raises as it does, and `OSError` where it ends."""
+        child.send(pickle.dumps((inputs, memory)), text)
+        parts = child.receive(1)
+        if not parts:
+            child.close()
+            raise BodyTooLargeError("the JSON of the request takes too much memory, or time, to be read")
+        found = pickle.loads(parts[0])
+        if isinstance(found, Exception):
+            raise found
+        for number, dtype, count in found.arrays:
+            array = np.empty(count, np.dtype(dtype))
+            child.receive_into(memoryview(array.view(np.uint8).data))
+            found.data["inputs"][number]["data"] = array
+        return found.data
 
     def close(self) -> None:
         """Read nothing any more."""
         self._threads.shutdown()
 
 
+def needed_memory(text: Bytes) -> Steps[int]:
+    """The memory that JSON takes at most while it is read."""
+    found = FACTOR * len(text)
+    for begin in range(0, len(text), COPIED):
+        piece = bytes(text[begin : begin + COPIED])
+        found += BRACKET * (piece.count(b"[") + piece.count(b"{")) + QUOTE * piece.count(b'"')
+        yield
+    return found
+
+
 def serve(channel: socket.socket) -> None:
     """What a decoder does: read JSON until nobody asks any more, or much was read."""
+    gc.disable()  # Nothing of JSON is in a circle, and to look for some takes longer than to read it.
     while len(parts := read_parts(channel, 2)) == 2:
-        inputs, text = parts
-        _limit_memory(len(text) * FACTOR + ROOM)
+        (inputs, memory), text = pickle.loads(parts[0]), parts[1]
+        _limit_memory(memory + ROOM)
         arrays: list[np.ndarray] = []
         try:
-            found = _decoded(text, {argument.name: reader_of(argument) for argument in pickle.loads(inputs)}, arrays)
+            found = _decoded(text, {argument.name: reader_of(argument) for argument in inputs}, arrays)
         except GlowError as error:
             found = portable(error)
         except (MemoryError, SystemError):  # `orjson` tells of no memory by the second.
@@ -140,8 +187,6 @@ def serve(channel: socket.socket) -> None:
         write_parts(channel, pickle.dumps(found))
         for array in arrays:
             channel.sendall(array.view(np.uint8).data, socket.MSG_NOSIGNAL)
-        if len(text) >= KEPT:
-            return
 
 
 def _limit_memory(size: int) -> None:

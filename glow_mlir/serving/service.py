@@ -59,7 +59,7 @@ class Limits:
     body_bytes: int = 256 << 20
     """Bytes of a request, also of one that was compressed."""
     json_bytes: int = 32 << 20
-    """Bytes of JSON in a request, whose values take 32 times as much at worst while they are read."""
+    """Bytes of JSON in a request, whose values take up to 60 times as much while they are read."""
     message_bytes: int = 32 << 20
     """Bytes of a message of gRPC, also of one that was compressed: its package puts it together at one go."""
     control_bytes: int = 256 << 10

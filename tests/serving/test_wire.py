@@ -13,6 +13,7 @@ from served_models import FakeNetwork, echo
 from glow_mlir.errors import InputError
 from glow_mlir.serving.charges import Charge
 from glow_mlir.serving.contents import NUMBERS, Contents, written
+from glow_mlir.serving.errors import ResponseTooLargeError
 from glow_mlir.serving.grpc_codec import in_stream, message_steps, read_message
 from glow_mlir.serving.grpc_messages import message_class
 from glow_mlir.serving.inference import InferenceRequest
@@ -225,3 +226,13 @@ def test_long_responses_in_pieces() -> None:
     streamed = message_class("ModelStreamInferResponse").FromString(finished(in_stream(data, Charge())))
     assert streamed.infer_response.raw_output_contents[0] == long[::2].tobytes()
     assert streamed.infer_response.id == "a" * 200
+
+
+@pytest.mark.parametrize("is_binary", [False, True])
+def test_responses_longer_than_a_message(is_binary: bool) -> None:
+    request = asked(NETWORKS["int8"], message_of("INT8", "int_contents", [-1] * 100).SerializeToString())
+    request.outputs[0].is_binary = is_binary
+    outputs = {"y": request.inputs["x"]}
+    assert finished(message_steps(NETWORKS["int8"], request, outputs, Regions(), Charge(), 2000))
+    with pytest.raises(ResponseTooLargeError, match="the response has more than"):
+        finished(message_steps(NETWORKS["int8"], request, outputs, Regions(), Charge(), 99))
