@@ -59,6 +59,8 @@ FIRST_ROOM = 64
 """For how many trips of a loop that nothing bounds there is room at first."""
 MORE_ROOM = 4
 """How many times as many trips there is room for where there was none for all."""
+MOST_ROOM = 1 << 24
+"""For how many trips there is room at most: a loop may never end."""
 
 Served = TypeVar("Served")
 
@@ -168,8 +170,8 @@ class Specializations(Executable):
         except CancelledError:
             raise
         except GlowError as error:
-            if error.reason == OUT_OF_ROOM and self._rooms:
-                self._make_room(wanted)
+            if error.reason == OUT_OF_ROOM and self._has_made_room(wanted):
+                pass
             elif not found.is_range:
                 raise
             else:
@@ -178,13 +180,18 @@ class Specializations(Executable):
             self._begin_due()
         return self.serve(inputs, call)
 
-    def _make_room(self, wanted: Assumptions) -> None:
-        """Have room for more trips than there was in what served a call, unless there is by now."""
+    def _has_made_room(self, wanted: Assumptions) -> bool:
+        """Have room for more trips than there was in what served a call, unless there is by now, or may be none."""
         sizes = dict(wanted.sizes)
         with self._looking:
-            for label, room in self._rooms.items():
-                if sizes.get(label) == (1, room):
-                    self._rooms[label] = room * MORE_ROOM
+            grown = {
+                label: room * MORE_ROOM if sizes.get(label) == (1, room) else room
+                for label, room in self._rooms.items()
+            }
+            if not grown or max(grown.values()) > MOST_ROOM:
+                return False
+            self._rooms = grown
+            return True
 
     def direct(self, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> DirectCall | None:
         """A call of what is compiled for inputs of those shapes alone, as long as that is kept; `None` without such."""
@@ -397,7 +404,7 @@ class Specializations(Executable):
         if wanted == set(self._names) and not rooms:
             raise error
         with self._looking:
-            self._rooms |= dict.fromkeys(rooms, FIRST_ROOM)
+            self._rooms = {**self._rooms, **dict.fromkeys(rooms, FIRST_ROOM)}
         self._names = tuple(argument.name for argument in self.signature.inputs if argument.name in wanted)
         self._source.learned(self._names)
 

@@ -65,8 +65,8 @@ CASES = {
     """.replace("f = Scan", "f, y = Scan"),
     "PRelu": "o = Constant <value_ints = [1]> () v = ReduceMean (w, o) y = PRelu (k, v)",
     "channels of a convolution": """
-        o = Constant <value_ints = [0]> () b = Unsqueeze (k, o) f = Constant <value = float[3, 2, 1] {1, 2, 3, 4, 5, 6}> ()
-        y = Conv (b, f)
+        o = Constant <value_ints = [0]> () b = Unsqueeze (k, o)
+        f = Constant <value = float[3, 2, 1] {1, 2, 3, 4, 5, 6}> () y = Conv (b, f)
     """,
     "channels of codes": """
         f = Constant <value = float[2] {0.5, 0.25}> () z = Constant <value = int8[2] {0, 1}> ()
