@@ -242,6 +242,26 @@ BODIES = {
         """,
     ),
 }
+BODIES["parts by a counter"] = (
+    """(float[5, 3] x, int64 n) => (float[1, 3] y, float[m, 1, 3] z)
+    <float[1, 3] zero = {0, 0, 0}, bool yes = {1}, int64 k = {0}>""",
+    """
+    last, y, z = Loop ("", yes, k, zero) <
+        body = step (int64 i, bool c, int64 place, float[1, 3] before)
+        => (bool go, int64 next, float[1, 3] after, float[1, 3] row) {
+            axis = Constant <value_ints = [0]> ()
+            one = Constant <value_int = 1> ()
+            next = Add (place, one)
+            start = Unsqueeze (place, axis)
+            end = Unsqueeze (next, axis)
+            row = Slice (x, start, end, axis)
+            after = Add (before, row)
+            go = Less (next, n)
+        }
+    >
+    """,
+)
+"""As recurrences in JAX read their rows."""
 BODIES["endless in words"] = (
     BODIES["a while collects"][0].replace("<bool", "<int64 most = {9223372036854775807}, bool"),
     BODIES["a while collects"][1].replace('Loop ("",', "Loop (most,"),
@@ -273,6 +293,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "a list loses its first": [{"x": numbers(*x)} for x in ((3, 1, 2, 1, 5), (2, 1), (1,))],
     "doubles": [{"x": numbers(3, 1), "n": np.array(n)} for n in (1, 50, 1000)],
     "as often as data says": [{"x": numbers(3, 1, 0), "d": numbers(*d)} for d in ((0, 1, 1), (0, 0, 0), (1, 1, 1))],
+    "parts by a counter": [{"x": np.arange(15, dtype=np.float32).reshape(5, 3), "n": np.array(n)} for n in (5, 1, 3)],
     "a while in a while": [{"x": np.array(0, np.float32), "last": np.array(last, np.float32)} for last in (3, 80)],
 }
 

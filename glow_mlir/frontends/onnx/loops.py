@@ -25,7 +25,7 @@ from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut, iota
 from glow_mlir.frontends.onnx.control_flow import check_number
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.sized_loops import SizedLoop
+from glow_mlir.frontends.onnx.sized_loops import SizedLoop, as_declared
 from glow_mlir.frontends.onnx.structured_loops import carries_structures, own_inputs, structured_loop
 from glow_mlir.frontends.onnx.values import Value, takes_values
 from glow_mlir.ir.registry import onnx_operator
@@ -143,10 +143,14 @@ class LoopImport:
         problems = self.node.builder.problems
         mark = problems.mark()
         results = self._region()
+        if results is None and not self._is_small():
+            problems.forget_since(mark)
+            with self.node.builder.computing_in_loops():
+                results = self._region()
         is_changing = results is CHANGING
         if is_changing and isinstance(self.count, SSAValue):
             self.count = self._known_count()
-        if isinstance(self.count, int) and self.count * len(self.body.node) <= MOST_UNROLLED:
+        if isinstance(self.count, int) and self._is_small():
             if results is not None and not is_changing:
                 return results
             problems.forget_since(mark)
@@ -157,14 +161,20 @@ class LoopImport:
                 is_changing = True
         if not is_changing:
             return results
-        found = SizedLoop(self.node, self.initial, self.count, self.condition).run()
+        with self.node.builder.computing_in_loops():
+            found = SizedLoop(self.node, self.initial, self.count, self.condition).run()
         return None if found is None else list(found)
+
+    def _is_small(self) -> bool:
+        """Whether each trip may become nodes of its own."""
+        return isinstance(self.count, int) and self.count * len(self.body.node) <= MOST_UNROLLED
 
     def _trip(self, body: Body) -> list[SSAValue] | None:
         """What a trip yields: the next condition, what it carries on, rows."""
         with self.node.builder.inside(body.block):
             own = own_inputs(self.node, body.block.args[0])
-        return self.node.region("body", body.block, [*own, *body.carried])
+        yielded = self.node.region("body", body.block, [*own, *body.carried])
+        return None if yielded is None else as_declared(self.node, body.block, yielded)
 
     def _without_trips(self) -> Results | None:
         """What is carried in, and no rows, whose types the body tells."""
