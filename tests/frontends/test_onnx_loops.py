@@ -242,6 +242,87 @@ BODIES = {
         """,
     ),
 }
+BODIES |= {
+    "a mask grows along two axes": (
+        "(float[a, a] x, int64 n) => (float[b, b] y) <bool yes = {1}>",
+        """
+        y = Loop (n, yes, x) <
+            body = step (int64 i, bool c, float[p, p] before) => (bool go, float[q, q] after) {
+                pads = Constant <value_ints = [0, 0, 1, 1]> ()
+                one = Constant <value_float = 1.0> ()
+                after = Pad (before, pads, one)
+                sum = ReduceSum <keepdims = 0> (after)
+                most = Constant <value_float = 40.0> ()
+                go = Less (sum, most)
+            }
+        >
+        """,
+    ),
+    "two lists grow by different steps": (
+        "(float[a] x, float[a] z, float last) => (float[b] y, float[c] w) <bool yes = {1}>",
+        """
+        y, w = Loop ("", yes, x, z) <
+            body = step (int64 i, bool c, float[p] s, float[q] t) => (bool go, float[r] u, float[v] h) {
+                one = Constant <value_floats = [1.0]> ()
+                two = Constant <value_floats = [1.0, 2.0]> ()
+                u = Concat <axis = 0> (s, one)
+                h = Concat <axis = 0> (two, t)
+                sum = ReduceSum <keepdims = 0> (h)
+                go = Less (sum, last)
+            }
+        >
+        """,
+    ),
+    "a condition of the call": (
+        "(float[a] x, bool first, float last) => (float[b] y, float[m] z)",
+        """
+        y, z = Loop ("", first, x) <
+            body = step (int64 i, bool c, float[p] s) => (bool go, float[q] u, float row) {
+                one = Constant <value_floats = [1.0]> ()
+                u = Concat <axis = 0> (s, one)
+                row = ReduceSum <keepdims = 0> (u)
+                go = Less (row, last)
+            }
+        >
+        """,
+    ),
+    "a while that grows in a while": (
+        "(float[a] x, float last) => (float[b] y) <bool yes = {1}>",
+        """
+        y = Loop ("", yes, x) <
+            body = step (int64 i, bool c, float[p] s) => (bool go, float[q] u) {
+                u = Loop ("", c, s) <
+                    body = inner (int64 j, bool d, float[r] t) => (bool more, float[v] w) {
+                        one = Constant <value_floats = [1.0]> ()
+                        w = Concat <axis = 0> (t, one)
+                        size = Size (w)
+                        most = Add (i, i)
+                        more = Less (size, most)
+                    }
+                >
+                sum = ReduceSum <keepdims = 0> (u)
+                go = Less (sum, last)
+            }
+        >
+        """,
+    ),
+    "what is negative and small joins": (
+        "(float[a] x, int64 n) => (float[b] y) <bool yes = {1}>",
+        """
+        y = Loop ("", yes, x) <
+            body = step (int64 i, bool c, float[p] s) => (bool go, float[q] u) {
+                three = Constant <value_float = 3.0> ()
+                negative = Neg (s)
+                both = Concat <axis = 0> (s, negative)
+                is_small = Less (both, three)
+                u = Compress <axis = 0> (both, is_small)
+                size = Size (u)
+                go = Less (size, n)
+            }
+        >
+        """,
+    ),
+}
 BODIES["parts by a counter"] = (
     """(float[5, 3] x, int64 n) => (float[1, 3] y, float[m, 1, 3] z)
     <float[1, 3] zero = {0, 0, 0}, bool yes = {1}, int64 k = {0}>""",
