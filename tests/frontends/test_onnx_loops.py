@@ -242,10 +242,11 @@ BODIES = {
         """,
     ),
 }
-BODIES |= {
-    "a mask grows along two axes": (
-        "(float[a, a] x, int64 n) => (float[b, b] y) <bool yes = {1}>",
-        """
+BODIES.update(
+    {
+        "a mask grows along two axes": (
+            "(float[a, a] x, int64 n) => (float[b, b] y) <bool yes = {1}>",
+            """
         y = Loop (n, yes, x) <
             body = step (int64 i, bool c, float[p, p] before) => (bool go, float[q, q] after) {
                 pads = Constant <value_ints = [0, 0, 1, 1]> ()
@@ -257,10 +258,10 @@ BODIES |= {
             }
         >
         """,
-    ),
-    "two lists grow by different steps": (
-        "(float[a] x, float[a] z, float last) => (float[b] y, float[c] w) <bool yes = {1}>",
-        """
+        ),
+        "two lists grow by different steps": (
+            "(float[a] x, float[a] z, float last) => (float[b] y, float[c] w) <bool yes = {1}>",
+            """
         y, w = Loop ("", yes, x, z) <
             body = step (int64 i, bool c, float[p] s, float[q] t) => (bool go, float[r] u, float[v] h) {
                 one = Constant <value_floats = [1.0]> ()
@@ -272,10 +273,10 @@ BODIES |= {
             }
         >
         """,
-    ),
-    "a condition of the call": (
-        "(float[a] x, bool first, float last) => (float[b] y, float[m] z)",
-        """
+        ),
+        "a condition of the call": (
+            "(float[a] x, bool first, float last) => (float[b] y, float[m] z)",
+            """
         y, z = Loop ("", first, x) <
             body = step (int64 i, bool c, float[p] s) => (bool go, float[q] u, float row) {
                 one = Constant <value_floats = [1.0]> ()
@@ -285,10 +286,10 @@ BODIES |= {
             }
         >
         """,
-    ),
-    "a while that grows in a while": (
-        "(float[a] x, float last) => (float[b] y) <bool yes = {1}>",
-        """
+        ),
+        "a while that grows in a while": (
+            "(float[a] x, float last) => (float[b] y) <bool yes = {1}>",
+            """
         y = Loop ("", yes, x) <
             body = step (int64 i, bool c, float[p] s) => (bool go, float[q] u) {
                 u = Loop ("", c, s) <
@@ -305,10 +306,10 @@ BODIES |= {
             }
         >
         """,
-    ),
-    "what is negative and small joins": (
-        "(float[a] x, int64 n) => (float[b] y) <bool yes = {1}>",
-        """
+        ),
+        "what is negative and small joins": (
+            "(float[a] x, int64 n) => (float[b] y) <bool yes = {1}>",
+            """
         y = Loop ("", yes, x) <
             body = step (int64 i, bool c, float[p] s) => (bool go, float[q] u) {
                 three = Constant <value_float = 3.0> ()
@@ -321,8 +322,9 @@ BODIES |= {
             }
         >
         """,
-    ),
-}
+        ),
+    }
+)
 BODIES["parts by a counter"] = (
     """(float[5, 3] x, int64 n) => (float[1, 3] y, float[m, 1, 3] z)
     <float[1, 3] zero = {0, 0, 0}, bool yes = {1}, int64 k = {0}>""",
