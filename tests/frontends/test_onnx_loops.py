@@ -376,6 +376,16 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "a list loses its first": [{"x": numbers(*x)} for x in ((3, 1, 2, 1, 5), (2, 1), (1,))],
     "doubles": [{"x": numbers(3, 1), "n": np.array(n)} for n in (1, 50, 1000)],
     "as often as data says": [{"x": numbers(3, 1, 0), "d": numbers(*d)} for d in ((0, 1, 1), (0, 0, 0), (1, 1, 1))],
+    "a mask grows along two axes": [{"x": np.ones((2, 2), np.float32), "n": np.array(n)} for n in (1, 3, 50, 0)],
+    "two lists grow by different steps": [
+        {"x": numbers(1, 2), "z": numbers(3, 4), "last": np.array(last, np.float32)} for last in (5, 30, 900)
+    ],
+    "a condition of the call": [
+        {"x": numbers(1, 2), "first": np.array(first), "last": np.array(last, np.float32)}
+        for first, last in ((True, 5), (False, 30), (True, 1), (True, 200))
+    ],
+    "a while that grows in a while": [{"x": numbers(1, 2), "last": np.array(last, np.float32)} for last in (5, 40, 2)],
+    "what is negative and small joins": [{"x": numbers(1, 2, 5), "n": np.array(n)} for n in (1, 20, 100)],
     "parts by a counter": [{"x": np.arange(15, dtype=np.float32).reshape(5, 3), "n": np.array(n)} for n in (5, 1, 3)],
     "a while in a while": [{"x": np.array(0, np.float32), "last": np.array(last, np.float32)} for last in (3, 80)],
 }
