@@ -63,6 +63,11 @@ CASES = {
         z = Constant <value_float = 0.0> () f = Scan <num_scan_inputs = 2, body = step (float a, float[4] p, float[4] q)
             => (float b, float[4] r) { r = Mul (p, q) s = ReduceSum <keepdims = 0> (r) b = Add (a, s) }> (z, k, w)
     """.replace("f = Scan", "f, y = Scan"),
+    "state of a Scan": """
+        y = Scan <num_scan_inputs = 1, body = step (float[2, 4] a, float[4] p) => (float[2, 4] b) {
+            r = Compress <axis = 0> (x, c) b = Add (r, p)
+        }> (w, x)
+    """,
     "PRelu": "o = Constant <value_ints = [1]> () v = ReduceMean (w, o) y = PRelu (k, v)",
     "channels of a convolution": """
         o = Constant <value_ints = [0]> () b = Unsqueeze (k, o)

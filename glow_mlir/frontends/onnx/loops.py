@@ -368,7 +368,8 @@ def _scan(node: Node, states: Sequence[SSAValue], scanned: Sequence[Rows], direc
         return None
     if len(yielded) < len(states):
         check_number(node, len(states), len(yielded), "its body gives")
-    following, rows = yielded[: len(states)], yielded[len(states) :]
+    following = [_as_before(node, body, *pair) for pair in zip(states, yielded)]
+    rows = yielded[len(states) :]
     _check_rows(node, body.block, rows)
     for position, (before, after) in enumerate(zip(states, following, strict=True)):
         _check_carried(node, position, before, after)
@@ -380,6 +381,16 @@ def _scan(node: Node, states: Sequence[SSAValue], scanned: Sequence[Rows], direc
     results = body.emit(Trips(length), following, [Rows(row) for row in rows])
     stacked = zip(results[len(states) :], backwards)
     return [*results[: len(states)], *(_turned(node, Rows(*pair)) for pair in stacked)]
+
+
+def _as_before(node: Node, body: Body, before: SSAValue, after: SSAValue) -> SSAValue:
+    """State behind a trip as large as in front of it, where data decides its size: a call fails where it is not."""
+    if rank_of(before) == rank_of(after):
+        for axis, size in enumerate(sizes_of(before)):
+            if is_of_data(node, sizes_of(after)[axis]):
+                with node.builder.inside(body.block):
+                    after = with_size(node, after, axis, size)
+    return after
 
 
 def _turned(node: Node, rows: Rows) -> SSAValue:
