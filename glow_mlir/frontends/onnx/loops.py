@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import i1, i64
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.control_flow import verify_scalar
 from glow_mlir.dialects.element_types import numpy_dtype
@@ -17,7 +17,6 @@ from glow_mlir.dialects.glow_high.loop import Rows, Trips
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.shapes import element_of, largest_shape, normalize_axis, rank_of, shape_of, sizes_of
 from glow_mlir.dialects.sizes import largest
-from glow_mlir.dialects.symbol_binding import SymbolBinding, mentioned
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.agreement import is_of_data, with_size
 from glow_mlir.frontends.builder.axis_order import moved_axis
@@ -25,11 +24,10 @@ from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut, iota
 from glow_mlir.frontends.onnx.control_flow import check_number
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.sized_loops import SizedLoop, as_declared
+from glow_mlir.frontends.onnx.sized_loops import SizedLoop, as_declared, check_rows
 from glow_mlir.frontends.onnx.structured_loops import carries_structures, own_inputs, structured_loop
 from glow_mlir.frontends.onnx.values import Value, takes_values
 from glow_mlir.ir.registry import onnx_operator
-from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.symbols import Size, SymbolicSize
 
 Results = list[SSAValue | None]
@@ -59,15 +57,6 @@ def _check_carried(node: Node, position: int, initial: SSAValue, following: SSAV
     if sizes_of(initial) != sizes_of(following):
         shapes = f"{sizes_of(initial)}, and {sizes_of(following)} behind the first trip"
         raise node.unsupported(f"carried value {position} has the shape {shapes}, so that sizes depend on the trip")
-
-
-def _check_rows(node: Node, block: Block, rows: Sequence[SSAValue]) -> None:
-    """Raise for rows whose sizes the body finds out anew in each trip."""
-    bound = {op.bound for op in own_operations(block) if isinstance(op, SymbolBinding)}
-    for position, row in enumerate(rows):
-        if changing := bound.intersection(mentioned([row], [])):
-            size = min(changing).name
-            raise node.unsupported(f"rows of result {position} have sizes that depend on the trip, as {size}")
 
 
 def _empty(node: Node, row: SSAValue) -> SSAValue:
@@ -184,7 +173,7 @@ class LoopImport:
         yielded = self._trip(body)
         if yielded is None:
             return None
-        _check_rows(self.node, body.block, self._stacked(yielded))
+        check_rows(self.node, body.block, self._stacked(yielded))
         return [*self.initial, *(_empty(self.node, row) for row in self._stacked(yielded))]
 
     def _stacked(self, yielded: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -196,7 +185,7 @@ class LoopImport:
         yielded = self._trip(body)
         if yielded is None:
             return None
-        _check_rows(self.node, body.block, self._stacked(yielded))
+        check_rows(self.node, body.block, self._stacked(yielded))
         following = yielded[1 : 1 + len(self.initial)]
         for position, (before, after) in enumerate(zip(self.initial, following, strict=True)):
             if sizes_of(before) != sizes_of(after):
@@ -370,7 +359,7 @@ def _scan(node: Node, states: Sequence[SSAValue], scanned: Sequence[Rows], direc
         check_number(node, len(states), len(yielded), "its body gives")
     following = [_as_before(node, body, *pair) for pair in zip(states, yielded)]
     rows = yielded[len(states) :]
-    _check_rows(node, body.block, rows)
+    check_rows(node, body.block, rows)
     for position, (before, after) in enumerate(zip(states, following, strict=True)):
         _check_carried(node, position, before, after)
     if length == 0:

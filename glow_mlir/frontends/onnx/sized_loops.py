@@ -65,6 +65,15 @@ def as_declared(node: Node, block: Block, yielded: Sequence[SSAValue], known: Se
     return found
 
 
+def check_rows(node: Node, block: Block, rows: Sequence[SSAValue]) -> None:
+    """Raise for rows whose sizes the body finds out anew in each trip."""
+    bound = {op.bound for op in own_operations(block) if isinstance(op, SymbolBinding)}
+    for position, row in enumerate(rows):
+        if changing := bound.intersection(mentioned([row], [])):
+            size = min(changing).name
+            raise node.unsupported(f"rows of result {position} have sizes that depend on the trip, as {size}")
+
+
 @dataclass
 class Changing:
     """Axes of carried values that have one size, which changes from trip to trip."""
@@ -119,7 +128,7 @@ class SizedLoop:
             if trial is None:
                 return None
             if self._is_settled(trial):
-                self._check_rows(trial)
+                check_rows(self.node, trial.body.block, trial.yielded[1 + len(self.initial) :])
                 return self._emitted(trial)
         raise self.node.unsupported("sizes of what it carries change in another way with each trip")
 
@@ -227,14 +236,6 @@ class SizedLoop:
             return False
         item.room = max(item.most, largest(after), largest(item.first))
         return (item.room, item.least) == (wanted.room, wanted.least)
-
-    def _check_rows(self, trial: Trial) -> None:
-        """Raise for rows whose sizes differ from trip to trip."""
-        bound = {op.bound for op in own_operations(trial.body.block) if isinstance(op, SymbolBinding)}
-        for position, row in enumerate(trial.yielded[1 + len(self.initial) :]):
-            if changing := bound.intersection(mentioned([row], [])):
-                size = min(changing).name
-                raise self.node.unsupported(f"rows of result {position} have sizes that depend on the trip, as {size}")
 
     # ---- The loop
 
