@@ -318,7 +318,8 @@ class Specializations(Executable):
         begin = time.perf_counter()
         with held(self._turn):
             with self._looking:
-                if wanted in self._known or names != self._names or self._general.serves(wanted):
+                is_stale = names != self._names or not self._has_rooms(wanted)
+                if is_stale or wanted in self._known or self._general.serves(wanted):
                     return
             if self._is_stored(wanted, begin):
                 return
@@ -331,6 +332,10 @@ class Specializations(Executable):
             self.take(wanted, loaded, begin, time.perf_counter() - begin)
             with self._looking:
                 self._plan_general(wanted, loaded.executable.activation_bytes)
+
+    def _has_rooms(self, wanted: Assumptions) -> bool:
+        """Whether assumptions have the room for trips that there is to be by now."""
+        return all((label, (1, room)) in wanted.sizes for label, room in self._rooms.items())
 
     def _is_stored(self, wanted: Assumptions, begin: float) -> bool:
         """Whether an earlier session has left something that serves from now on, for these sizes or for a range."""

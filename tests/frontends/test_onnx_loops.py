@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import numpy as np
@@ -423,3 +424,44 @@ def test_room_is_kept_between_calls() -> None:
             session.run(None, given)
     (only,) = session.specializations
     assert only.sizes == {"y.trips": (1, 1024)}
+
+
+def test_threads_make_room_together() -> None:
+    """Each has its own number of trips, and all of them begin when there is no room yet."""
+    session = InferenceSession(model(*BODIES["a while collects"]), cache=False)
+
+    def rows(last: int) -> list[int]:
+        given = {"x": np.array(0, np.float32), "last": np.array(last, np.float32)}
+        return [len(session.run(None, given)[1]) for _ in range(3)]
+
+    lasts = [3, 70, 300, 1000]
+    with ThreadPoolExecutor(len(lasts)) as pool:
+        assert list(pool.map(rows, lasts)) == [[last + 1] * 3 for last in lasts]
+
+
+def test_bound_outputs_are_as_large_as_trips_make_them() -> None:
+    session = InferenceSession(model(*BODIES["a while collects"]), cache=False)
+    binding = session.io_binding()
+    for name, value in WHILES[3].items():
+        binding.bind_cpu_input(name, value)
+    for name in "yz":
+        binding.bind_output(name)
+    session.run_with_iobinding(binding)
+    assert [output.shape for output in binding.copy_outputs_to_cpu()] == [(), (301,)]
+
+
+def test_a_loop_that_never_ends_is_an_error() -> None:
+    source = model(
+        "(float x) => (float y, float[n] z) <bool yes = {1}>",
+        """
+        y, z = Loop ("", yes, x) <
+            body = step (int64 i, bool c, float before) => (bool go, float after, float row) {
+                after = Neg (before)
+                row = Identity (after)
+                go = Equal (row, after)
+            }
+        >
+        """,
+    )
+    with pytest.raises(ExecutionError, match="'y': a loop takes more trips than there is room for"):
+        InferenceSession(source, cache=False, dimensions={"y.trips": 1000}).run(None, {"x": np.array(1, np.float32)})
