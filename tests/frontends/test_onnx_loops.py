@@ -308,6 +308,35 @@ BODIES.update(
         >
         """,
         ),
+        "doubles as often as data says": (
+            "(float[k] x, float[k] d) => (float[m] y) <bool yes = {1}>",
+            """
+        places = NonZero (d)
+        count = Shape <start = 1> (places)
+        y = Loop (count, yes, x) <
+            body = step (int64 i, bool c, float[p] s) => (bool go, float[q] u) {
+                u = Concat <axis = 0> (s, s)
+                go = Identity (c)
+            }
+        >
+        """,
+        ),
+        "five of what there is join": (
+            "(float[k] x, float[k] d) => (float[m] y) <bool yes = {1}>",
+            """
+        places = NonZero (d)
+        count = Shape <start = 1> (places)
+        y = Loop (count, yes, x) <
+            body = step (int64 i, bool c, float[p] s) => (bool go, float[q] u) {
+                zero = Constant <value_ints = [0]> ()
+                five = Constant <value_ints = [5]> ()
+                first = Slice (s, zero, five)
+                u = Concat <axis = 0> (s, first)
+                go = Identity (c)
+            }
+        >
+        """,
+        ),
         "what is negative and small joins": (
             "(float[a] x, int64 n) => (float[b] y) <bool yes = {1}>",
             """
@@ -364,7 +393,10 @@ def cached(trips: int) -> dict[str, np.ndarray]:
 
 
 WHILES = [{"x": np.array(0, np.float32), "last": np.array(last, np.float32)} for last in (3, -1, 70, 300)]
+COUNTED = [{"x": numbers(3, 1, 0), "d": numbers(*d)} for d in ((0, 1, 1), (0, 0, 0), (1, 1, 1))]
 CALLS: dict[str, list[dict[str, Any]]] = {
+    "doubles as often as data says": COUNTED,
+    "five of what there is join": COUNTED,
     "ids grow": [{"x": np.array([[1, 2, 3]]), "n": np.array(n)} for n in (4, 0, 700)],
     "ids grow up to one that ends": [
         {"x": np.array([[1, 2, 3]]), "n": np.array(n), "last": np.array(last)} for n, last in ((9, 9), (9, 5), (0, 3))
@@ -376,7 +408,7 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "a list shrinks": [{"x": numbers(3, 1, 2, 1, 5), "n": np.array(n)} for n in (1, 3, 0)],
     "a list loses its first": [{"x": numbers(*x)} for x in ((3, 1, 2, 1, 5), (2, 1), (1,))],
     "doubles": [{"x": numbers(3, 1), "n": np.array(n)} for n in (1, 50, 1000)],
-    "as often as data says": [{"x": numbers(3, 1, 0), "d": numbers(*d)} for d in ((0, 1, 1), (0, 0, 0), (1, 1, 1))],
+    "as often as data says": COUNTED,
     "a mask grows along two axes": [{"x": np.ones((2, 2), np.float32), "n": np.array(n)} for n in (1, 3, 50, 0)],
     "two lists grow by different steps": [
         {"x": numbers(1, 2), "z": numbers(3, 4), "last": np.array(last, np.float32)} for last in (5, 30, 900)

@@ -221,21 +221,18 @@ class SizedLoop:
 
     def _fits(self, item: Changing, before: Size, after: Size) -> bool:
         """Whether there is room for a size behind a trip that finds `before`; makes it where there is not."""
-        wanted = Changing(item.places, item.first, item.most, item.least, item.room, item.step)
+        wanted, was_limited = (item.most, item.least, item.room), self.is_limited
         step = after - before
         item.step = step if isinstance(step, int) else None
         if smallest(after) < item.least:
             item.least = max(0, smallest(after))
-        if largest(after) > largest(item.first) and item.most == largest(item.first):
+        if largest(after) > largest(item.first):
             if item.step is None or not self.most_trips:
                 self._limit()
             more = (self.most_trips - 1) * (1 if item.step is None else item.step)
-            item.most = largest(item.first) + max(more, 0)
-        if item.most != wanted.most:
-            item.room = max(item.room, item.most)
-            return False
-        item.room = max(item.most, largest(after), largest(item.first))
-        return (item.room, item.least) == (wanted.room, wanted.least)
+            item.most = max(item.most, largest(item.first) + more)
+        item.room = max(item.most, largest(after) if item.most == wanted[0] else 0)
+        return (item.most, item.least, item.room) == wanted and self.is_limited == was_limited
 
     # ---- The loop
 
