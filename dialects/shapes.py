@@ -289,6 +289,14 @@ def require(condition: bool, message: str, *values: object) -> None:
         raise VerifyException(message.format(*values) if values else message)
 
 
+def require_broadcast_to(found: Sizes, wanted: Sizes, message: str) -> None:
+    """Raise `VerifyException(message)` for a shape that does not broadcast to another one, or `SizesDifferError`."""
+    require(len(found) <= len(wanted), message)
+    for one, other in zip(reversed(found), reversed(wanted)):
+        if one not in (1, other):
+            raise SizesDifferError(message, one, other)
+
+
 def require_equal(found: Size | Sizes, wanted: Size | Sizes, message: str) -> None:
     """Raise `SizesDifferError(message)` for the first sizes that are not equal, `VerifyException` for other ranks."""
     if found == wanted:

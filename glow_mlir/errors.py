@@ -93,6 +93,10 @@ class LargeInputError(UnsupportedError):
     """An operand that fixes shapes and depends on an input with more elements than anybody gives the value of."""
 
 
+class TripValuesError(UnsupportedError):
+    """An operand that fixes shapes and is computed anew in each trip of a loop."""
+
+
 class UnsupportedOperatorsError(UnsupportedError):
     """All operators of a model that are not supported, reported at once."""
 

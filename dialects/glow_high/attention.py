@@ -19,6 +19,7 @@ from glow_mlir.dialects.shapes import (
     element_of,
     rank_of,
     require,
+    require_broadcast_to,
     require_equal,
     shape_of,
     size_of,
@@ -77,7 +78,7 @@ class AttentionOp(HighOp):
             require(element_of(operand) == element, "operands have different element types")
         if self.mask is not None:
             mask = sizes_of(self.mask)
-            require(broadcast(mask, scores) == scores, f"a mask of shape {mask} does not broadcast to {scores}")
+            require_broadcast_to(mask, scores, f"a mask of shape {mask} does not broadcast to {scores}")
         return (tensor((*scores[:-1], sizes_of(self.value)[-1]), element),)
 
     def arithmetic(self) -> Arithmetic:

@@ -50,11 +50,11 @@ from glow_mlir.dialects.properties import (
 )
 from glow_mlir.dialects.shapes import (
     Shape,
-    broadcast,
     element_of,
     normalize_axis,
     rank_of,
     require,
+    require_broadcast_to,
     require_equal,
     shape_of,
     sizes_of,
@@ -119,7 +119,7 @@ class ReshapeOp(DataMovement):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = sizes(self.shape)
         count, given = product_of(shape), product_of(sizes_of(self.input))
-        require(count == given, f"shape {shape} has {count} elements, the input {given}")
+        require_equal(count, given, f"shape {shape} has {count} elements, the input {given}")
         return (tensor(shape, element_of(self.input)),)
 
     def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
@@ -445,7 +445,7 @@ class ExpandOp(DataMovement):
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, given = sizes(self.shape), sizes_of(self.input)
-        require(broadcast(given, shape) == shape, f"shape {given} does not broadcast to {shape}")
+        require_broadcast_to(given, shape, f"shape {given} does not broadcast to {shape}")
         return (tensor(shape, element_of(self.input)),)
 
     def untransposed(self, permutation: Shape) -> Untransposed:

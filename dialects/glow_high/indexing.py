@@ -93,6 +93,7 @@ class GatherOp(DataMovement):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = sizes_of(self.input)
         require(len(shape) > 0, "gather needs an input with at least one axis")
+        require(bool(text(self.failure)), "a failure is told in words")
         axis = normalize_axis(integer(self.axis), len(shape))
         require(shape[axis] != 0 or is_empty(self.indices), f"axis {axis} has no elements to take")
         return (tensor((*shape[:axis], *sizes_of(self.indices), *shape[axis + 1 :]), element_of(self.input)),)

@@ -21,11 +21,11 @@ from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import float_prop, int_prop, integer, number
 from glow_mlir.dialects.shapes import (
     Shape,
-    broadcast,
     element_of,
     normalize_axis,
     rank_of,
     require,
+    require_broadcast_to,
     require_equal,
     shape_of,
     size_along,
@@ -255,8 +255,7 @@ def mean_of(value: SSAValue, x: Tensor, axes: Sequence[int]) -> Tensor:
 def require_broadcast(operands: tuple[SSAValue, ...], shape: Sizes) -> None:
     """Raise unless each operand broadcasts to `shape`."""
     for operand in operands:
-        fits = broadcast(sizes_of(operand), shape) == shape
-        require(fits, f"shape {sizes_of(operand)} does not broadcast to {shape}")
+        require_broadcast_to(sizes_of(operand), shape, f"shape {sizes_of(operand)} does not broadcast to {shape}")
 
 
 @op_definition

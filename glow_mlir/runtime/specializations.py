@@ -60,6 +60,8 @@ FIRST_ROOM = 64
 """For how many trips of a loop that nothing bounds there is room at first."""
 MORE_ROOM = 4
 """How many times as many trips there is room for where there was none for all."""
+MOST_ROOM = 1 << 24
+"""For how many trips there is room at most: a loop may never end."""
 
 Served = TypeVar("Served")
 
@@ -169,8 +171,8 @@ class Specializations(Executable):
         except CancelledError:
             raise
         except GlowError as error:
-            if error.reason == OUT_OF_ROOM and self._rooms:
-                self._make_room(wanted)
+            if error.reason == OUT_OF_ROOM and self._has_made_room(wanted):
+                pass
             elif not found.is_range:
                 raise
             else:
@@ -179,13 +181,18 @@ class Specializations(Executable):
             self._begin_due()
         return self.serve(inputs, call)
 
-    def _make_room(self, wanted: Assumptions) -> None:
-        """Have room for more trips than there was in what served a call, unless there is by now."""
+    def _has_made_room(self, wanted: Assumptions) -> bool:
+        """Have room for more trips than there was in what served a call, unless there is by now, or may be none."""
         sizes = dict(wanted.sizes)
         with self._looking:
-            for label, room in self._rooms.items():
-                if sizes.get(label) == (1, room):
-                    self._rooms[label] = room * MORE_ROOM
+            grown = {
+                label: room * MORE_ROOM if sizes.get(label) == (1, room) else room
+                for label, room in self._rooms.items()
+            }
+            if not grown or max(grown.values()) > MOST_ROOM:
+                return False
+            self._rooms = grown
+            return True
 
     def direct(self, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> DirectCall | None:
         """A call of what is compiled for inputs of those shapes alone, as long as that is kept; `None` without such."""
@@ -326,7 +333,8 @@ class Specializations(Executable):
         begin = time.perf_counter()
         with held(self._turn):
             with self._looking:
-                if wanted in self._known or names != self._names or self._general.serves(wanted):
+                is_stale = names != self._names or not self._has_rooms(wanted)
+                if is_stale or wanted in self._known or self._general.serves(wanted):
                     return
             if self._is_stored(wanted, begin):
                 return
@@ -339,6 +347,10 @@ class Specializations(Executable):
             self.take(wanted, loaded, begin, time.perf_counter() - begin)
             with self._looking:
                 self._plan_general(wanted, loaded.executable.activation_bytes)
+
+    def _has_rooms(self, wanted: Assumptions) -> bool:
+        """Whether assumptions have the room for trips that there is to be by now."""
+        return all((label, (1, room)) in wanted.sizes for label, room in self._rooms.items())
 
     def _is_stored(self, wanted: Assumptions, begin: float) -> bool:
         """Whether an earlier session has left something that serves from now on, for these sizes or for a range."""
@@ -412,7 +424,7 @@ class Specializations(Executable):
         if wanted == set(self._names) and not rooms:
             raise error
         with self._looking:
-            self._rooms |= dict.fromkeys(rooms, FIRST_ROOM)
+            self._rooms = {**self._rooms, **dict.fromkeys(rooms, FIRST_ROOM)}
         self._names = tuple(argument.name for argument in self.signature.inputs if argument.name in wanted)
         self._source.learned(self._names)
 

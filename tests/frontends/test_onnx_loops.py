@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import numpy as np
@@ -242,6 +243,138 @@ BODIES = {
         """,
     ),
 }
+BODIES.update(
+    {
+        "a mask grows along two axes": (
+            "(float[a, a] x, int64 n) => (float[b, b] y) <bool yes = {1}>",
+            """
+        y = Loop (n, yes, x) <
+            body = step (int64 i, bool c, float[p, p] before) => (bool go, float[q, q] after) {
+                pads = Constant <value_ints = [0, 0, 1, 1]> ()
+                one = Constant <value_float = 1.0> ()
+                after = Pad (before, pads, one)
+                sum = ReduceSum <keepdims = 0> (after)
+                most = Constant <value_float = 40.0> ()
+                go = Less (sum, most)
+            }
+        >
+        """,
+        ),
+        "two lists grow by different steps": (
+            "(float[a] x, float[a] z, float last) => (float[b] y, float[c] w) <bool yes = {1}>",
+            """
+        y, w = Loop ("", yes, x, z) <
+            body = step (int64 i, bool c, float[p] s, float[q] t) => (bool go, float[r] u, float[v] h) {
+                one = Constant <value_floats = [1.0]> ()
+                two = Constant <value_floats = [1.0, 2.0]> ()
+                u = Concat <axis = 0> (s, one)
+                h = Concat <axis = 0> (two, t)
+                sum = ReduceSum <keepdims = 0> (h)
+                go = Less (sum, last)
+            }
+        >
+        """,
+        ),
+        "a condition of the call": (
+            "(float[a] x, bool first, float last) => (float[b] y, float[m] z)",
+            """
+        y, z = Loop ("", first, x) <
+            body = step (int64 i, bool c, float[p] s) => (bool go, float[q] u, float row) {
+                one = Constant <value_floats = [1.0]> ()
+                u = Concat <axis = 0> (s, one)
+                row = ReduceSum <keepdims = 0> (u)
+                go = Less (row, last)
+            }
+        >
+        """,
+        ),
+        "a while that grows in a while": (
+            "(float[a] x, float last) => (float[b] y) <bool yes = {1}>",
+            """
+        y = Loop ("", yes, x) <
+            body = step (int64 i, bool c, float[p] s) => (bool go, float[q] u) {
+                u = Loop ("", c, s) <
+                    body = inner (int64 j, bool d, float[r] t) => (bool more, float[v] w) {
+                        one = Constant <value_floats = [1.0]> ()
+                        w = Concat <axis = 0> (t, one)
+                        size = Size (w)
+                        most = Add (i, i)
+                        more = Less (size, most)
+                    }
+                >
+                sum = ReduceSum <keepdims = 0> (u)
+                go = Less (sum, last)
+            }
+        >
+        """,
+        ),
+        "doubles as often as data says": (
+            "(float[k] x, float[k] d) => (float[m] y) <bool yes = {1}>",
+            """
+        places = NonZero (d)
+        count = Shape <start = 1> (places)
+        y = Loop (count, yes, x) <
+            body = step (int64 i, bool c, float[p] s) => (bool go, float[q] u) {
+                u = Concat <axis = 0> (s, s)
+                go = Identity (c)
+            }
+        >
+        """,
+        ),
+        "five of what there is join": (
+            "(float[k] x, float[k] d) => (float[m] y) <bool yes = {1}>",
+            """
+        places = NonZero (d)
+        count = Shape <start = 1> (places)
+        y = Loop (count, yes, x) <
+            body = step (int64 i, bool c, float[p] s) => (bool go, float[q] u) {
+                zero = Constant <value_ints = [0]> ()
+                five = Constant <value_ints = [5]> ()
+                first = Slice (s, zero, five)
+                u = Concat <axis = 0> (s, first)
+                go = Identity (c)
+            }
+        >
+        """,
+        ),
+        "what is negative and small joins": (
+            "(float[a] x, int64 n) => (float[b] y) <bool yes = {1}>",
+            """
+        y = Loop ("", yes, x) <
+            body = step (int64 i, bool c, float[p] s) => (bool go, float[q] u) {
+                three = Constant <value_float = 3.0> ()
+                negative = Neg (s)
+                both = Concat <axis = 0> (s, negative)
+                is_small = Less (both, three)
+                u = Compress <axis = 0> (both, is_small)
+                size = Size (u)
+                go = Less (size, n)
+            }
+        >
+        """,
+        ),
+    }
+)
+BODIES["parts by a counter"] = (
+    """(float[5, 3] x, int64 n) => (float[1, 3] y, float[m, 1, 3] z)
+    <float[1, 3] zero = {0, 0, 0}, bool yes = {1}, int64 k = {0}>""",
+    """
+    last, y, z = Loop ("", yes, k, zero) <
+        body = step (int64 i, bool c, int64 place, float[1, 3] before)
+        => (bool go, int64 next, float[1, 3] after, float[1, 3] row) {
+            axis = Constant <value_ints = [0]> ()
+            one = Constant <value_int = 1> ()
+            next = Add (place, one)
+            start = Unsqueeze (place, axis)
+            end = Unsqueeze (next, axis)
+            row = Slice (x, start, end, axis)
+            after = Add (before, row)
+            go = Less (next, n)
+        }
+    >
+    """,
+)
+"""As recurrences in JAX read their rows."""
 BODIES["endless in words"] = (
     BODIES["a while collects"][0].replace("<bool", "<int64 most = {9223372036854775807}, bool"),
     BODIES["a while collects"][1].replace('Loop ("",', "Loop (most,"),
@@ -260,7 +393,10 @@ def cached(trips: int) -> dict[str, np.ndarray]:
 
 
 WHILES = [{"x": np.array(0, np.float32), "last": np.array(last, np.float32)} for last in (3, -1, 70, 300)]
+COUNTED = [{"x": numbers(3, 1, 0), "d": numbers(*d)} for d in ((0, 1, 1), (0, 0, 0), (1, 1, 1))]
 CALLS: dict[str, list[dict[str, Any]]] = {
+    "doubles as often as data says": COUNTED,
+    "five of what there is join": COUNTED,
     "ids grow": [{"x": np.array([[1, 2, 3]]), "n": np.array(n)} for n in (4, 0, 700)],
     "ids grow up to one that ends": [
         {"x": np.array([[1, 2, 3]]), "n": np.array(n), "last": np.array(last)} for n, last in ((9, 9), (9, 5), (0, 3))
@@ -272,7 +408,18 @@ CALLS: dict[str, list[dict[str, Any]]] = {
     "a list shrinks": [{"x": numbers(3, 1, 2, 1, 5), "n": np.array(n)} for n in (1, 3, 0)],
     "a list loses its first": [{"x": numbers(*x)} for x in ((3, 1, 2, 1, 5), (2, 1), (1,))],
     "doubles": [{"x": numbers(3, 1), "n": np.array(n)} for n in (1, 50, 1000)],
-    "as often as data says": [{"x": numbers(3, 1, 0), "d": numbers(*d)} for d in ((0, 1, 1), (0, 0, 0), (1, 1, 1))],
+    "as often as data says": COUNTED,
+    "a mask grows along two axes": [{"x": np.ones((2, 2), np.float32), "n": np.array(n)} for n in (1, 3, 50, 0)],
+    "two lists grow by different steps": [
+        {"x": numbers(1, 2), "z": numbers(3, 4), "last": np.array(last, np.float32)} for last in (5, 30, 900)
+    ],
+    "a condition of the call": [
+        {"x": numbers(1, 2), "first": np.array(first), "last": np.array(last, np.float32)}
+        for first, last in ((True, 5), (False, 30), (True, 1), (True, 200))
+    ],
+    "a while that grows in a while": [{"x": numbers(1, 2), "last": np.array(last, np.float32)} for last in (5, 40, 2)],
+    "what is negative and small joins": [{"x": numbers(1, 2, 5), "n": np.array(n)} for n in (1, 20, 100)],
+    "parts by a counter": [{"x": np.arange(15, dtype=np.float32).reshape(5, 3), "n": np.array(n)} for n in (5, 1, 3)],
     "a while in a while": [{"x": np.array(0, np.float32), "last": np.array(last, np.float32)} for last in (3, 80)],
 }
 
@@ -309,3 +456,44 @@ def test_room_is_kept_between_calls() -> None:
             session.run(None, given)
     (only,) = session.specializations
     assert only.sizes == {"y.trips": (1, 1024)}
+
+
+def test_threads_make_room_together() -> None:
+    """Each has its own number of trips, and all of them begin when there is no room yet."""
+    session = InferenceSession(model(*BODIES["a while collects"]), cache=False)
+
+    def rows(last: int) -> list[int]:
+        given = {"x": np.array(0, np.float32), "last": np.array(last, np.float32)}
+        return [len(session.run(None, given)[1]) for _ in range(3)]
+
+    lasts = [3, 70, 300, 1000]
+    with ThreadPoolExecutor(len(lasts)) as pool:
+        assert list(pool.map(rows, lasts)) == [[last + 1] * 3 for last in lasts]
+
+
+def test_bound_outputs_are_as_large_as_trips_make_them() -> None:
+    session = InferenceSession(model(*BODIES["a while collects"]), cache=False)
+    binding = session.io_binding()
+    for name, value in WHILES[3].items():
+        binding.bind_cpu_input(name, value)
+    for name in "yz":
+        binding.bind_output(name)
+    session.run_with_iobinding(binding)
+    assert [output.shape for output in binding.copy_outputs_to_cpu()] == [(), (301,)]
+
+
+def test_a_loop_that_never_ends_is_an_error() -> None:
+    source = model(
+        "(float x) => (float y, float[n] z) <bool yes = {1}>",
+        """
+        y, z = Loop ("", yes, x) <
+            body = step (int64 i, bool c, float before) => (bool go, float after, float row) {
+                after = Neg (before)
+                row = Identity (after)
+                go = Equal (row, after)
+            }
+        >
+        """,
+    )
+    with pytest.raises(ExecutionError, match="'y': a loop takes more trips than there is room for"):
+        InferenceSession(source, cache=False, dimensions={"y.trips": 1000}).run(None, {"x": np.array(1, np.float32)})

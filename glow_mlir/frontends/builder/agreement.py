@@ -115,6 +115,23 @@ def _taken(node: NodeBuilder, value: SSAValue, places: SSAValue, axis: int) -> S
     return node.emit(GatherOp, value, places, axis=axis)
 
 
+def stretched(node: NodeBuilder, value: SSAValue, shape: Sizes) -> SSAValue:
+    """A value with the sizes of a shape that it is to broadcast to, but for axes of one element, and those in front."""
+    for axis, size in zip(reversed(range(rank_of(value))), reversed(shape)):
+        own = sizes_of(value)[axis]
+        if 1 not in (own, size) and any(is_of_data(node, item) for item in (own, size)):
+            value = with_size(node, value, axis, size, Relation.BROADCAST)
+    return value
+
+
+def with_least(node: NodeBuilder, value: SSAValue, axis: int, least: int) -> SSAValue:
+    """A value whose axis has so many elements at least, as a call fails where data decides that there are fewer."""
+    size = sizes_of(value)[axis]
+    if smallest(size) >= least or largest(size) < least or not is_of_data(node, size):
+        return value
+    return with_size(node, value, axis, node.bind_symbol(scalar(node, size), largest(size), least))
+
+
 def reshaped(node: NodeBuilder, value: SSAValue, shape: Sizes) -> SSAValue:
     """A value in another shape, which has as many elements; a call fails where those that data decides do not."""
     count, wanted = product_of(sizes_of(value)), product_of(shape)

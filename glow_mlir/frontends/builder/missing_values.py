@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from glow_mlir.dialects.glow_high.storage import GetOp
 from glow_mlir.dialects.shapes import size_of
 from glow_mlir.dialects.sizes import RunTimeSizeError
-from glow_mlir.errors import InputValuesError, LargeInputError, UnsupportedError
+from glow_mlir.errors import InputValuesError, LargeInputError, TripValuesError, UnsupportedError
 from glow_mlir.frontends.builder.constant_folding import ConstantFolding
 from glow_mlir.frontends.builder.dependences import Dependences
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
@@ -42,7 +42,7 @@ def missing_value(
         if isinstance(root.owner, Operation) and has_run_time_sizes(root.owner):
             return RunTimeSizeError(f"that {what} is computed of")
         if not isinstance(root.owner, GetOp):
-            return UnsupportedError(f"{what} is computed anew in each iteration", node=node)
+            return TripValuesError(f"{what} is computed anew in each iteration", node=node)
         if (count := size_of(root)) > MOST_READ:
             large = f"'{root.owner.storage_name}' has {count} elements"
             hint = f"{large}, and the value of one with more than {MOST_READ} fixes no shape"

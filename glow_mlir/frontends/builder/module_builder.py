@@ -78,6 +78,8 @@ class ModuleBuilder:
     """Where operators are inserted: that of the function, or of a region."""
     rooms: Mapping[str, int] = field(default_factory=dict[str, int])
     """For how many trips there is room in loops that nothing bounds."""
+    computes_in_loops: bool = False
+    """Whether what fixes shapes may be computed anew in each trip of a loop."""
     has_bounds: bool = False
     """Whether dimensions of inputs have bounds; what else is known at run time only, data decides."""
     _bindings: list[str] = field(default_factory=list[str])
@@ -259,6 +261,15 @@ class ModuleBuilder:
             yield
         finally:
             self.block = around
+
+    @contextmanager
+    def computing_in_loops(self) -> Generator[None]:
+        """Take for a while what fixes shapes also where it is computed anew in each trip of a loop."""
+        before, self.computes_in_loops = self.computes_in_loops, True
+        try:
+            yield
+        finally:
+            self.computes_in_loops = before
 
     def new_symbol(self, label: str, least: int, most: int) -> Symbol:
         """A symbol between these numbers; its name is the label, as far as IR can have that and it is free."""

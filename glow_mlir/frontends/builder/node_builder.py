@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_high.sizes import BindSymbolOp
 from glow_mlir.dialects.glow_high.storage import SplatOp
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.dialects.sizes import RunTimeSizeError
-from glow_mlir.errors import InputValuesError, LargeInputError, UnsupportedError
+from glow_mlir.errors import InputValuesError, LargeInputError, TripValuesError, UnsupportedError
 from glow_mlir.frontends.builder.limits import check_shape
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder
 from glow_mlir.support.symbols import Size, Sizes, SymbolicSize
@@ -135,6 +135,10 @@ class NodeBuilder:
             return self.required_sizes(value, role)
         except (RunTimeSizeError, LargeInputError):
             return None
+        except TripValuesError:
+            if self.builder.computes_in_loops:
+                return None
+            raise
         except InputValuesError:
             if self.depends_on_floats(value):
                 return None

@@ -5,13 +5,14 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.glow_high.convolution import Col2ImOp, ConvOp, ConvTransposeOp
-from glow_mlir.dialects.shapes import Shape
+from glow_mlir.dialects.shapes import Shape, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest, static
+from glow_mlir.frontends.builder.agreement import is_of_data, with_size
 from glow_mlir.frontends.builder.axis_order import to_channels_first, to_channels_last
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.spatial import kernel_shape, padding
 from glow_mlir.ir.registry import onnx_operator
-from glow_mlir.support.symbols import Sizes
+from glow_mlir.support.symbols import Size, Sizes
 
 
 @onnx_operator("Conv")
@@ -39,6 +40,8 @@ def convolved(
     kernel = kernel_shape(node, weights)
     ones = (1,) * len(kernel)
     strides, dilations = node.ints("strides", ones), node.ints("dilations", ones)
+    groups = node.int("group", 1) if group is None else group
+    image = _of_channels(node, image, -1 if is_last else 1, sizes_of(filters)[1] * groups)
     result = node.emit(
         ConvOp,
         image if is_last else to_channels_last(node, image),
@@ -47,9 +50,15 @@ def convolved(
         strides=strides,
         pads=padding(node, kernel, strides, dilations, is_last=is_last),
         dilations=dilations,
-        group=node.int("group", 1) if group is None else group,
+        group=groups,
     )
     return result if is_last else to_channels_first(node, result)
+
+
+def _of_channels(node: Node, image: SSAValue, axis: int, channels: Size) -> SSAValue:
+    """An image of as many channels as filters read, where data decides how many it has."""
+    place = axis % rank_of(image)
+    return with_size(node, image, place, channels) if is_of_data(node, sizes_of(image)[place]) else image
 
 
 def _transposed_padding(
@@ -88,7 +97,7 @@ def conv_transpose(node: Node) -> SSAValue:
     pads, extra = _transposed_padding(node, kernel, strides, dilations, extra)
     result = node.emit(
         ConvTransposeOp,
-        to_channels_last(node, node.input(0)),
+        to_channels_last(node, _of_channels(node, node.input(0), 1, node.sizes(1)[0])),
         to_channels_last(node, node.input(1)),
         node.optional(2),
         strides=strides,

@@ -15,10 +15,10 @@ from glow_mlir.dialects.glow_high.data_movement import (
     TransposeOp,
 )
 from glow_mlir.dialects.glow_high.elementwise_binary import DivOp, MaxOp
-from glow_mlir.dialects.shapes import Relation, Shape, broadcast, normalize_axis, rank_of, require, sizes_of
+from glow_mlir.dialects.shapes import Shape, broadcast, normalize_axis, rank_of, require, sizes_of
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest, smallest
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.builder.agreement import is_of_data, reshaped, with_size
+from glow_mlir.frontends.builder.agreement import is_of_data, reshaped, stretched, with_size
 from glow_mlir.frontends.builder.padding import pad_value
 from glow_mlir.frontends.builder.slices import (
     Bound,
@@ -404,9 +404,7 @@ def center_crop_pad(node: Node) -> SSAValue:
 def expand(node: Node) -> SSAValue:
     """Broadcast to what the operand's shape and the given one broadcast to."""
     value, told = node.input(), node.told_sizes(1, "the shape")
-    for axis, (own, size) in enumerate(zip(reversed(sizes_of(value)), reversed(told)), start=1):
-        if 1 not in (own, size) and any(is_of_data(node, item) for item in (own, size)):
-            value = with_size(node, value, rank_of(value) - axis, size, Relation.BROADCAST)
+    value = stretched(node, value, told)
     shape = broadcast(sizes_of(value), told)
     return value if shape == sizes_of(value) else node.emit(ExpandOp, value, shape=shape)
 

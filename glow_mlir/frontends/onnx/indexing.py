@@ -66,7 +66,7 @@ def one_hot(node: Node) -> SSAValue:
     from_back = node.emit(LessOp, indices, node.constant(0, like=indices))
     wrapped = node.emit(AddOp, indices, node.constant(depth, like=indices))
     indices = node.emit(WhereOp, from_back, wrapped, indices)
-    indices = node.emit(ReshapeOp, indices, shape=(*node.shape()[:axis], 1, *node.shape()[axis:]))
+    indices = node.emit(ReshapeOp, indices, shape=(*node.sizes()[:axis], 1, *node.sizes()[axis:]))
     positions = np.arange(depth, dtype=np.int64).reshape(depth, *(1,) * (node.rank() - axis))
     hot = node.emit(EqualOp, indices, node.constant(positions))
     off, on = (node.emit(ReshapeOp, cut(node, node.input(2), {0: (i, i + 1)}), shape=()) for i in (0, 1))

@@ -13,6 +13,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp
 from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.errors import ModelError
+from glow_mlir.frontends.builder.agreement import stretched
 from glow_mlir.frontends.builder.products import numpy_product
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.ir.registry import onnx_operator
@@ -56,7 +57,7 @@ def gemm(node: Node) -> SSAValue:
         return result
     if beta != 1.0:
         addend = node.emit(MulOp, addend, node.constant(beta, like=addend))
-    return node.emit(AddOp, result, addend)
+    return node.emit(AddOp, result, stretched(node, addend, sizes_of(result)))
 
 
 @onnx_operator("Einsum", since=12)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import i1, i64
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from glow_mlir.dialects.control_flow import verify_scalar
 from glow_mlir.dialects.element_types import numpy_dtype
@@ -17,7 +17,6 @@ from glow_mlir.dialects.glow_high.loop import Rows, Trips
 from glow_mlir.dialects.glow_high.sizes import ShapeOp
 from glow_mlir.dialects.shapes import element_of, largest_shape, normalize_axis, rank_of, shape_of, sizes_of
 from glow_mlir.dialects.sizes import largest
-from glow_mlir.dialects.symbol_binding import SymbolBinding, mentioned
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.agreement import is_of_data, with_size
 from glow_mlir.frontends.builder.axis_order import moved_axis
@@ -25,11 +24,10 @@ from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut, iota
 from glow_mlir.frontends.onnx.control_flow import check_number
 from glow_mlir.frontends.onnx.node import Node
-from glow_mlir.frontends.onnx.sized_loops import SizedLoop
+from glow_mlir.frontends.onnx.sized_loops import SizedLoop, as_declared, check_rows
 from glow_mlir.frontends.onnx.structured_loops import carries_structures, own_inputs, structured_loop
 from glow_mlir.frontends.onnx.values import Value, takes_values
 from glow_mlir.ir.registry import onnx_operator
-from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.symbols import Size, SymbolicSize
 
 Results = list[SSAValue | None]
@@ -59,15 +57,6 @@ def _check_carried(node: Node, position: int, initial: SSAValue, following: SSAV
     if sizes_of(initial) != sizes_of(following):
         shapes = f"{sizes_of(initial)}, and {sizes_of(following)} behind the first trip"
         raise node.unsupported(f"carried value {position} has the shape {shapes}, so that sizes depend on the trip")
-
-
-def _check_rows(node: Node, block: Block, rows: Sequence[SSAValue]) -> None:
-    """Raise for rows whose sizes the body finds out anew in each trip."""
-    bound = {op.bound for op in own_operations(block) if isinstance(op, SymbolBinding)}
-    for position, row in enumerate(rows):
-        if changing := bound.intersection(mentioned([row], [])):
-            size = min(changing).name
-            raise node.unsupported(f"rows of result {position} have sizes that depend on the trip, as {size}")
 
 
 def _empty(node: Node, row: SSAValue) -> SSAValue:
@@ -143,10 +132,14 @@ class LoopImport:
         problems = self.node.builder.problems
         mark = problems.mark()
         results = self._region()
+        if results is None and not self._is_small():
+            problems.forget_since(mark)
+            with self.node.builder.computing_in_loops():
+                results = self._region()
         is_changing = results is CHANGING
         if is_changing and isinstance(self.count, SSAValue):
             self.count = self._known_count()
-        if isinstance(self.count, int) and self.count * len(self.body.node) <= MOST_UNROLLED:
+        if isinstance(self.count, int) and self._is_small():
             if results is not None and not is_changing:
                 return results
             problems.forget_since(mark)
@@ -157,14 +150,20 @@ class LoopImport:
                 is_changing = True
         if not is_changing:
             return results
-        found = SizedLoop(self.node, self.initial, self.count, self.condition).run()
+        with self.node.builder.computing_in_loops():
+            found = SizedLoop(self.node, self.initial, self.count, self.condition).run()
         return None if found is None else list(found)
+
+    def _is_small(self) -> bool:
+        """Whether each trip may become nodes of its own."""
+        return isinstance(self.count, int) and self.count * len(self.body.node) <= MOST_UNROLLED
 
     def _trip(self, body: Body) -> list[SSAValue] | None:
         """What a trip yields: the next condition, what it carries on, rows."""
         with self.node.builder.inside(body.block):
             own = own_inputs(self.node, body.block.args[0])
-        return self.node.region("body", body.block, [*own, *body.carried])
+        yielded = self.node.region("body", body.block, [*own, *body.carried])
+        return None if yielded is None else as_declared(self.node, body.block, yielded)
 
     def _without_trips(self) -> Results | None:
         """What is carried in, and no rows, whose types the body tells."""
@@ -174,7 +173,7 @@ class LoopImport:
         yielded = self._trip(body)
         if yielded is None:
             return None
-        _check_rows(self.node, body.block, self._stacked(yielded))
+        check_rows(self.node, body.block, self._stacked(yielded))
         return [*self.initial, *(_empty(self.node, row) for row in self._stacked(yielded))]
 
     def _stacked(self, yielded: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -186,7 +185,7 @@ class LoopImport:
         yielded = self._trip(body)
         if yielded is None:
             return None
-        _check_rows(self.node, body.block, self._stacked(yielded))
+        check_rows(self.node, body.block, self._stacked(yielded))
         following = yielded[1 : 1 + len(self.initial)]
         for position, (before, after) in enumerate(zip(self.initial, following, strict=True)):
             if sizes_of(before) != sizes_of(after):
@@ -358,8 +357,9 @@ def _scan(node: Node, states: Sequence[SSAValue], scanned: Sequence[Rows], direc
         return None
     if len(yielded) < len(states):
         check_number(node, len(states), len(yielded), "its body gives")
-    following, rows = yielded[: len(states)], yielded[len(states) :]
-    _check_rows(node, body.block, rows)
+    following = [_as_before(node, body, *pair) for pair in zip(states, yielded)]
+    rows = yielded[len(states) :]
+    check_rows(node, body.block, rows)
     for position, (before, after) in enumerate(zip(states, following, strict=True)):
         _check_carried(node, position, before, after)
     if length == 0:
@@ -370,6 +370,16 @@ def _scan(node: Node, states: Sequence[SSAValue], scanned: Sequence[Rows], direc
     results = body.emit(Trips(length), following, [Rows(row) for row in rows])
     stacked = zip(results[len(states) :], backwards)
     return [*results[: len(states)], *(_turned(node, Rows(*pair)) for pair in stacked)]
+
+
+def _as_before(node: Node, body: Body, before: SSAValue, after: SSAValue) -> SSAValue:
+    """State behind a trip as large as in front of it, where data decides its size: a call fails where it is not."""
+    if rank_of(before) == rank_of(after):
+        for axis, size in enumerate(sizes_of(before)):
+            if is_of_data(node, sizes_of(after)[axis]):
+                with node.builder.inside(body.block):
+                    after = with_size(node, after, axis, size)
+    return after
 
 
 def _turned(node: Node, rows: Rows) -> SSAValue:

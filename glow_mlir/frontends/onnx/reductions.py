@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
+from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, EqualOp, MulOp, PowOp, SubOp, WhereOp
 from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, SqrtOp
+from glow_mlir.dialects.shapes import normalize_axis, rank_of
+from glow_mlir.frontends.builder.agreement import with_least
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_operator
@@ -66,18 +69,21 @@ for _name, _total in {"CumSum": ops.CumSumOp, "CumProd": ops.CumProdOp}.items():
 @onnx_operator("TopK")
 def top_k_attribute(node: Node) -> Sequence[SSAValue]:
     """The number as an attribute, up to opset 9."""
-    return node.emit_all(ops.TopKOp, node.input(), k=node.int("k"), axis=node.int("axis", -1))
+    return _top_k(node, node.int("k"))
 
 
 @onnx_operator("TopK", since=10)
 def top_k(node: Node) -> Sequence[SSAValue]:
     """The number as an operand; the smallest, from opset 11 on, if `largest` is 0."""
-    return node.emit_all(
-        ops.TopKOp,
-        node.input(),
-        k=node.integers(1, "the number of elements")[0],
-        **ATTRIBUTE_MAPS["TopK"].import_from(node),
-    )
+    return _top_k(node, node.integers(1, "the number of elements")[0], **ATTRIBUTE_MAPS["TopK"].import_from(node))
+
+
+def _top_k(node: Node, count: int, **attributes: AttributeValue) -> Sequence[SSAValue]:
+    """So many elements of an axis, of which a call fails where there are not so many."""
+    value = node.input()
+    if rank_of(value):
+        value = with_least(node, value, normalize_axis(node.int("axis", -1), rank_of(value)), count)
+    return node.emit_all(ops.TopKOp, value, k=count, **{"axis": node.int("axis", -1), **attributes})
 
 
 def global_pool(operator: type[ops.Reduction]) -> Callable[[Node], SSAValue]:

@@ -13,7 +13,7 @@ from dataclasses import field
 
 import numpy as np
 from xdsl.dialects.builtin import i1
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from glow_mlir.dialects.control_flow import verify_scalar
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
@@ -24,6 +24,7 @@ from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.dialects.symbol_binding import SymbolBinding, mentioned
 from glow_mlir.errors import OUT_OF_ROOM, InputValuesError, ModelError
+from glow_mlir.frontends.builder.agreement import with_size
 from glow_mlir.frontends.builder.inputs import ROOM
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut, filled, scalar, zero_unless
@@ -31,13 +32,46 @@ from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.structured_loops import own_inputs
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.symbols import Size, SymbolicSize
+from glow_mlir.support.symbols import Size, SymbolicSize, symbols_of
 
 MOST_ATTEMPTS = 16
 """How often a body is looked at, until it is known which sizes change, and how."""
 
 Place = tuple[int, int]
 """A carried value, and one of its axes."""
+
+
+def as_declared(node: Node, block: Block, yielded: Sequence[SSAValue], known: Sequence[Size] = ()) -> list[SSAValue]:
+    """
+    What a trip yields, with the numbers that the body declares for sizes that its nodes compute.
+
+    A call fails where these are others. Sizes that follow from those `known` stay, as does state that is carried in
+    with another size than the body declares.
+    """
+    own = {op.bound for op in own_operations(block) if isinstance(op, SymbolBinding)} - set(symbols_of(known))
+    found, carried = list(yielded), [None, *node.inputs[2:]]
+    for position, declared in enumerate(node.subgraph("body").output):
+        extents = [size.dim_value for size in declared.type.tensor_type.shape.dim]
+        initial = carried[position] if position < len(carried) else None
+        if len(extents) != rank_of(found[position]):
+            continue
+        for axis, extent in enumerate(extents):
+            size = sizes_of(found[position])[axis]
+            fits = extent > 0 and smallest(size) <= extent <= largest(size)
+            is_kept = initial is not None and sizes_of(initial)[axis : axis + 1] != (extent,)
+            if fits and not is_kept and own.intersection(symbols_of([size])):
+                with node.builder.inside(block):
+                    found[position] = with_size(node, found[position], axis, extent)
+    return found
+
+
+def check_rows(node: Node, block: Block, rows: Sequence[SSAValue]) -> None:
+    """Raise for rows whose sizes the body finds out anew in each trip."""
+    bound = {op.bound for op in own_operations(block) if isinstance(op, SymbolBinding)}
+    for position, row in enumerate(rows):
+        if changing := bound.intersection(mentioned([row], [])):
+            size = min(changing).name
+            raise node.unsupported(f"rows of result {position} have sizes that depend on the trip, as {size}")
 
 
 @dataclass
@@ -94,7 +128,7 @@ class SizedLoop:
             if trial is None:
                 return None
             if self._is_settled(trial):
-                self._check_rows(trial)
+                check_rows(self.node, trial.body.block, trial.yielded[1 + len(self.initial) :])
                 return self._emitted(trial)
         raise self.node.unsupported("sizes of what it carries change in another way with each trip")
 
@@ -135,7 +169,9 @@ class SizedLoop:
                 for position, axis in item.places:
                     views[position] = cut(node, views[position], {axis: (0, size)})
         yielded = node.region("body", body.block, [*own, *views])
-        return None if yielded is None else Trial(body, sizes, yielded)
+        if yielded is None:
+            return None
+        return Trial(body, sizes, as_declared(node, body.block, yielded, sizes))
 
     def _is_settled(self, trial: Trial) -> bool:
         """Whether what a trip gives is as large as has been thought; learns from it where it is not."""
@@ -185,29 +221,18 @@ class SizedLoop:
 
     def _fits(self, item: Changing, before: Size, after: Size) -> bool:
         """Whether there is room for a size behind a trip that finds `before`; makes it where there is not."""
-        wanted = Changing(item.places, item.first, item.most, item.least, item.room, item.step)
+        wanted, was_limited = (item.most, item.least, item.room), self.is_limited
         step = after - before
         item.step = step if isinstance(step, int) else None
         if smallest(after) < item.least:
             item.least = max(0, smallest(after))
-        if largest(after) > largest(item.first) and item.most == largest(item.first):
+        if largest(after) > largest(item.first):
             if item.step is None or not self.most_trips:
                 self._limit()
             more = (self.most_trips - 1) * (1 if item.step is None else item.step)
-            item.most = largest(item.first) + max(more, 0)
-        if item.most != wanted.most:
-            item.room = max(item.room, item.most)
-            return False
-        item.room = max(item.most, largest(after), largest(item.first))
-        return (item.room, item.least) == (wanted.room, wanted.least)
-
-    def _check_rows(self, trial: Trial) -> None:
-        """Raise for rows whose sizes differ from trip to trip."""
-        bound = {op.bound for op in own_operations(trial.body.block) if isinstance(op, SymbolBinding)}
-        for position, row in enumerate(trial.yielded[1 + len(self.initial) :]):
-            if changing := bound.intersection(mentioned([row], [])):
-                size = min(changing).name
-                raise self.node.unsupported(f"rows of result {position} have sizes that depend on the trip, as {size}")
+            item.most = max(item.most, largest(item.first) + more)
+        item.room = max(item.most, largest(after) if item.most == wanted[0] else 0)
+        return (item.most, item.least, item.room) == wanted and self.is_limited == was_limited
 
     # ---- The loop
 

@@ -163,7 +163,7 @@ glow_high.func @wrong(%z: tensor<0x3xf32>) {
 // -----
 
 glow_high.func @wrong(%x: tensor<2x3xf32>) {
-  // expected-error @below {{shapes (2, 3), (2, 4) do not broadcast}}
+  // expected-error @below {{shape (2, 3) does not broadcast to (2, 4)}}
   %0 = glow_high.expand %x {shape = [2, 4]} : tensor<2x4xf32>
 }
 

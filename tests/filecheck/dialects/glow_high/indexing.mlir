@@ -5,6 +5,7 @@
 glow_high.func @taking(%x: tensor<2x3x4xf32>, %i: tensor<5x2xi64>, %j: tensor<2x1x4xi32>) {
   %gather = glow_high.gather %x, %i : tensor<5x2x3x4xf32>
   %gather_1 = glow_high.gather %x, %i {axis = -1} : tensor<2x3x5x2xf32>
+  %gather_2 = glow_high.gather %x, %i {failure = "the sizes differ"} : tensor<5x2x3x4xf32>
   %gather_elements = glow_high.gather_elements %x, %j {axis = 1} : tensor<2x1x4xf32>
   %gather_elements_1 = glow_high.gather_elements %x, %j : tensor<2x1x4xf32>
   %gather_nd = glow_high.gather_nd %x, %i : tensor<5x4xf32>

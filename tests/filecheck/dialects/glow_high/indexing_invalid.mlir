@@ -22,6 +22,13 @@ glow_high.func @wrong(%i: tensor<2xi64>, %s: tensor<f32>) {
 
 // -----
 
+glow_high.func @wrong(%i: tensor<2xi64>, %x: tensor<3xf32>) {
+  // expected-error @below {{a failure is told in words}}
+  %0 = glow_high.gather %x, %i {failure = ""} : tensor<2xf32>
+}
+
+// -----
+
 glow_high.func @wrong(%x: tensor<2x3xf32>, %i: tensor<2xi64>) {
   // expected-error @below {{axis -3 is out of range for rank 2}}
   %0 = glow_high.gather %x, %i {axis = -3} : tensor<2x3xf32>

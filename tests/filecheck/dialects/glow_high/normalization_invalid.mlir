@@ -58,7 +58,7 @@ glow_high.func @main() {
 glow_high.func @main() {
   %x = glow_high.splat {value = 1.0} : tensor<2x5x6xf32>
   %d = glow_high.splat {value = 1.0} : tensor<5xf32>
-  // expected-error@+1 {{shapes (5,), (2, 5, 6) do not broadcast}}
+  // expected-error@+1 {{shape (5,) does not broadcast to (2, 5, 6)}}
   %y = glow_high.layer_normalization %x, %d : tensor<2x5x6xf32>
 }
 
