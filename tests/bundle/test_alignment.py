@@ -1,4 +1,4 @@
-"""Regions of bundles begin at lines where there are caches, and take no more than their elements where there are none."""
+"""Regions of bundles begin at lines where there are caches, and take no more than elements do where there are none."""
 
 from __future__ import annotations
 
