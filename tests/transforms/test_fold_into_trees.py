@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
@@ -122,7 +124,7 @@ def test_an_isolation_forest_answers_soon() -> None:
 
     x = rows(1)
     x[~np.isfinite(x)] = 0
-    forest_ = IsolationForest(random_state=0).fit(x)
+    forest_: Any = IsolationForest(random_state=0).fit(x)
     model: ModelProto = to_onnx(forest_, x[:1], target_opset={"": 20, "ai.onnx.ml": 3})
     session = InferenceSession(model.SerializeToString(), cache=False)
     labels, scores = session.run(None, {"X": x})
