@@ -77,6 +77,7 @@ def test_what_it_is_part_of_ends_it(terminal: Terminal) -> None:
             check_cancellation()
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_where_ctrl_c_is_ignored_the_line_says_what_ends_it(terminal: Terminal) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

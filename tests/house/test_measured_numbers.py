@@ -47,6 +47,7 @@ FORM = {
     "FORMAT",
     "HIDDEN",
     "IMAGE_AXES",
+    "INTEL",
     "LARGEST",
     "LEAST_IMAGE_RANK",
     "LONGEST_PRIME",
