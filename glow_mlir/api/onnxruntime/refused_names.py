@@ -39,7 +39,6 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
         "SessionIOBinding": "InferenceSession.io_binding() makes an IOBinding",
         "SparseTensor": _DENSE,
         "get_ep_devices": _ONE_DEVICE,
-        "quantization": "glow-profile measures, Quantization(profile=…) computes with it: docs/quantization.md",
         "preload_dlls": _ONE_DEVICE,
         "print_debug_info": "glow-run --version and get_build_info say what is installed",
         "register_execution_provider_library": _NO_LIBRARIES,
