@@ -35,8 +35,10 @@ TITLES = {
 
 
 def show(stage: Stage, module: ModuleOp, seconds: float) -> None:
-    """Print the functions of a module at one stage, cut to a screenful."""
-    print(f"\n── {TITLES.get(stage.name, stage.name)}  ({seconds * 1e3:.0f} ms)")
+    """Print the functions of a module at one stage, cut to a screenful; of those that change one for inference."""
+    if stage.name not in TITLES:
+        return
+    print(f"\n── {TITLES[stage.name]}  ({seconds * 1e3:.0f} ms)")
     lines = str(module).splitlines()
     start = next((i for i, line in enumerate(lines) if ".func @main" in line), 0)
     for line in lines[start : start + EXCERPT]:

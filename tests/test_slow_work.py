@@ -15,7 +15,7 @@ from small_models import adding
 
 from glow_mlir import InferenceSession
 from glow_mlir.errors import CancelledError
-from glow_mlir.support import slow_work
+from glow_mlir.support import child_process, slow_work
 from glow_mlir.support.activity import watching
 from glow_mlir.support.cancellation import Cancellation, cancelled_by, check_cancellation
 from glow_mlir.support.slow_work import told_when_slow
@@ -38,6 +38,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     # pytest puts its own into `sys` in front of the test.
     monkeypatch.setattr(slow_work, "sys", SimpleNamespace(stderr=found))
     monkeypatch.setattr(slow_work, "PATIENCE", 0.0)
+    monkeypatch.setattr(child_process, "LOOK", 0)  # Who waits for the process that compiles looks at least once.
     return found
 
 
@@ -77,6 +78,7 @@ def test_what_it_is_part_of_ends_it(terminal: Terminal) -> None:
             check_cancellation()
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_where_ctrl_c_is_ignored_the_line_says_what_ends_it(terminal: Terminal) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -52,6 +53,9 @@ ArgumentGroup = argparse._ArgumentGroup  # pyright: ignore[reportPrivateUsage]
 CLEAR_LINE = "\r\033[K"
 """What a terminal takes for an empty line in the place of the last."""
 
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
+"""What argparse says of a word that is none of those that an option takes."""
+
 _TRACEBACK = "--debug prints the traceback"
 
 _COLOURS = {"error": "\033[1;31m", "warning": "\033[1;35m", "note": "\033[1;36m"}
@@ -85,6 +89,8 @@ def options_of(parser: argparse.ArgumentParser) -> list[str]:
 def option_error(program: str, message: str, known: Sequence[str]) -> OptionError:
     """The error for arguments that argparse refuses, with the nearest of the `known` options for one that is not."""
     unknown = message.partition("unrecognized arguments: ")[2].split("=")[0].split(" ")[0]
+    if choice := _CHOICE.search(message):
+        unknown, known = choice[1], re.findall(r"'([^']*)'", choice[2]) or choice[2].split(", ")
     near = get_close_matches(unknown, known, n=1) if unknown else []
     return OptionError(message, hint=" ".join([*(f"{name}?" for name in near), f"{program} --help lists the options"]))
 

@@ -307,9 +307,9 @@ class GlowOpt(xDSLOptMain):
 
     def _announce(self, error: GlowError, outputs: list[str]) -> None:
         """Put an error in the place of the output of its piece, or on stdout where the output is in a file."""
-        words = words_of_xdsl(error) if self.args.xdsl_diagnostics else ""
-        lines = (f"{error_line(PROGRAM, item, sys.stdout, severity)}\n" for severity, item in diagnostics(error))
-        text = words or "".join(lines)
+        lines = [f"{error_line(PROGRAM, item, sys.stdout, severity)}\n" for severity, item in diagnostics(error)]
+        words = words_of_xdsl(error)
+        text = words if self.args.xdsl_diagnostics and words else "".join([words, *lines])
         if self._output is None:
             outputs.append(text)
         else:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glow_mlir.dialects.packages import SEVERAL_BACKENDS
+from glow_mlir.dialects.packages import DEFAULT_BACKEND, SEVERAL_BACKENDS
 from glow_mlir.errors import OptionError
 from glow_mlir.options.compilation import FULL_PRECISION, CompilationOptions, ModelOptions
 from glow_mlir.options.declaration import Declared, declared, key_of, option, parameters
@@ -245,7 +245,7 @@ def _check_devices(own: Mapping[str, Any]) -> None:
         hint = "leave the backend out" if own.get("devices") else "devices='cpu,opencl:0'"
         raise OptionError(f"{said[0]} is for several devices, and the backend is '{own.get('backend')}'", hint=hint)
     if own.get("devices") and (target := own.get("target")) not in (None, HOST):
-        first = next(iter(backends_named(str(own["devices"]))), "cpu")
+        first = next(iter(backends_named(str(own["devices"]))), DEFAULT_BACKEND)
         reason = f"'{target}' is the target of one machine, and each device has its own"
         raise OptionError(reason, hint=f"devices='{first},target={target}'")
 

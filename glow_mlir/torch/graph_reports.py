@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from dataclasses import field
+from pathlib import Path
 
 from glow_mlir.support.dataclass import dataclass
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _with_short_paths(text: str) -> str:
+    """A text in which files are named as modules are found: without the folder that Python looks for them in."""
+    folders = {str(Path.cwd()), *(entry for entry in sys.path if os.path.isabs(entry))}
+    for folder in sorted(folders, key=len, reverse=True):
+        text = text.replace(f"{folder.rstrip(os.sep)}{os.sep}", "")
+    return text
 
 
 @dataclass
@@ -28,12 +43,13 @@ class GraphReport:
 
     def __str__(self) -> str:
         """One line, and one for each operator that PyTorch computes."""
-        what = f"graph {self.number}, {self.phase}, {self.operators} operators"
-        told = f"{what}: {self.compilations} compilations in {self.compile_seconds:.2f} s, {self.calls} calls"
+        what = f"graph {self.number}, {self.phase}, {_counted(self.operators, 'operator')}"
+        made = f"{_counted(self.compilations, 'compilation')} in {self.compile_seconds:.2f} s"
+        told = f"{what}: {made}, {_counted(self.calls, 'call')}"
         lines = [f"{told} ({self.place})" if self.place else told]
         lines += [f"  compiled again: {reason}" for reason in self.reasons]
         lines += [f"  PyTorch computes {operator}: {reason}" for operator, reason in self.eager.items()]
-        return "\n".join(lines)
+        return _with_short_paths("\n".join(lines))
 
 
 @dataclass

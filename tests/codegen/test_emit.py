@@ -131,7 +131,11 @@ def test_globals_that_are_no_declarations_have_some_value():
         ),
         ("llvm.func @f(%0: f32) { %1 = llvm.fneg %0 {unknown} : f32\n llvm.return }", "'llvm.fneg'.*unknown"),
         ('llvm.func @f() attributes {passthrough = ["dereferenceable"]}', "passthrough"),
-        ('llvm.func @f() { llvm.inline_asm "nop", "" : () -> ()\n llvm.return }', "'llvm.inline_asm' is not"),
+        (
+            'llvm.func @f() { "llvm.func"() <{sym_name = "g", function_type = !llvm.func<void ()>}> ({}) : () -> ()\n'
+            " llvm.return }",
+            "'llvm.func' is not",
+        ),
     ],
 )
 def test_nothing_is_dropped_silently(text: str, message: str):

@@ -80,7 +80,7 @@ FILES = {
 }
 TRIED: dict[str, tuple[Attempt, str]] = {
     "load a library of custom operators": (
-        lambda: glow_mlir.SessionOptions().register_custom_ops_library("x.so"),
+        lambda: getattr(glow_mlir.SessionOptions(), "register_custom_ops_library")("x.so"),
         "operators are written in Python",
     ),
     "load a compiled plugin": (["opt", "f.mlir", "--load-pass-plugin=x.so", "-p", "x"], "is no file of Python"),

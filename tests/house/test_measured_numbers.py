@@ -97,6 +97,7 @@ KERNELS = {
     "llvm/coff": {"_EXTERNAL", "_STATIC"},
     "llvm/elf": {"_FLAGS", "_IN_MEMORY", "_LOCAL", "_SYMBOL_TABLE", "_UNDEFINED"},
     "llvm/emit": {"VISIBILITIES"},
+    "llvm/instructions": {"INTEL"},
     "llvm/mach_o": {"_DEBUG", "_EXTERNAL", "_HEADER_BYTES", "_KIND", "_SYMBOL_TABLE"},
     "llvm/machines": {"CODEGEN_LEVEL"},
     "llvm/processor": {"_DEFAULT_POINTER"},

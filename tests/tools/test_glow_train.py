@@ -263,6 +263,14 @@ def test_images_lie_in_folders_of_their_classes(folder: Path) -> None:
     found = run_tool(glow_train.main, argv, program="glow-train", directory=folder)
     assert (found.code, found.stderr) == (0, b"")
     assert "accuracy 100 %" in found.stdout.decode().splitlines()[-2]
+    for path in (folder / "held_out").rglob("*.npy"):
+        np.save(path, np.repeat(np.repeat(np.load(path), 3, axis=0), 2, axis=1))  # As photographs, of any size.
+    assert (
+        b"(hint: --image-size crop or stretch makes it so" in run_tool(glow_train.main, argv, directory=folder).stderr
+    )
+    found = run_tool(glow_train.main, [*argv, "--image-size", "stretch"], program="glow-train", directory=folder)
+    assert (found.code, found.stderr) == (0, b"")
+    assert "accuracy 100 %" in found.stdout.decode().splitlines()[-2]
     (folder / "held_out" / "dim").mkdir()
     found = run_tool(glow_train.main, argv, program="glow-train", directory=folder)
     wanted = "held_out/dim: error: the data set has no class of that name (hint: there are bright, dark, half)\n"

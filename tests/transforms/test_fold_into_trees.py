@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from glow_mlir import InferenceSession
 from glow_mlir.dialects.glow_high.trees import TreeEnsembleOp
+from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.driver.compiler import Compilation
 from glow_mlir.frontends.onnx.importer import import_model
 
 COLUMNS = 5
 
 
-def tree(rng: np.random.Generator, name: str, features: int, mode: str) -> helper.NodeProto:
+def tree(rng: np.random.Generator, name: str, features: int, mode: str) -> NodeProto:
     """A random tree on so many features, whose leaves have the numbers of their nodes."""
     nodes = [-1]
     children = dict[int, tuple[int, int]]()
@@ -48,7 +51,7 @@ def tree(rng: np.random.Generator, name: str, features: int, mode: str) -> helpe
 def forest(seed: int, trees: int = 4) -> bytes:
     """A sum of what is computed of the leaf of each tree, as skl2onnx writes isolation forests."""
     rng = np.random.default_rng(seed)
-    nodes, weights, terms = list[helper.NodeProto](), list[helper.TensorProto](), list[str]()
+    nodes, weights, terms = list[NodeProto](), list[TensorProto](), list[str]()
     constants = {"one": np.float32(1), "shape": np.array([-1, 1]), "half": np.array([0.5], np.float32)}
     for number in range(trees):
         name = f"t{number}"
@@ -109,21 +112,20 @@ def test_a_forest_is_one_ensemble() -> None:
     module = import_model(forest(0, 6), {"N": 3})
     Compilation(module, backend="cpu").run("optimized")
     (ensemble,) = [op for op in module.walk() if isinstance(op, TreeEnsembleOp)]
-    assert ensemble.roots.type.get_shape() == (6,)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    assert shape_of(ensemble.roots) == (6,)
     assert sum(op.name.startswith("glow_high.") for op in module.walk()) < 20
 
 
 @pytest.mark.extra
 def test_an_isolation_forest_answers_soon() -> None:
     """The default of scikit-learn, 100 trees and 2,710 operators: fewer pieces of code than operators."""
-    pytest.importorskip("skl2onnx")
-    from skl2onnx import to_onnx
+    to_onnx = pytest.importorskip("skl2onnx").to_onnx
     from sklearn.ensemble import IsolationForest
 
     x = rows(1)
     x[~np.isfinite(x)] = 0
-    forest_ = IsolationForest(random_state=0).fit(x)
-    model = to_onnx(forest_, x[:1], target_opset={"": 20, "ai.onnx.ml": 3})
+    forest_: Any = IsolationForest(random_state=0).fit(x)
+    model: ModelProto = to_onnx(forest_, x[:1], target_opset={"": 20, "ai.onnx.ml": 3})
     session = InferenceSession(model.SerializeToString(), cache=False)
     labels, scores = session.run(None, {"X": x})
     np.testing.assert_array_equal(labels.ravel(), forest_.predict(x))

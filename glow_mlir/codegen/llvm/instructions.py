@@ -366,6 +366,29 @@ def _call(scope: Scope, op: Operation) -> str:
     return f"{_result(scope, op)}{prefix}call{_fast(op)}{_convention(op)} {returned} {target}({passed})"
 
 
+INTEL = 1
+"""The number of Intel's notation of assembly, in the place of AT&T's."""
+
+
+def _inline_asm(scope: Scope, op: Operation) -> str:
+    text, constraints = op.properties["asm_string"], op.properties["constraints"]
+    if not isinstance(text, StringAttr) or not isinstance(constraints, StringAttr):
+        raise EmissionError(f"'{op.name}': assembly and constraints are no strings")
+    tail, notation = op.properties.get("tail_call_kind"), op.properties.get("asm_dialect")
+    kind = tail.data.value if isinstance(tail, TailCallKindAttr) else "none"
+    words = [
+        *(() if kind == "none" else (kind,)),
+        "call",
+        scope.type(op.results[0].type) if op.results else "void",
+        "asm",
+        *(("sideeffect",) if "has_side_effects" in op.properties else ()),
+        *(("alignstack",) if "is_align_stack" in op.properties else ()),
+        *(("inteldialect",) if isinstance(notation, IntegerAttr) and notation.value.data == INTEL else ()),
+    ]
+    passed = ", ".join(typed(scope, operand) for operand in op.operands)
+    return f"{_result(scope, op)}{' '.join(words)} {quoted(text.data)}, {quoted(constraints.data)}({passed})"
+
+
 def _br(scope: Scope, op: Operation) -> str:
     return f"br label %{scope.edge(op, 0)}"
 
@@ -463,6 +486,11 @@ RULES: dict[str, Rule] = {
         _call,
         *("callee", "var_callee_type", "fastmathFlags", "CConv", "TailCallKind"),
         *("op_bundle_sizes", "operandSegmentSizes"),
+    ),
+    **_single(
+        "inline_asm",
+        _inline_asm,
+        *("asm_string", "constraints", "asm_dialect", "has_side_effects", "is_align_stack", "tail_call_kind"),
     ),
     **_single("br", _br),
     **_single("cond_br", _cond_br, "operandSegmentSizes"),
