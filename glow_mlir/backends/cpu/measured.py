@@ -150,7 +150,7 @@ _NO_VECTORS: Mapping[str, int] = {"tile_rows": 2, "tile_vectors": 4}
 
 
 _SIZE: Mapping[str, int] = {
-    "quotient_vectors": 0,
+    "quotient_vectors": 1,
     "depthwise_lines": 1,
     "depthwise_pixels": 3,
     "light_operations": 1,

@@ -83,4 +83,4 @@ def _rounded(number: float, form: FloatFormat) -> float:
 
 def corrects_quotients(target: Target, bits: int) -> bool:
     """Whether multiply-adds take less time than a division, in vectors of floats of so many bits."""
-    return kernel_costs(target).quotient_vectors > 0 and target.fuses(bits)
+    return kernel_costs(target).quotient_vectors > 1 and target.fuses(bits)
