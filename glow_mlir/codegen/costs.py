@@ -32,6 +32,8 @@ class KernelCosts(Costs):
     light_operations: int
     """Work of a body, in additions, up to which it is repeated for each vector of a tile; else it is a loop."""
 
+    quotient_vectors: int
+    """Vectors whose quotients by a number are corrected, and looked at, together; 1 where a division is faster."""
     branched_operations: int
     """Operations on scalars that it is worth to branch around, where they are hardly ever needed."""
 

@@ -18,7 +18,7 @@ from glow_mlir.codegen.math.exponentials import exp_falling
 from glow_mlir.codegen.math.half import narrow_double
 from glow_mlir.codegen.math.long_division import quotient, remainder, signed_quotient, signed_remainder
 from glow_mlir.codegen.math.narrow import cut, extended, from_memory, held, in_memory, is_held_as_f32, to_memory
-from glow_mlir.codegen.math.quotients import quotient_by_number, quotient_of_halves
+from glow_mlir.codegen.math.quotients import corrects_quotients, quotient_by_number, quotient_of_halves
 from glow_mlir.codegen.math.scalar_math import CHAINS, MATH
 from glow_mlir.codegen.math.wide_integers import to_float, to_integer_saturating, to_odd_f32
 from glow_mlir.codegen.rounded_codes import RoundedCode
@@ -26,6 +26,7 @@ from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_narrow_integer, numpy_dtype
 from glow_mlir.dialects.scalar_builder import FALLING
 from glow_mlir.dialects.scalar_parameters import parameter_number
+from glow_mlir.dialects.target import Target
 
 Emit = Callable[[Builder, Operation, list[Value]], Value]
 
@@ -273,9 +274,14 @@ def has_angles(block: Block) -> bool:
     return any(_math_name(op) in ("sin", "cos", "tan") for op in block.ops)
 
 
-def has_quotients(block: Block) -> bool:
-    """Whether a body divides by a number, and vectors branch where a quotient is odd."""
-    return any(_divisor(op) is not None and not is_held_as_f32(op.results[0].type) for op in block.ops)
+def has_quotients(block: Block, target: Target) -> bool:
+    """Whether a body divides by a number, and vectors on a machine branch where a quotient is odd."""
+    return any(
+        _divisor(op) is not None
+        and not is_held_as_f32(op.results[0].type)
+        and corrects_quotients(target, type_info(op.results[0].type).bits)
+        for op in block.ops
+    )
 
 
 def emit_scalar_body(

@@ -88,7 +88,7 @@ KERNELS = {
     "kernels/embedding": {"_PART_BYTES"},
     "kernels/lookup": {"AT_ONCE", "LANES"},
     "kernels/matmul": {"MOST_AXES"},
-    "kernels/micro_gemm": {"FEWEST_LANES"},
+    "kernels/micro_gemm": {"FEWEST_LANES", "FEWEST_TERMS", "MOST_TERMS"},
     "kernels/micro_tiles": {"TOGETHER", "_LEFT", "_RIGHT"},
     "kernels/pack_cells": {"_ONES"},
     "kernels/resize": {"LARGEST_TABLE", "MOST_UNROLLED"},

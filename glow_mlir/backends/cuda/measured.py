@@ -19,6 +19,7 @@ def assumed(target: Target) -> KernelCosts:
         independent_vectors=1,
         independent_sums=2,
         prologue_vectors=1,
+        quotient_vectors=1,
         tile_rows=4,
         tile_vectors=2,
         fewest_rows=1,

@@ -37,9 +37,6 @@ How many registers of the target there are to be for each vector of a function w
 The values of a polynomial take two or three, its coefficients come from memory once registers are short.
 """
 
-VECTORS_A_BRANCH = 2
-"""Vectors that are looked at together, for quotients by a number that are odd."""
-
 REGISTERS_AN_ANGLE = 16
 """How many there are to be for each vector of sines and the like, which are computed in f64, by two vectors of them."""
 
@@ -117,8 +114,8 @@ class StackKernel(Kernel[StackOp | Elementwise]):
             return lanes, 1
         if not chains and has_angles(op.block):
             return lanes, max(1, target.vector_registers // REGISTERS_AN_ANGLE)
-        if not chains and has_quotients(op.block):
-            return lanes, VECTORS_A_BRANCH
+        if not chains and has_quotients(op.block, target):
+            return lanes, kernel_costs(target).quotient_vectors
         if not chains:
             return lanes, MOST_PACKED if stores_bytes(op.block) and packs_to_bytes(target, MOST_PACKED * lanes) else 1
         return lanes, min(

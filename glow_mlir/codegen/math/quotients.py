@@ -14,7 +14,9 @@ import numpy as np
 
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.math.float_format import FloatFormat, format_of
+from glow_mlir.dialects.target import Target
 
 FAR = 100
 """Divisors of halves beyond 2 to this power, or below its reciprocal, are divided by."""
@@ -46,7 +48,7 @@ def quotient_by_number(b: Builder, x: Value, divisor: float) -> Value:
     form = format_of(x)
     mantissa, exponent = math.frexp(divisor)
     is_usual = mantissa != 0.0 and math.isfinite(mantissa) and -form.bias < exponent - 1 < form.bias - form.mantissa
-    if not is_usual or not _corrects(b, x):
+    if not is_usual or x.lanes == 1 or not corrects_quotients(b.target, x.info.bits):
         return x / divisor
     if abs(mantissa) == 0.5:
         return x * (1.0 / divisor)
@@ -79,8 +81,6 @@ def _rounded(number: float, form: FloatFormat) -> float:
         return float(_DTYPES[form.mantissa](number))
 
 
-def _corrects(b: Builder, x: Value) -> bool:
-    """Whether multiply-adds are faster than a division: in vectors of processors that have them."""
-    target = b.target
-    is_small = target.policy.optimize == "size"
-    return target.backend == "cpu" and x.lanes > 1 and target.fuses(x.info.bits) and not is_small
+def corrects_quotients(target: Target, bits: int) -> bool:
+    """Whether multiply-adds take less time than a division, in vectors of floats of so many bits."""
+    return kernel_costs(target).quotient_vectors > 1 and target.fuses(bits)
