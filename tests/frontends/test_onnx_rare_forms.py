@@ -215,3 +215,17 @@ def test_position_of_a_rotary_embedding_may_be_a_number() -> None:
     tables = [numbers(16, 4), numbers(16, 4)]
     operands = [numbers(2, 3, 8), np.array(2), *tables]
     assert_as_onnxruntime("RotaryEmbedding", operands, domain="com.microsoft", num_heads=1)
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_zero_points_of_blocks_may_come_with_a_call(bits: int) -> None:
+    columns, depth, block = 5, 96, 32
+    blocks = depth // block
+    operands = [
+        numbers(2, depth),
+        RANDOM.integers(0, 256, (columns, blocks, block * bits // 8)).astype(np.uint8),
+        np.abs(numbers(columns, blocks)) * np.float32(1e-3),
+        RANDOM.integers(0, 256, (columns, -(-blocks * bits // 8))).astype(np.uint8),
+    ]
+    sizes = {"bits": bits, "block_size": block, "N": columns, "K": depth}
+    assert_as_onnxruntime("MatMulNBits", operands, domain="com.microsoft", **sizes)

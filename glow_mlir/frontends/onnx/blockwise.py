@@ -10,6 +10,7 @@ from glow_mlir.constants.codes import CELL_BITS, pack_codes, unpack_codes
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, ui8
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import BitShiftOp, BitwiseAndOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, size_of, sizes_of
 from glow_mlir.errors import ModelError
@@ -91,12 +92,21 @@ def _zero_points(node: Node, columns: int, blocks: int, bits: int) -> SSAValue |
     value = node.optional(3)
     if value is None or element_of(value) != ui8 or bits == 8:
         return None if value is None else _reshaped(node, 3, (columns, blocks))
-    packed = node.content(3, "the zero points")
-    width = -(-blocks * bits // 8)
-    if packed.size != columns * width:
-        reason = f"{node.kind}: the zero points have the shape {packed.shape}, not {(columns, width)}"
-        raise ModelError(reason, node=node.name, hint="check N, K, bits and block_size")
-    return node.constant(np.ascontiguousarray(unpack_codes(packed.reshape(columns, width), bits)[:, :blocks]))
+    packed = _reshaped(node, 3, (columns, -(-blocks * bits // 8)))
+    if (known := node.fold(packed)) is not None:
+        return node.constant(np.ascontiguousarray(unpack_codes(known, bits)[:, :blocks]))
+    return cut(node, _unpacked(node, packed, bits), {1: (0, blocks)})
+
+
+def _unpacked(node: Node, packed: SSAValue, bits: int) -> SSAValue:
+    """`unpack_codes` of bytes [rows, n] that a call brings."""
+    rows, width = shape_of(packed)
+    count = 8 // bits
+    column = node.emit(ReshapeOp, packed, shape=(rows, width, 1))
+    shifts = node.constant(np.arange(0, 8, bits, np.uint8))
+    moved = node.emit(BitShiftOp, column, shifts, direction="right")
+    codes = node.emit(BitwiseAndOp, moved, node.constant(np.array((1 << bits) - 1, np.uint8)))
+    return node.emit(ReshapeOp, codes, shape=(rows, width * count))
 
 
 @onnx_operator("GatherBlockQuantized", domain=ONNXRUNTIME)
