@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
-from onnx_models import refusal
+from onnx_models import model_of, node, refusal, value
 
 from glow_mlir import InferenceSession
 from glow_mlir.dialects.glow_high.storage import ConstantOp
@@ -280,3 +280,14 @@ def test_packed_elements_take_as_many_bytes_as_they_need() -> None:
     assert "initializer 'w' cannot be read: it has 4 bytes instead of 3" in refusal(
         model.SerializeToString(), ModelError
     )
+
+
+@pytest.mark.parametrize("values", [[0, 1, 20, 2**64 - 1], [2**64 - 1], [2**63, 5], [2**63 - 1, 0]])
+def test_constants_have_the_largest_numbers(values: list[int]) -> None:
+    array = np.array(values, np.uint64)
+    given = numpy_helper.from_array(array, "w")
+    model = model_of(
+        [node("Identity", "w", "y"), node("Add", "w x", "z")], [value("x", 13, array.shape)], ["y", "z"], [given]
+    )
+    found = run_function(import_model(model), {"x": np.zeros_like(array)})
+    assert found["y"].tolist() == found["z"].tolist() == values
