@@ -132,9 +132,9 @@ def test_external_data_in_a_file_without_a_name_is_refused(name: str | None, tmp
     """A reference to the model's own file is none that a model may have."""
     model, path = nested_model(), tmp_path / "m.onnx"
     tensor = TensorProto(name="c", data_type=TensorProto.BOOL, data_location=TensorProto.EXTERNAL)
-    for key, value in (("location", name), ("length", "1")):
-        if value is not None:
-            tensor.external_data.add(key=key, value=value)
+    for key, content in (("location", name), ("length", "1")):
+        if content is not None:
+            tensor.external_data.add(key=key, value=content)
     model.graph.initializer[1].CopyFrom(tensor)
     path.write_bytes(model.SerializeToString())
     with pytest.raises(ModelError, match=r"'c' .*\(hint"):
