@@ -49,8 +49,10 @@ def deferred_constant(op: ContentOp) -> Deferred:
 
 def dense_array(value: DenseIntOrFPElementsAttr, type_: TensorType[Attribute]) -> np.ndarray:
     """The elements of a dense attribute as an array of `type_`."""
-    dtype = numpy_dtype(type_.element_type)
-    return np.array(list(value.get_values())).astype(dtype).reshape(shape_of(type_))
+    dtype, values = numpy_dtype(type_.element_type), list(value.get_values())
+    # Left to itself, numpy takes smaller integers and one that int64 has not for floats.
+    has_wide = dtype.kind == "u" and max(values, default=0) > np.iinfo(np.int64).max
+    return np.array(values, np.uint64 if has_wide else None).astype(dtype).reshape(shape_of(type_))
 
 
 def _known_splat(value: SSAValue) -> SplatOp | None:

@@ -146,7 +146,7 @@ def test_what_is_not_supported_is_refused_in_one_line() -> None:
     assert "'product'" in wrong
     assert "rows have 64 elements, and K is 60" in refusal(ModelError, plain, K=60)
     points = [*plain[:2], np.zeros((24, 3), np.uint8)]
-    assert "the zero points have the shape (24, 3), not (24, 1)" in refusal(ModelError, points)
+    assert "operand 3 has the shape (24, 3), which does not fit (24, 1)" in refusal(ModelError, points)
 
 
 def test_an_order_of_blocks_that_is_theirs_is_none() -> None:

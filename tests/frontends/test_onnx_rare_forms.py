@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 from onnx_models import refusal
 from python_value_cases import by_onnxruntime
 
@@ -215,3 +215,30 @@ def test_position_of_a_rotary_embedding_may_be_a_number() -> None:
     tables = [numbers(16, 4), numbers(16, 4)]
     operands = [numbers(2, 3, 8), np.array(2), *tables]
     assert_as_onnxruntime("RotaryEmbedding", operands, domain="com.microsoft", num_heads=1)
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_zero_points_of_blocks_may_come_with_a_call(bits: int) -> None:
+    columns, depth, block = 5, 96, 32
+    blocks = depth // block
+    operands = [
+        numbers(2, depth),
+        RANDOM.integers(0, 256, (columns, blocks, block * bits // 8)).astype(np.uint8),
+        np.abs(numbers(columns, blocks)) * np.float32(1e-3),
+        RANDOM.integers(0, 256, (columns, -(-blocks * bits // 8))).astype(np.uint8),
+    ]
+    sizes = {"bits": bits, "block_size": block, "N": columns, "K": depth}
+    assert_as_onnxruntime("MatMulNBits", operands, domain="com.microsoft", **sizes)
+
+
+def test_scales_of_blocks_in_a_table_may_come_with_a_call() -> None:
+    table = RANDOM.integers(0, 256, (6, 32)).astype(np.uint8)
+    scales, rows = np.abs(numbers(6, 4)), np.array([[1, 5]])
+    model, given = model_of(
+        "GatherBlockQuantized", [table, rows, scales], domain="com.microsoft", block_size=16, quantize_axis=1, bits=4
+    )
+    model.graph.initializer.append(numpy_helper.from_array(table, "x0"))
+    del model.graph.input[0], given["x0"]
+    for backend in ("interpreter", "cpu"):
+        found = InferenceSession(model, backend=backend, cache=False).run(None, given)[0]
+        np.testing.assert_allclose(found, by_onnxruntime(model, given)[0], rtol=1e-5)

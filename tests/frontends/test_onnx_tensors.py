@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
-from onnx_models import refusal
+from onnx_models import model_of, node, refusal, value
 
 from glow_mlir import InferenceSession
 from glow_mlir.dialects.glow_high.storage import ConstantOp
@@ -132,9 +132,9 @@ def test_external_data_in_a_file_without_a_name_is_refused(name: str | None, tmp
     """A reference to the model's own file is none that a model may have."""
     model, path = nested_model(), tmp_path / "m.onnx"
     tensor = TensorProto(name="c", data_type=TensorProto.BOOL, data_location=TensorProto.EXTERNAL)
-    for key, value in (("location", name), ("length", "1")):
-        if value is not None:
-            tensor.external_data.add(key=key, value=value)
+    for key, content in (("location", name), ("length", "1")):
+        if content is not None:
+            tensor.external_data.add(key=key, value=content)
     model.graph.initializer[1].CopyFrom(tensor)
     path.write_bytes(model.SerializeToString())
     with pytest.raises(ModelError, match=r"'c' .*\(hint"):
@@ -280,3 +280,14 @@ def test_packed_elements_take_as_many_bytes_as_they_need() -> None:
     assert "initializer 'w' cannot be read: it has 4 bytes instead of 3" in refusal(
         model.SerializeToString(), ModelError
     )
+
+
+@pytest.mark.parametrize("values", [[0, 1, 20, 2**64 - 1], [2**64 - 1], [2**63, 5], [2**63 - 1, 0]])
+def test_constants_have_the_largest_numbers(values: list[int]) -> None:
+    array = np.array(values, np.uint64)
+    given = numpy_helper.from_array(array, "w")
+    model = model_of(
+        [node("Identity", "w", "y"), node("Add", "w x", "z")], [value("x", 13, array.shape)], ["y", "z"], [given]
+    )
+    found = run_function(import_model(model), {"x": np.zeros_like(array)})
+    assert found["y"].tolist() == found["z"].tolist() == values

@@ -149,7 +149,6 @@ class InferenceSession(SessionFacade):
         given["sess_options"] = settings = copy(settings_of(sess_options))
         given["configuration"] = None if configuration is None else Path(configuration).absolute()
         self._providers = providers_of(settings, providers, provider_options)
-        check_global_threads(settings.use_per_session_threads)
         with telling(settings):
             model = model_of(path_or_bytes, settings)
             if is_asked_for(read_config_from_model):
@@ -162,7 +161,8 @@ class InferenceSession(SessionFacade):
         self._is_watched = self._profile is not None or is_telling(settings) or bool(self._compiled.time_limit)
 
     def _finish(self, model: Any, settings: SessionOptions) -> None:
-        """Do what settings ask for beside the session; raises `OptionError` where nothing would keep times."""
+        """Do what settings ask for beside the session; raises `OptionError` for what cannot be done."""
+        check_global_threads(settings.use_per_session_threads)
         if settings.enable_profiling:
             self._check_profile()
         if settings.optimized_model_filepath:

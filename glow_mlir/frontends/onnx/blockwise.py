@@ -10,6 +10,7 @@ from glow_mlir.constants.codes import CELL_BITS, pack_codes, unpack_codes
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, ui8
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import BitShiftOp, BitwiseAndOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.shapes import element_of, normalize_axis, rank_of, shape_of, size_of, sizes_of
 from glow_mlir.errors import ModelError
@@ -91,19 +92,28 @@ def _zero_points(node: Node, columns: int, blocks: int, bits: int) -> SSAValue |
     value = node.optional(3)
     if value is None or element_of(value) != ui8 or bits == 8:
         return None if value is None else _reshaped(node, 3, (columns, blocks))
-    packed = node.content(3, "the zero points")
-    width = -(-blocks * bits // 8)
-    if packed.size != columns * width:
-        reason = f"{node.kind}: the zero points have the shape {packed.shape}, not {(columns, width)}"
-        raise ModelError(reason, node=node.name, hint="check N, K, bits and block_size")
-    return node.constant(np.ascontiguousarray(unpack_codes(packed.reshape(columns, width), bits)[:, :blocks]))
+    packed = _reshaped(node, 3, (columns, -(-blocks * bits // 8)))
+    if (known := node.fold(packed)) is not None:
+        return node.constant(np.ascontiguousarray(unpack_codes(known, bits)[:, :blocks]))
+    return cut(node, _unpacked(node, packed, bits), {1: (0, blocks)})
+
+
+def _unpacked(node: Node, packed: SSAValue, bits: int) -> SSAValue:
+    """`unpack_codes` of bytes [rows, n] that a call brings."""
+    rows, width = shape_of(packed)
+    count = 8 // bits
+    column = node.emit(ReshapeOp, packed, shape=(rows, width, 1))
+    shifts = node.constant(np.arange(0, 8, bits, dtype=np.uint8))
+    moved = node.emit(BitShiftOp, column, shifts, direction="right")
+    codes = node.emit(BitwiseAndOp, moved, node.constant(np.array((1 << bits) - 1, np.uint8)))
+    return node.emit(ReshapeOp, codes, shape=(rows, width * count))
 
 
 @onnx_operator("GatherBlockQuantized", domain=ONNXRUNTIME)
 def gather_block_quantized(node: Node) -> SSAValue:
     """Slices of numbers that blocks of constant codes along the last axis stand for."""
     block = node.int("block_size", 128)
-    codes, scales = node.content(0, "the table"), node.content(2, "the scales")
+    codes, scales = node.content(0, "the table"), node.input(2)
     points = None if node.optional(3) is None else node.content(3, "the zero points")
     is_packed = codes.dtype.name not in NARROW_INTEGERS
     bits = node.int("bits", 4) if is_packed else NARROW_INTEGERS[codes.dtype.name]
@@ -113,7 +123,7 @@ def gather_block_quantized(node: Node) -> SSAValue:
     if axis != codes.ndim - 1 or codes.dtype.itemsize > 1:
         raise node.unsupported("codes are integers in blocks along the last axis, others are not supported")
     if is_packed:
-        points = None if points is None else unpack_codes(points, bits)[..., : scales.shape[-1]]
+        points = None if points is None else unpack_codes(points, bits)[..., : shape_of(scales)[-1]]
         table = Blocks(unpack_codes(codes, bits), scales, points, bits, block)
     else:
         table = Blocks.of_integers(codes, scales, points, block)
@@ -160,22 +170,25 @@ class Blocks:
     """
     Codes without a sign, one a byte, and the scales and zero points of blocks of them along the last axis.
 
-    Codes of floats have their `element` type, and no zero points.
+    Codes of floats have their `element` type, and no zero points; scales may come with a call.
     """
 
     codes: np.ndarray
-    scales: np.ndarray
+    scales: np.ndarray | SSAValue
     zero_points: np.ndarray | None
     bits: int
     block: int
     element: Attribute | None = None
 
     @staticmethod
-    def of_integers(codes: np.ndarray, scales: np.ndarray, zero_points: np.ndarray | None, block: int) -> Blocks:
+    def of_integers(
+        codes: np.ndarray, scales: np.ndarray | SSAValue, zero_points: np.ndarray | None, block: int
+    ) -> Blocks:
         """Those of integers with a sign or without one, whose zero points are 0 unless there are others."""
         bits = NARROW_INTEGERS.get(codes.dtype.name, 8)
         if zero_points is None:
-            zero_points = np.zeros(scales.shape, codes.dtype)
+            shape = scales.shape if isinstance(scales, np.ndarray) else shape_of(scales)
+            zero_points = np.zeros(shape, codes.dtype)
         # Codes without a sign are larger by half of the range.
         half = 0 if codes.dtype.name.startswith("u") else 1 << bits - 1
         codes, zero_points = ((array.astype(np.int16) + half).astype(np.uint8) for array in (codes, zero_points))
@@ -200,7 +213,9 @@ class Blocks:
     def emit(self, node: Node) -> SSAValue:
         """The numbers that the codes stand for."""
         half, points = 1 << self.bits - 1, self.zero_points
-        arrays = [pack_codes(self.codes, self.bits), self.scales]
-        arrays += [] if points is None or (points == half).all() else [points]
-        operands = [node.constant(np.ascontiguousarray(array)) for array in arrays]
+        given = [pack_codes(self.codes, self.bits), self.scales]
+        given += [] if points is None or (points == half).all() else [points]
+        operands = [
+            node.constant(np.ascontiguousarray(value)) if isinstance(value, np.ndarray) else value for value in given
+        ]
         return node.emit(BlockwiseDequantizeOp, *operands, bits=self.bits, block=self.block, element=self.element)
