@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -20,35 +20,21 @@ from glow_mlir.dialects.glow_low.derive import DerivedInstruction
 from glow_mlir.dialects.glow_low.memory import WeightOp, has_default_layout
 from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import sizes_of
-from glow_mlir.support.symbols import Size
 
 
-def is_in_range(numbers: np.ndarray, allowed: IndexRange, sizes: Mapping[str, int] | None = None) -> bool:
-    """
-    Whether the numbers of an operand are all allowed, where the symbols in the bound have the values `sizes`.
-
-    Without these, whether they are for the least values that symbols may have.
-    """
-    bound = _number(allowed.bound, sizes)
+def is_in_range(numbers: np.ndarray, allowed: IndexRange) -> bool:
+    """Whether the numbers of an operand are all allowed, also for the least values that symbols may have."""
+    bound = allowed.bound if isinstance(allowed.bound, int) else allowed.bound.least
     part = numbers if allowed.columns is None else numbers[..., slice(*allowed.columns)]
     part = part.astype(np.int64)
-    least: np.ndarray | int = allowed.least
+    is_right = bool(np.all((part >= allowed.least) & (part < bound)))
     if allowed.ascends is not None:
-        shape = [-1 if axis == allowed.ascends else 1 for axis in range(part.ndim)]
-        own: np.ndarray = np.arange(part.shape[allowed.ascends]).reshape(shape)
-        least = np.where(part < 0, allowed.least, own + 1)
-    is_right = bool(np.all((part >= least) & (part < bound)))
+        own = np.indices(part.shape, sparse=True)[allowed.ascends]
+        is_right &= bool(np.all((part < 0) | (part > own)))
     if allowed.covers:
         ends = part.reshape(-1)
         is_right &= bool(np.all(np.diff(ends, prepend=0) >= 0)) and int(ends[-1:].sum()) == bound - 1
     return is_right
-
-
-def _number(size: Size, sizes: Mapping[str, int] | None) -> int:
-    """A bound as a number."""
-    if isinstance(size, int):
-        return size
-    return size.least if sizes is None else size.at(sizes)
 
 
 def failure_of(op: Operation) -> str:

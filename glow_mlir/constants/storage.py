@@ -51,7 +51,8 @@ def dense_array(value: DenseIntOrFPElementsAttr, type_: TensorType[Attribute]) -
     """The elements of a dense attribute as an array of `type_`."""
     dtype, values = numpy_dtype(type_.element_type), list(value.get_values())
     # Left to itself, numpy takes smaller integers and one that int64 has not for floats.
-    has_wide = dtype.kind == "u" and max(values, default=0) > np.iinfo(np.int64).max
+    most = np.iinfo(np.int64).max
+    has_wide = dtype.kind == "u" and any(isinstance(number, int) and number > most for number in values)
     return np.array(values, np.uint64 if has_wide else None).astype(dtype).reshape(shape_of(type_))
 
 

@@ -265,7 +265,8 @@ def _region(op: RoiAlignOp, image: np.ndarray, roi: np.ndarray) -> np.ndarray:
     number_of_samples = rows.count * columns.count
     if text(op.mode) == "max":
         exists = rows.exists[:, None, :, None] & columns.exists[None, :, None, :]
-        found = np.where(exists[..., None, None, None], weighted, -np.inf).max((2, 3, 4, 5), initial=-np.inf)
+        existing: np.ndarray = np.where(exists[..., None, None, None], weighted, -np.inf)
+        found: np.ndarray = existing.max((2, 3, 4, 5), initial=-np.inf)
         has_others = (rows.has_others[:, None] | columns.has_others)[..., None]
         found = np.where(has_others, np.maximum(found, 0.0), found)
         return found if number_of_samples else np.zeros_like(found)
