@@ -78,7 +78,7 @@ KERNELS = {
     "builder/x86": {"MOST_PACKED", "_CURRENT_ROUNDING", "_PART", "_WIDEST"},
     "kernels/blockwise_tile": {"TABLE_BITS"},
     "kernels/clipped_store": {"_LARGEST"},
-    "kernels/roi_align": {"_ROUNDING"},
+    "kernels/roi_align": {"FEW_SAMPLES", "_ROUNDING"},
     "kernels/binned_trees": {"SHORT", "_BEHIND"},
     "kernels/conv": {"MOST_UNROLLED"},
     "kernels/dot_products": {"_SIGN_BITS"},

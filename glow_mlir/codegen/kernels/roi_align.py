@@ -17,6 +17,9 @@ from glow_mlir.dialects.glow_high.sampling import RoiAlignOp
 from glow_mlir.dialects.properties import flag, integer, ints, number, text
 from glow_mlir.support.dataclass import dataclass
 
+FEW_SAMPLES = 16
+"""Samples of a cell along an axis that are all looked at, wherever they are."""
+
 _ROUNDING = 2.0**-20
 """How far off a place may be, in parts of it, after a few operations that round to f32."""
 
@@ -101,20 +104,25 @@ class _Cells(CellRow[RoiAlignOp]):
         """
         The samples of a cell that may be in an image of that size along an axis: so a region takes time by its size.
 
-        They are some more than there are, since places are rounded, and all where they are in one place.
+        They are some more than there are, since places are rounded, and all where they are few or in one place.
         """
         b = self.call.b
-        apart = axis.step / b.cast(axis.count, self.type)
-        start = axis.start + b.cast(b.index(cell), self.type) * axis.step
-        ends = [(place - start) / apart - 0.5 for place in (b.constant(-1.0, self.type), size_as(b, size, start))]
-        slack = (b.fabs(ends[0]) + b.fabs(ends[1])) * _ROUNDING + 2.0
-        first = b.max(b.index(b.to_int_saturating(b.min(*ends) - slack, i32)), 0)
-        end = b.index(b.to_int_saturating(b.max(*ends) + slack, i32))
-        is_one_place = apart.eq(0.0)
-        return _Samples(
-            b.select(is_one_place, 0, b.min(first, axis.count)),
-            b.select(is_one_place, axis.count, b.min(end, axis.count)),
-        )
+        every = [b.index(0), axis.count]
+        if 0 < integer(self.call.op.sampling_ratio) <= FEW_SAMPLES:
+            return _Samples(*every)
+
+        def near() -> list[Value]:
+            apart = axis.step / b.cast(axis.count, self.type)
+            start = axis.start + b.cast(b.index(cell), self.type) * axis.step
+            ends = [(place - start) / apart - 0.5 for place in (b.constant(-1.0, self.type), size_as(b, size, start))]
+            slack = (b.fabs(ends[0]) + b.fabs(ends[1])) * _ROUNDING + 2.0
+            first = b.max(b.index(b.to_int_saturating(b.min(*ends) - slack, i32)), 0)
+            end = b.index(b.to_int_saturating(b.max(*ends) + slack, i32))
+            is_one_place = apart.eq(0.0)
+            found = (b.min(first, axis.count), b.min(end, axis.count))
+            return [b.select(is_one_place, whole, some) for whole, some in zip(every, found, strict=True)]
+
+        return _Samples(*b.either(axis.count > FEW_SAMPLES, near, lambda: every))
 
     def _sample(self, axis: _Axis, cell: Index, sample: Value, size: Index) -> _Sample:
         """The elements around sample number `sample` of a cell."""
