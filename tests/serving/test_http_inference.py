@@ -36,7 +36,7 @@ class Client:
         async def app(scope: Any, receive: Any, send: Any) -> None:
             model = named_model(scope["path"])
             assert model is not None
-            await inference.answer(model, scope, receive, send)
+            await inference.answer(model, dict(scope["headers"]), receive, send)
 
         return app, service
 
