@@ -56,8 +56,11 @@ class HeadCheck:
             _check_hosts(scope)
         if self._names is not None:
             self._check_origin(host, origin)
-        if scope["method"] == "POST" and (head.get(b"content-length", b"").strip(b"0") or b"transfer-encoding" in head):
-            _check_type(head.get(b"content-type"), origin)
+        kind = head.get(b"content-type")
+        if kind in BODY_TYPES or scope["method"] != "POST":
+            return
+        if head.get(b"content-length", b"").strip(b"0") or b"transfer-encoding" in head:
+            _check_type(kind, origin)
 
     def _check_origin(self, host: bytes | None, origin: bytes | None) -> None:
         """Refuse what a page of another origin, or one that calls this machine by its own name, sends."""
