@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 from glow_mlir.errors import InputError
 from glow_mlir.serving.errors import ForbiddenError, MediaTypeError
 
-Headers = Iterable[tuple[bytes, bytes]]
+Head = Mapping[bytes, bytes]
+"""The headers of a request by name; of several of a name, which none but `Host` may have, the last."""
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 """Names by which clients of this machine call a server that listens at it alone."""
@@ -42,30 +44,22 @@ class HeadCheck:
     def __init__(self, names: frozenset[str] | None) -> None:
         self._names = names
 
-    def check(self, scope: Mapping[str, Any]) -> None:
+    def check(self, scope: Mapping[str, Any], head: Head) -> None:
         """
-        Let a request in.
+        Let a request in, whose headers are `head`.
 
         Raises `InputError` where it names no host, or several, `ForbiddenError` where it comes from a page of another
         origin, or calls this server by a name of others, and `MediaTypeError` for a body of another type.
         """
-        hosts: list[bytes] = []
-        origin = kind = None
-        has_body = False
-        for name, value in scope["headers"]:
-            if name == b"host":
-                hosts.append(value)
-            elif name == b"origin":
-                origin = value
-            elif name == b"content-type":
-                kind = value
-            elif name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0")):
-                has_body = True
-        if len(hosts) > 1 or (not hosts and scope.get("http_version") != "1.0"):
-            raise InputError(f"the request has {len(hosts)} headers Host, not one")
+        host, origin = head.get(b"host"), head.get(b"origin")
+        if host is None or len(head) != len(scope["headers"]):
+            _check_hosts(scope)
         if self._names is not None:
-            self._check_origin(hosts[0] if hosts else None, origin)
-        if has_body and scope["method"] == "POST":
+            self._check_origin(host, origin)
+        kind = head.get(b"content-type")
+        if kind in BODY_TYPES or scope["method"] != "POST":
+            return
+        if head.get(b"content-length", b"").strip(b"0") or b"transfer-encoding" in head:
             _check_type(kind, origin)
 
     def _check_origin(self, host: bytes | None, origin: bytes | None) -> None:
@@ -77,6 +71,14 @@ class HeadCheck:
             raise ForbiddenError("the request comes from a page of another origin", hint="the header Origin")
 
 
+def _check_hosts(scope: Mapping[str, Any]) -> None:
+    """Raise `InputError` for another number of headers `Host` than one, or none where there was no such header."""
+    count = sum(name == b"host" for name, _ in scope["headers"])
+    if count > 1 or (not count and scope.get("http_version") != "1.0"):
+        raise InputError(f"the request has {count} headers Host, not one")
+
+
+@lru_cache(64)
 def _name_of(host: bytes) -> str:
     """The name in a header `Host`, without its port."""
     text = host.decode("latin-1").lower()

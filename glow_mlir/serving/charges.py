@@ -39,4 +39,5 @@ class Charge:
 
     def release(self) -> None:
         """Take nothing any more."""
-        self.give_back(self.size)
+        if self.size:
+            self.give_back(self.size)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import struct
+import termios
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from glow_mlir.serving.packages import package
 from glow_mlir.support.dataclass import dataclass
+
+_INT = struct.Struct("i")
 
 TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
@@ -69,7 +75,7 @@ class Progress:
 
 
 class Unread:
-    """What a client has not read yet, as far as it does not lie with the system."""
+    """What a client has not read yet, as far as it does not lie with the client's system."""
 
     def __init__(self) -> None:
         self._size = 0
@@ -82,10 +88,26 @@ class Unread:
         return now - self._since > seconds
 
 
+def unsent(transport: Any) -> int:
+    """
+    Bytes that the system of a client has not taken, where some lie with this program.
+
+    The system takes more of a program after a third of a long queue is gone, for which a slow client takes a while: its
+    queue counts as well.
+    """
+    size = transport.get_write_buffer_size()
+    if not size:
+        return 0
+    queued = bytearray(_INT.size)
+    with suppress(OSError):
+        fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, queued)
+    return size + _INT.unpack(queued)[0]
+
+
 def _end_if_late(connection: Any, limits: ConnectionLimits, now: float) -> None:
     """End a connection whose request does not come, or whose client reads nothing."""
     is_answered = connection.cycle is not None and connection.cycle.response_complete
-    if connection.unread.is_stuck(connection.transport.get_write_buffer_size(), now, limits.read_seconds):
+    if connection.unread.is_stuck(unsent(connection.transport), now, limits.read_seconds):
         connection.transport.abort()  # Closing would wait until all is read.
     elif connection.progress.is_late(now - limits.header_seconds, is_answered):
         connection.transport.close()

@@ -36,24 +36,23 @@ class HttpApp:
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] == "http":
-            try:
-                self._check(scope)
-            except GlowError as error:
-                await respond_error(send, receive, error)
-                return
-        if scope["type"] == "http" and scope["method"] == "POST":
+        if scope["type"] != "http":
+            await self._others(scope, receive, send)
+            return
+        head = dict(scope["headers"])
+        try:
+            self._head.check(scope, head)
+            if self._service.has_token and scope["path"] not in HEALTH:
+                self._service.authorize(head.get(b"authorization", b""))
+        except GlowError as error:
+            await respond_error(send, receive, error)
+            return
+        if scope["method"] == "POST":
             model = named_model(scope["path"])
             if model is not None:
-                await self._inference.answer(model, scope, receive, send)
+                await self._inference.answer(model, head, receive, send)
                 return
         await self._others(scope, receive, send)
-
-    def _check(self, scope: Mapping[str, Any]) -> None:
-        """Raise what refuses a request by its head."""
-        self._head.check(scope)
-        if self._service.has_token and scope["path"] not in HEALTH:
-            self._service.authorize(dict(scope["headers"]).get(b"authorization", b""))
 
 
 def control_app(service: Service) -> Any:
@@ -224,7 +223,7 @@ class _Control:
 
     async def _data(self, request: Any) -> Mapping[str, Any]:
         """The JSON object of a request, which may be left out; raises `InputError` for anything else."""
-        body = HttpBody(self._service, request.scope["headers"])
+        body = HttpBody(self._service, dict(request.scope["headers"]))
         try:
             text = await body.read(request.receive)
             data: Any = read_json(text) if text else {}

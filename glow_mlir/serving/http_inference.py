@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from concurrent.futures import Future
-from typing import Any
 
 from glow_mlir.serving.charges import Charge
 from glow_mlir.serving.errors import NotReadyError
@@ -21,6 +20,8 @@ from glow_mlir.serving.http_responses import (
 )
 from glow_mlir.serving.inference import Completions, Outputs
 from glow_mlir.serving.inference_codec import HEADER_LENGTH, Body, Parts, request_steps, response_steps, text_of
+from glow_mlir.serving.json_decoders import SHORT
+from glow_mlir.serving.json_text import read_json
 from glow_mlir.serving.models import Network
 from glow_mlir.serving.service import Service
 from glow_mlir.serving.steps import taken
@@ -47,16 +48,14 @@ def named_model(path: str) -> tuple[str, str] | None:
     return None
 
 
-async def _encoded(parts: Parts, accepts: bytes) -> tuple[Parts, bytes]:
-    """The parts of a body, and how they are encoded: as the client would have it, where that makes it shorter."""
-    size = sum(map(len, parts))
-    if not accepts or size < LEAST_COMPRESSED:
-        return parts, b""
+async def _encoded(parts: Parts, size: int, accepts: bytes) -> tuple[Parts, int, bytes]:
+    """The parts of a body, their bytes, and how they are encoded: as the client would, where that is shorter."""
     if size <= PART_BYTES:
         found = compressed(parts, accepts)
     else:
         found = await asyncio.get_running_loop().run_in_executor(None, compressed, parts, accepts)
-    return (found, accepts) if sum(map(len, found)) < size else (parts, b"")
+    shorter = sum(map(len, found))
+    return (found, shorter, accepts) if shorter < size else (parts, size, b"")
 
 
 class HttpInference:
@@ -66,8 +65,8 @@ class HttpInference:
         self._service = service
         self._completions: Completions | None = None
 
-    async def answer(self, model: tuple[str, str], scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
-        """Answer a request for a model in a version."""
+    async def answer(self, model: tuple[str, str], head: Mapping[bytes, bytes], receive: Receive, send: Send) -> None:
+        """Answer a request for a model in a version, whose headers are `head`."""
         service, accepts = self._service, b""
         response = Charge(service)
         try:
@@ -75,7 +74,7 @@ class HttpInference:
             body = None
             try:
                 network = service.find(*model)
-                body = HttpBody(service, scope["headers"], tensors_of(network))
+                body = HttpBody(service, head, tensors_of(network))
                 accepts = body.accepts
                 found = await self._answer(network, body, receive, response)
             finally:
@@ -85,9 +84,12 @@ class HttpInference:
             headers: Headers = [JSON_TYPE]
             if found.header_length:
                 headers = [BINARY_TYPE, (HEADER_LENGTH, b"%d" % found.header_length)]
-            parts, encoding = await _encoded(found.parts, accepts)
-            if encoding:
-                headers.append((b"content-encoding", encoding))
+            parts = found.parts
+            size = sum(map(len, parts))
+            if accepts and size >= LEAST_COMPRESSED:
+                parts, size, encoding = await _encoded(parts, size, accepts)
+                if encoding:
+                    headers.append((b"content-encoding", encoding))
         except asyncio.CancelledError:  # The server ends what takes too long when it goes down.
             response.release()
             await respond_error(send, receive, NotReadyError("the server goes down"))
@@ -96,18 +98,13 @@ class HttpInference:
             response.release()
             await respond_error(send, receive, error)
             return
-        await self._send(send, headers, parts, response)
-
-    async def _send(self, send: Send, headers: Headers, parts: Parts, charge: Charge) -> None:
-        """Send a response, which takes memory until its client has read it."""
-        size = sum(map(len, parts))
-        charge.give_back(charge.size - size)  # It is encoded by now.
+        response.give_back(response.size - size)  # It is encoded by now, and takes memory until its client has read it.
         try:
-            await respond(send, 200, headers, parts)
+            await respond(send, 200, headers, parts, size)
         except asyncio.CancelledError:  # The server goes down: the connection ends.
             pass
         finally:
-            charge.release()
+            response.release()
 
     async def _answer(self, network: Network, body: HttpBody, receive: Receive, response: Charge) -> Body:
         """The response to a request; raises what is wrong with it."""
@@ -115,7 +112,10 @@ class HttpInference:
         whole = await body.read(receive)
         text = text_of(whole, body.header_length)
         most = service.limits.memory_bytes
-        data = await service.decoders.decoded(text, network.inputs, most, body.charge)
+        if len(text) <= SHORT:
+            data = read_json(text)
+        else:
+            data = await service.decoders.decoded(text, network.inputs, most, body.charge)
         steps = request_steps(network, data, whole, len(text), service.regions, body.charge)
         request = await taken(steps)
         del data, whole, text

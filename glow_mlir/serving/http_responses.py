@@ -26,10 +26,9 @@ logger = logging.getLogger("glow_mlir.serving")
 
 
 async def respond(
-    send: Send, status: int, headers: Sequence[tuple[bytes, bytes]], parts: Sequence[bytes | memoryview]
+    send: Send, status: int, headers: Sequence[tuple[bytes, bytes]], parts: Sequence[bytes | memoryview], size: int
 ) -> None:
-    """Send a response; its length is added to the headers. What is large waits for the client to read it."""
-    size = sum(map(len, parts))
+    """Send a response of `size` bytes, which is added to the headers. A large one waits for its client to read it."""
     length = (b"content-length", b"%d" % size)
     await send({"type": "http.response.start", "status": status, "headers": [length, *headers]})
     if size <= PART_BYTES:
@@ -72,7 +71,7 @@ async def respond_error(send: Send, receive: Receive, error: BaseException) -> N
     headers, body = error_response(error)
     status = status_of(error).http
     if not isinstance(error, (BodyTooLargeError, SlowBodyError)):
-        await respond(send, status, headers, [body])
+        await respond(send, status, headers, [body], len(body))
         return
     whole = [(b"content-length", b"%d" % len(body)), (b"connection", b"close"), *headers]
     await send({"type": "http.response.start", "status": status, "headers": whole})

@@ -20,6 +20,7 @@ from glow_mlir.serving.tensors import (
     NetworkTensors,
     contiguous,
     is_short,
+    short_numbers,
     tensors_of,
     wire_array,
     wire_datatype,
@@ -221,7 +222,10 @@ def response_steps(
         else:
             size += array.size
             charge.add(array.nbytes)
-            item["data"] = yield from wire_numbers(wanted.name, (yield from contiguous(array, charge)))
+            if is_short(array):
+                item["data"] = short_numbers(wanted.name, array)
+            else:
+                item["data"] = yield from wire_numbers(wanted.name, (yield from contiguous(array, charge)))
         items.append(item)
     head: dict[str, Any] = {"model_name": network.name, "model_version": network.version, "outputs": items}
     if request.id:

@@ -84,13 +84,11 @@ class JsonDecoders:
 
     async def decoded(self, text: Bytes, inputs: Sequence[Argument], most: int, charge: Charge) -> Any:
         """
-        What the JSON of a request says, in which data of inputs are arrays of one axis, for a network with those.
+        What JSON of more than `SHORT` bytes says to a network with those inputs, whose data are arrays of one axis.
 
         Raises `InputError` for whatever is wrong with it, `BodyTooLargeError` where that takes more memory than `most`,
         and `OverloadError`.
         """
-        if len(text) <= SHORT:
-            return read_json(text)
         needed = await taken(needed_memory(text))
         if needed > most:
             reason = f"{len(text)} bytes of JSON take up to {needed} in memory, more than the {most} of all requests"
@@ -129,27 +127,30 @@ class JsonDecoders:
             with _children.asked() as child:
                 clock = Timer(SECONDS, os.kill, (child.pid, signal.SIGKILL))
                 clock.start()
+                answer: Any = None
                 try:
-                    return self._answer(child, text, inputs, memory)
+                    answer = self._answer(child, text, inputs, memory)
                 finally:
                     clock.cancel()
-                    if len(text) >= KEPT:
+                    if answer is None or len(text) >= KEPT:  # Of an answer that is not whole the rest may come yet.
                         child.close()
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
         except NoProcessError as error:
             raise ExecutionError(f"the system starts no process that reads JSON: {error}") from error
         except OSError as error:
             raise BodyTooLargeError(f"the JSON of the request was not read: {error}") from error
 
     def _answer(self, child: ChildProcess, text: Bytes, inputs: Sequence[Argument], memory: int) -> Any:
-        """What one process answers; raises as it does, and `OSError` where it ends."""
+        """What one process answers, or an error that it raises; raises `OSError` where it ends."""
         child.send(pickle.dumps((inputs, memory)), text)
         parts = child.receive(1)
         if not parts:
-            child.close()
             raise BodyTooLargeError("the JSON of the request takes too much memory, or time, to be read")
         found = pickle.loads(parts[0])
         if isinstance(found, Exception):
-            raise found
+            return found
         for number, dtype, count in found.arrays:
             array = np.empty(count, np.dtype(dtype))
             child.receive_into(memoryview(array.view(np.uint8).data))
@@ -184,16 +185,20 @@ def serve(channel: socket.socket) -> None:
             found = portable(error)
         except (MemoryError, SystemError):  # `orjson` tells of no memory by the second.
             return
+        _limit_memory(None)  # The text of the next request counts when its own limit is set.
         write_parts(channel, pickle.dumps(found))
         for array in arrays:
             channel.sendall(array.view(np.uint8).data, socket.MSG_NOSIGNAL)
 
 
-def _limit_memory(size: int) -> None:
-    """Let this process take so many bytes more than it has now."""
+def _limit_memory(size: int | None) -> None:
+    """Let this process take so many bytes more than it has now; `None` for as many as the system gives."""
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    if size is None:
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        return
     status = Path("/proc/self/status").read_text()
     own = next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmData:"))
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
     limit = own + size
     resource.setrlimit(resource.RLIMIT_DATA, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
 

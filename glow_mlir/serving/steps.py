@@ -8,9 +8,9 @@ small request is through before the first of them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Coroutine, Generator
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -55,6 +55,31 @@ async def taken(steps: Steps[Result]) -> Result:
                 end = perf_counter() + STINT
     finally:
         steps.close()
+
+
+class Begun(Generic[Result]):
+    """A coroutine that was begun; what it still waits for, if `is_done` is not set, is awaited once."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Result]) -> None:
+        self.is_done = False
+        self._coroutine = coroutine
+        try:
+            self._waited = coroutine.send(None)
+        except StopIteration as end:
+            self.is_done, self.result = True, cast("Result", end.value)
+
+    def __await__(self) -> Generator[Any, Any, Result]:
+        waited = self._waited
+        while True:
+            try:
+                try:
+                    said = yield waited
+                except BaseException as error:  # Such as that it is cancelled: it is told.
+                    waited = self._coroutine.throw(error)
+                else:
+                    waited = self._coroutine.send(said)
+            except StopIteration as end:
+                return end.value
 
 
 def copied(target: memoryview, source: memoryview) -> Steps[None]:

@@ -392,11 +392,20 @@ def wire_numbers(name: str, array: np.ndarray) -> Steps[np.ndarray | list[str]]:
         except UnicodeDecodeError:
             hint = "ask for it as binary data"
             raise InputError(f"output '{name}' has strings that are no UTF-8, which JSON is", hint=hint) from None
-    if array.dtype.kind not in "biu":
-        if not (yield from are_finite(array.reshape(-1))):
-            raise InputError(
-                f"output '{name}' has infinities or NaN, which JSON does not", hint="ask for it as binary data"
-            )
-        if array.itemsize == 2:
-            array = array.astype(np.float32)
+    return _json_numbers(name, array, array.dtype.kind in "biu" or (yield from are_finite(array.reshape(-1))))
+
+
+def short_numbers(name: str, array: np.ndarray) -> np.ndarray:
+    """An output in one axis as JSON writes it, of which `is_short` holds, at once; raises as `wire_numbers`."""
+    return _json_numbers(name, array, array.dtype.kind in "biu" or bool(np.isfinite(array).all()))
+
+
+def _json_numbers(name: str, array: np.ndarray, is_finite: bool) -> np.ndarray:
+    """Numbers in one axis as JSON writes them; raises `InputError` where they are not finite."""
+    if not is_finite:
+        raise InputError(
+            f"output '{name}' has infinities or NaN, which JSON does not", hint="ask for it as binary data"
+        )
+    if array.dtype.kind not in "biu" and array.itemsize == 2:
+        array = array.astype(np.float32)
     return np.ascontiguousarray(array).reshape(-1)

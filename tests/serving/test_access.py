@@ -87,7 +87,8 @@ def test_heads_of_requests(models: FakeModels, headers: dict[str, str], status: 
 def test_other_names_are_for_others(models: FakeModels) -> None:
     check = HeadCheck(None)
     scope: dict[str, Any] = {"method": "POST", "http_version": "1.1"}
-    check.check({**scope, "headers": [(b"host", b"models.example"), (b"origin", b"https://pages.example")]})
+    headers = [(b"host", b"models.example"), (b"origin", b"https://pages.example")]
+    check.check({**scope, "headers": headers}, dict(headers))
     assert answer(models, "/v2/health/live", method="GET").status == 200
     assert answer(models, "/", headers={"Host": "rebound.example"}, method="GET").status == 403
 

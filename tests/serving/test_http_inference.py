@@ -17,6 +17,7 @@ from served_models import FakeModels, FakeNetwork, repository
 
 from glow_mlir.serving.http_inference import HttpInference, named_model
 from glow_mlir.serving.service import Limits, Service
+from glow_mlir.serving.steps import Begun
 
 LIMITS = Limits(body_bytes=10_000, memory_bytes=20_000, body_seconds=0.2, requests=4, request_seconds=5)
 
@@ -36,7 +37,7 @@ class Client:
         async def app(scope: Any, receive: Any, send: Any) -> None:
             model = named_model(scope["path"])
             assert model is not None
-            await inference.answer(model, scope, receive, send)
+            await inference.answer(model, dict(scope["headers"]), receive, send)
 
         return app, service
 
@@ -226,3 +227,26 @@ def test_compressed_bodies(client: Client, encoding: str) -> None:
 def test_an_unknown_encoding(client: Client) -> None:
     assert client.infer(headers={"Content-Encoding": "br"}).status == 415
     assert client.infer(headers={"Content-Encoding": "identity"}).status == 200
+
+
+def test_a_wait_for_a_body_that_was_begun_is_told_of_its_end() -> None:
+    told: list[str] = []
+
+    async def waits(seconds: float) -> str:
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            told.append("cancelled")
+            raise
+        return "whole"
+
+    async def both() -> None:
+        begun = Begun(waits(0.01))
+        assert not begun.is_done
+        assert await begun == "whole"
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await Begun(waits(60))
+
+    asyncio.run(both())
+    assert told == ["cancelled"]

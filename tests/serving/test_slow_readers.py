@@ -146,6 +146,7 @@ def test_who_reads_slowly_has_all_of_it(server: Running) -> None:
         while time.monotonic() - begin < 3.0:  # Twice as long as a client may read nothing.
             read += len(client.recv(1 << 16))
             time.sleep(0.1)
-        while read < BYTES:
-            read += len(client.recv(1 << 20))
+        while read < BYTES and (data := client.recv(1 << 20)):
+            read += len(data)
+    assert read >= BYTES  # Else the server ended the connection.
     assert until(lambda: server.service.held_bytes == 0)
