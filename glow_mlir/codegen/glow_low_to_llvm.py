@@ -524,14 +524,16 @@ def _emit_parallel_for(module: ModuleBuilder, name: str) -> None:
             b.call_pointer(run, [context, task, data, parts])
 
 
+def has_loops(function: FuncOp) -> bool:
+    """Whether there are loops in a function, at whose trips it may end."""
+    return any(isinstance(op, LoopOp) for op in operations(function))
+
+
 def may_take_long(function: FuncOp) -> bool:
     """Whether a function has loops, or instructions that take as long as values say, at which it may end."""
     backend = backend_of(function)
-    return any(
-        isinstance(op, LoopOp)
-        or (isinstance(op, Instruction) and op.NEEDS_KERNEL and kernel_of(op, backend).TIME_BY_VALUES)
-        for op in operations(function)
-    )
+    instructions = (op for op in operations(function) if isinstance(op, Instruction) and op.NEEDS_KERNEL)
+    return has_loops(function) or any(kernel_of(op, backend).TIME_BY_VALUES for op in instructions)
 
 
 def executed(scope: Scope) -> list[QualifiedOp]:

@@ -98,8 +98,8 @@ class Entry:
     """Whether a pointer behind all others has callbacks, or is null (docs/bundles.md)."""
     cancellable: bool = False
     """
-    Whether a pointer behind those of bindings, sizes and times has an int32 that each trip of a loop reads: where it is
-    not 0, the function returns `CANCELLED`.
+    Whether a pointer behind those of bindings, sizes and times has an int32 that each trip of a loop reads, and each
+    instruction that takes as long as values say: where it is not 0, the function returns `CANCELLED`.
     """
     threads: int = 1
     """For how many threads instructions are cut into parts; 1 where none is."""
@@ -115,6 +115,11 @@ class Entry:
     """Names of the state that it writes."""
     program: LaunchProgram | None = None
     """What a device runs for it, where the code has device functions."""
+
+    @property
+    def has_loops(self) -> bool:
+        """Whether there are loops, maybe in branches, which Ctrl-C ends as well: to listen to it takes some time."""
+        return any(step.kind in ("loop", "if") for step in self.steps)
 
     @staticmethod
     def from_data(data: dict[str, Any]) -> Entry:

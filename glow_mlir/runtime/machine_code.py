@@ -29,6 +29,9 @@ ALIGNMENT = 64
 NOWHERE: Mapping[str, np.ndarray] = {}
 """No places for outputs: each goes to a new array."""
 
+_NEVER = ctypes.c_int32(0)
+"""The word that ends a call which nobody ends."""
+
 _ENTRY = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 
@@ -74,6 +77,7 @@ class MachineEntry(EntryPoint):
     ) -> None:
         super().__init__(entry.name, entry.bindings, state)
         self.entry = entry
+        self._has_loops = entry.has_loops
         self._packed = packed
         self.use_constants(constants)
         self._library = library
@@ -117,7 +121,8 @@ class MachineEntry(EntryPoint):
         entry, bindings = self.entry, self.bindings
         roles = [binding.role for binding in bindings]
         count = roles.count("input")
-        is_watched = entry.profile or entry.observed or entry.cancellable
+        is_cancellable = entry.cancellable
+        is_watched = entry.profile or entry.observed or (is_cancellable and self._has_loops)
         is_plain = roles == ["input"] * count + ["output"] * (len(roles) - count)
         if is_watched or entry.symbols or self._threads > 1 or not is_plain:
             return None
@@ -125,17 +130,20 @@ class MachineEntry(EntryPoint):
             return None
         names = [binding.name for binding in bindings[count:]]
         kinds = [(binding.shape, binding.numpy_dtype) for binding in bindings[count:]]
-        pointers, function = ctypes.c_void_p * len(bindings), self._function
+        pointers, function = ctypes.c_void_p * (len(bindings) + is_cancellable), self._function
+        behind = [ctypes.addressof(_NEVER)] * is_cancellable
         constants, activations = self._constants_address, self._activations_address
 
         def call(arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray] | None:
-            if constants != self._constants_address:
+            if constants != self._constants_address or (is_cancellable and current_cancellation() is not None):
                 return None
             try:
                 results = [np.empty(shape, dtype) for shape, dtype in kinds]
             except MemoryError:
                 return None  # Whoever calls otherwise is told of which output.
-            if status := function(constants, pointers(*addresses_of([*arrays, *results])), activations(), None):
+            if status := function(
+                constants, pointers(*addresses_of([*arrays, *results]), *behind), activations(), None
+            ):
                 raise _error_of(entry, status)
             return {names[0]: results[0]} if len(results) == 1 else dict(zip(names, results, strict=True))
 
@@ -236,7 +244,7 @@ class MachineEntry(EntryPoint):
         """Call the function on addresses, of which that at `place` becomes that of the word that ends the call."""
         cancellation = current_cancellation() or Cancellation()
         pointers[place] = cancellation.address
-        with Interruptible(cancellation):
+        with Interruptible(cancellation) if self._has_loops else contextlib.nullcontext():
             self._perform(pointers, cancellation)
 
     def _perform(self, pointers: ctypes.Array[ctypes.c_void_p] | int, cancellation: Cancellation | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -24,6 +24,7 @@ from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.rewriting import fuse_locations
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.transforms.policies import is_strict
 
 
 class FoldIntoLeaves(Pattern):
@@ -101,27 +102,31 @@ def _of_leaves(op: HighOp, known: dict[SSAValue, np.ndarray], storage: Storage) 
 
 
 class MergeTrees(Pattern):
-    """Trees on the same features whose results are added up are one ensemble."""
+    """
+    Trees on the same features that are added up one after the other are one ensemble, which does so as well.
+
+    It rounds its sums in an order of its own: for the accuracy strict the trees stay apart.
+    """
 
     @rooted
     def match_and_rewrite(self, op: TreeEnsembleOp, rewriter: Rewriter, /) -> None:
-        whole = _sum_of(op.result)
-        if whole is None:
+        first = None if is_strict(rewriter.function) else _Trees.of(op, rewriter.storage)
+        if first is None:
             return
-        terms = list(_terms(whole))
-        first = _Trees.of(op, rewriter.storage)
-        if first is None or terms[0] is not op.result:
-            return
-        trees, others = list[_Trees](), list[SSAValue]()
-        for term in terms:
-            found = _Trees.of(term.owner, rewriter.storage) if isinstance(term.owner, TreeEnsembleOp) else None
-            is_alike = found is not None and found.features is first.features and term.type == op.result.type
-            if found is not None and is_alike and term.has_one_use():
-                trees.append(found)
-            else:
-                others.append(term)
+        trees, total = [first], op.result
+        while (user := _only_sum(total)) is not None and user.left is total:
+            term = user.right.owner
+            found = _Trees.of(term, rewriter.storage) if isinstance(term, TreeEnsembleOp) else None
+            if found is None or found.features is not first.features or user.right.type != op.result.type:
+                break
+            if len(found.roots) != 1 or not user.right.has_one_use():
+                break
+            trees.append(found)
+            total = user.result
         if len(trees) < 2:
             return
+        whole = total.owner
+        assert isinstance(whole, Operation)
         emit = rewriter.emit_before(
             whole, fuse_locations(item.location for item in (*(tree.op for tree in trees), whole))
         )
@@ -129,10 +134,8 @@ class MergeTrees(Pattern):
         nodes, tests, roots, weights = _joined(trees)
         operands = [emit.constant(nodes, "nodes"), None if tests is None else emit.constant(tests, "tests")]
         operands += [emit.constant(roots, "roots"), emit.constant(weights, name), None]
-        total = emit(TreeEnsembleOp, first.features, *operands, size=integer(op.size), test=integer(op.test))
-        for other in others:
-            total = emit.at(whole.location)(AddOp, total, other)
-        rewriter.replace(whole, (), [total])
+        merged = emit(TreeEnsembleOp, first.features, *operands, size=integer(op.size), test=integer(op.test))
+        rewriter.replace(whole, (), [merged])
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,8 @@ class _Trees:
         if isinstance(source, GatherOp) and integer(source.axis) in (1, -1) and rank_of(source.indices) == 1:
             columns = storage.value_of(source.indices)
             width = sizes_of(source.input)[1]
-            if columns is not None and isinstance(width, int):
+            # With a column out of range the selection fails, and has to stay.
+            if columns is not None and isinstance(width, int) and np.all((columns >= -width) & (columns < width)):
                 nodes = nodes.copy()
                 nodes[:, 0] = (columns % width)[nodes[:, 0]]
                 features = source.input
@@ -204,16 +208,6 @@ def _moved(places: np.ndarray, first_node: int, first_leaf: int) -> np.ndarray:
     return np.where(places >= 0, places + first_node, places - first_leaf).astype(places.dtype)
 
 
-def _sum_of(value: SSAValue) -> AddOp | None:
-    """The sum that adds up a value, which is its first term, and others; `None` where there is none."""
-    whole: AddOp | None = None
-    while (user := _only_sum(value)) is not None:
-        if whole is None and user.left is not value:
-            return None
-        whole, value = user, user.result
-    return whole
-
-
 def _only_sum(value: SSAValue) -> AddOp | None:
     """The sum that is all that reads a value, in its block."""
     uses = list(value.uses)
@@ -223,17 +217,6 @@ def _only_sum(value: SSAValue) -> AddOp | None:
     return user if is_near and isinstance(user, AddOp) else None
 
 
-def _terms(whole: AddOp) -> Iterator[SSAValue]:
-    """What a sum adds up, in order."""
-    pending: list[SSAValue] = [whole.right, whole.left]
-    while pending:
-        value = pending.pop()
-        if isinstance(value.owner, AddOp) and _only_sum(value) is not None:
-            pending += [value.owner.right, value.owner.left]
-        else:
-            yield value
-
-
 @dataclass(frozen=True)
 class FoldIntoTreesPass(PatternPass):
     """
@@ -241,7 +224,7 @@ class FoldIntoTreesPass(PatternPass):
 
     Converters write isolation forests so: a model for each tree, whose leaf is looked up in tables, and some thirty
     operators that make a depth of that (skl2onnx). All of it is a number for each leaf. Columns that are selected in
-    front of a tree become features of it. Sums are added up in the order in which ensembles do it.
+    front of a tree become features of it. For the accuracy strict, trees that are added up stay apart.
     """
 
     name = "fold-into-trees"

@@ -12,6 +12,7 @@ from glow_mlir import InferenceSession
 from glow_mlir.dialects.glow_high.trees import TreeEnsembleOp
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.driver.compiler import Compilation
+from glow_mlir.errors import ExecutionError
 from glow_mlir.frontends.onnx.importer import import_model
 
 COLUMNS = 5
@@ -133,3 +134,59 @@ def test_an_isolation_forest_answers_soon() -> None:
     module = import_model(model.SerializeToString(), {"X.0": 1})
     Compilation(module, backend="cpu").run("optimized")
     assert sum(op.name.startswith("glow_high.") for op in module.walk()) < 40
+
+
+def summed(columns: list[int], order: str) -> bytes:
+    """Three trees of one node each on selected columns, with leaves that cancel, added up in an order."""
+    nodes = [helper.make_node("Gather", ["x", "columns"], ["c"], axis=1)]
+    for name, (low, high) in {"a": (1.0, 4.0), "b": (1e8, -1e8), "d": (-1e8, 1e8)}.items():
+        nodes.append(
+            helper.make_node(
+                "TreeEnsembleRegressor",
+                ["c"],
+                [name],
+                domain="ai.onnx.ml",
+                n_targets=1,
+                nodes_treeids=[0, 0, 0],
+                nodes_nodeids=[0, 1, 2],
+                nodes_featureids=[0, 0, 0],
+                nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"],
+                nodes_values=[0.0, 0.0, 0.0],
+                nodes_truenodeids=[1, 0, 0],
+                nodes_falsenodeids=[2, 0, 0],
+                target_treeids=[0, 0],
+                target_nodeids=[1, 2],
+                target_ids=[0, 0],
+                target_weights=[low, high],
+            )
+        )
+    pairs = {"left": (["a", "b"], ["s", "d"]), "right": (["b", "d"], ["a", "s"])}[order]
+    nodes += [helper.make_node("Add", given, [out]) for given, out in zip(pairs, ("s", "y"), strict=True)]
+    weights = [numpy_helper.from_array(np.array(columns), "columns")]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 2])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 1])
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("ai.onnx.ml", 3)]
+    graph = helper.make_graph(nodes, "sums", [x], [y], weights)
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+
+
+X = np.array([[1, -1], [-1, 1], [1, 1]], np.float32)
+
+
+@pytest.mark.parametrize("column", [2, 5, -3])
+def test_columns_that_there_are_not_fail(column: int) -> None:
+    session = InferenceSession(summed([column], "left"), cache=False)
+    with pytest.raises(ExecutionError, match="an index is out of range"):
+        session.run(None, {"x": X})
+
+
+@pytest.mark.parametrize("accuracy", ["default", "strict"])
+def test_sums_in_another_order_stay_as_they_are(accuracy: str) -> None:
+    session = InferenceSession(summed([0], "right"), cache=False, accuracy=accuracy)
+    assert session.run(None, {"x": X})[0].ravel().tolist() == [4.0, 1.0, 4.0]
+
+
+def test_strict_sums_stay_apart() -> None:
+    """Each step rounds where the model says it: one is lost beside 10^8."""
+    session = InferenceSession(summed([0], "left"), cache=False, accuracy="strict")
+    assert session.run(None, {"x": X})[0].ravel().tolist() == [0.0, 0.0, 0.0]
