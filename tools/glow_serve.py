@@ -65,12 +65,12 @@ def parse_arguments(arguments: Sequence[str]) -> Namespace:
     add_model_arguments(how)
     how.add_argument("--memory-bytes", type=byte_count, default=0, metavar="BYTES", help="unload models beyond that")
     limits = parser.add_argument_group("what is refused")
-    limits.add_argument("--max-body", type=byte_count, default=256 << 20, metavar="BYTES", help="(default: 256 MiB)")
+    limits.add_argument("--max-body", type=byte_count, default=256 << 20, metavar="BYTES", help="(default: 256M)")
     limits.add_argument(
-        "--max-message", type=byte_count, default=32 << 20, metavar="BYTES", help="of gRPC (default: 32 MiB)"
+        "--max-message", type=byte_count, default=32 << 20, metavar="BYTES", help="of gRPC (default: 32M)"
     )
     limits.add_argument(
-        "--max-memory", type=byte_count, default=2 << 30, metavar="BYTES", help="of all requests (default: 2 GiB)"
+        "--max-memory", type=byte_count, default=2 << 30, metavar="BYTES", help="of all requests (default: 2G)"
     )
     limits.add_argument("--max-requests", type=count, default=1024, metavar="N", help="at once (default: 1024)")
     limits.add_argument(
