@@ -10,11 +10,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from contextvars import Context, copy_context
+from threading import Lock
+from typing import NamedTuple
 
 from glow_mlir.errors import CancelledError
-from glow_mlir.support.cancellation import Cancellation, cancelled_by, check_cancellation
+from glow_mlir.support.cancellation import Cancellation, cancelled_by, check_cancellation, held
 from glow_mlir.support.forks import anew_in_forks, around_forks
 
 THREAD = "glow-beside"
@@ -105,6 +107,20 @@ class BesideCalls(Cancellation):
         super().check()
 
 
+class _Work(NamedTuple):
+    """What is to be done: whether it has its turn by now is told to it."""
+
+    context: Context
+    run: Callable[[bool], None]
+    turn: Lock
+    has_turn: bool
+
+    def drop(self) -> None:
+        """It is not done: others may have the turn."""
+        if self.has_turn:
+            self.turn.release()
+
+
 class _Worker:
     """The thread, as long as there is work."""
 
@@ -114,45 +130,51 @@ class _Worker:
     def begin_anew(self) -> None:
         """Have no work, as in a child process, where the thread is not."""
         self._lock = threading.Lock()
-        self._waiting: deque[tuple[Context, Callable[[], None]]] = deque()
+        self._waiting: deque[_Work] = deque()
         self._is_running = False
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether work that comes now begins at once."""
-        return not self._is_running
+    def put(self, run: Callable[[bool], None], turn: Lock) -> bool:
+        """
+        Have something done behind all that waits; whether it will be.
 
-    def put(self, work: Callable[[], None]) -> bool:
-        """Have something done behind all that waits; whether it will be."""
+        What begins at once has its turn from now on, if that is free: nothing that waits has one.
+        """
         with self._lock:
             if len(self._waiting) >= MOST_WAITING:
                 return False
-            self._waiting.append((copy_context(), work))
+            has_turn = not self._is_running and turn.acquire(blocking=False)
+            self._waiting.append(_Work(copy_context(), run, turn, has_turn))
             if self._is_running:
                 return True
             self._is_running = True
         return self._start()
 
     def _start(self) -> bool:
-        """Start the thread, unless the process ends, which starts none any more."""
+        """Start the thread, unless the system starts none any more, as where the process ends: nothing is done then."""
         try:
             threading.Thread(target=self._serve, name=THREAD).start()
-        except RuntimeError:
-            self.begin_anew()
+        except BaseException as error:
+            with self._lock:
+                dropped = list(self._waiting)
+                self._waiting.clear()
+                self._is_running = False
+            for work in dropped:
+                work.drop()
+            if not isinstance(error, RuntimeError):
+                raise
             return False
         return True
 
     def _serve(self) -> None:
         """What the thread does. An error ends it, and another one does the rest."""
         try:
-            while (item := self._next()) is not None:
-                context, work = item
-                context.run(work)
+            while (work := self._next()) is not None:
+                work.context.run(work.run, work.has_turn)
         except BaseException:
             self._start()
             raise
 
-    def _next(self) -> tuple[Context, Callable[[], None]] | None:
+    def _next(self) -> _Work | None:
         with self._lock:
             if self._waiting:
                 return self._waiting.popleft()
@@ -163,21 +185,21 @@ class _Worker:
 _WORKER = anew_in_forks(_Worker())
 
 
-def is_idle() -> bool:
-    """Whether work beside calls that comes now begins at once."""
-    return _WORKER.is_idle
-
-
-def start(work: Callable[[], None], is_wanted: Callable[[], bool]) -> bool:
+def start(work: Callable[[], None], is_wanted: Callable[[], bool], turn: Lock) -> bool:
     """
-    Do work beside calls, behind what waits, which `check_cancellation` ends, and which tells whoever watches.
+    Do work beside calls, behind what waits, when its turn comes, and give that back behind it.
 
-    Gives false where too much waits, and where the process ends.
+    `check_cancellation` ends it, and it tells whoever watches. Where nothing waits, it has its turn at once, if that is
+    free. Gives false where too much waits, and where the process ends.
     """
 
-    def watched() -> None:
-        with suppress(CancelledError), _FORKS.working(), cancelled_by(BesideCalls(is_wanted)):
-            check_cancellation()
-            work()
+    def watched(has_turn: bool) -> None:
+        with ExitStack() as stack:
+            if has_turn:
+                stack.callback(turn.release)
+            with suppress(CancelledError), _FORKS.working(), cancelled_by(BesideCalls(is_wanted)):
+                check_cancellation()
+                with nullcontext() if has_turn else held(turn):
+                    work()
 
-    return _WORKER.put(watched)
+    return _WORKER.put(watched, turn)

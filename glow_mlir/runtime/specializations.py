@@ -7,7 +7,6 @@ import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 from typing import TypeVar
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from glow_mlir.errors import OUT_OF_ROOM, CancelledError, GlowError, InputError, InputValuesError, OptionError
 from glow_mlir.runtime.assumptions import Assumptions, InputValue, following
-from glow_mlir.runtime.beside import is_idle, start
+from glow_mlir.runtime.beside import start
 from glow_mlir.runtime.device_array import Place, Tensor, on_host
 from glow_mlir.runtime.executable import MAIN, DirectCall, EntryPoint, Executable, Shapes
 from glow_mlir.runtime.general import GeneralCode, holds, is_end, power_of_two, widest
@@ -283,29 +282,17 @@ class Specializations(Executable):
 
         Where too much waits to be made, `forget` that it was to be: later calls ask for it again.
         """
-        owner, turn = weakref.ref(self), self._turn
-        # A call that comes before the thread is there waits for it, but not for what is made for others.
-        is_held = is_idle() and turn.acquire(blocking=False)
+        owner = weakref.ref(self)
 
         def work() -> None:
-            with ExitStack() as stack:
-                if is_held:
-                    stack.callback(turn.release)
-                else:
-                    stack.enter_context(held(turn))
-                begin = time.perf_counter()
-                made = make()
-                if (found := owner()) is not None:
-                    take(found, made, begin)
+            begin = time.perf_counter()
+            made = make()
+            if (found := owner()) is not None:
+                take(found, made, begin)
 
-        is_begun = False
-        try:
-            is_begun = start(work, lambda: owner() is not None)
-        finally:
-            if not is_begun:
-                forget()
-                if is_held:
-                    turn.release()
+        # A call that comes before what begins at once is there waits for it, but not for what is made for others.
+        if not start(work, lambda: owner() is not None, self._turn):
+            forget()
 
     def _open_sizes(self, sizes: Mapping[str, int]) -> dict[str, Dimension]:
         """
