@@ -96,3 +96,13 @@ def test_nodes_of_a_module_are_looked_at(nodes: list[int]) -> None:
 
 def test_trees_are_among_the_programs_of_mutants() -> None:
     assert any("tree_ensemble" in texts["imported"] for texts in all_texts())
+
+
+def test_features_that_some_sizes_have_are_looked_at_in_calls() -> None:
+    constant = "glow_high.constant @nodes : tensor<1x4xi32> {value = dense<[[3, -1, -2, 0]]> : tensor<1x4xi32>}"
+    text = TREES.format(nodes=constant, arguments="@x, @y")
+    text = text.replace("tensor<4x2xf32>", "tensor<4x?xf32, #glow.sizes<[c], c = 2 to 9>>")
+    session = InferenceSession(parse_module(text, new_context()))
+    with pytest.raises(ExecutionError, match="out of range"):
+        session.run(None, {"x": np.zeros((4, 3), np.float32)})
+    assert session.run(None, {"x": np.zeros((4, 4), np.float32)})[0].ravel().tolist() == [1.0] * 4

@@ -91,6 +91,9 @@ class GridSampleOp(HighOp):
         return (tensor((*grid[:-1], image[-1]), element),)
 
 
+MOST_SAMPLES = 1024
+"""Samples of a cell along an axis that a region may ask for: nothing ends the call inside of a cell."""
+
 POOLINGS = ("avg", "max")
 """What becomes of the samples in a cell of a region: their mean, or the largest of their weighted elements."""
 
@@ -102,8 +105,9 @@ class RoiAlignOp(HighOp):
 
     `rois` [R, 4] has x and y of two corners, `batch_indices` [R] the image, of each region. `output_shape` is rows and
     columns. A cell is the mean, or with `mode = "max"` the largest weighted element, of `sampling_ratio` samples along
-    each axis; 0 stands for as many as there are elements. With `half_pixel`, corners lie half an element further left
-    and up, and regions may be smaller than an element. Places are computed in the element type, in f32 for 16 bits.
+    each axis, at most 1024; 0 stands for as many as there are elements. With `half_pixel`, corners lie half an element
+    further left and up, and regions may be smaller than an element. Places are computed in the element type, in f32 for
+    16 bits.
 
     ```mlir
     %y = glow_high.roi_align %x, %rois, %images {output_shape = [7, 7], spatial_scale = 0.25} : tensor<100x7x7x256xf32>
@@ -134,7 +138,7 @@ class RoiAlignOp(HighOp):
         require(element_of(self.rois) == element, f"regions are {element_of(self.rois)}, the image is {element}")
         require_equal(sizes_of(self.batch_indices), rois[:1], f"{rois[0]} regions need as many numbers of images")
         require(len(cells) == 2 and min(cells) > 0, f"output_shape is rows and columns, not {cells}")
-        require(integer(self.sampling_ratio) >= 0, "sampling_ratio must not be negative")
+        require(0 <= integer(self.sampling_ratio) <= MOST_SAMPLES, f"sampling_ratio is from 0 to {MOST_SAMPLES}")
         require(number(self.spatial_scale) > 0, "spatial_scale must be positive")
         require_elements(image[:3])
         return (tensor((rois[0], *cells, image[3]), element),)

@@ -22,9 +22,17 @@ from glow_mlir.dialects.properties import text
 from glow_mlir.dialects.shapes import sizes_of
 
 
-def is_in_range(numbers: np.ndarray, allowed: IndexRange) -> bool:
-    """Whether the numbers of an operand are all allowed, also for the least values that symbols may have."""
-    bound = allowed.bound if isinstance(allowed.bound, int) else allowed.bound.least
+def is_in_range(numbers: np.ndarray, allowed: IndexRange) -> bool | None:
+    """Whether the numbers of an operand are all allowed; `None` where they are for some values of symbols alone."""
+    if isinstance(allowed.bound, int):
+        return _are_below(numbers, allowed, allowed.bound)
+    if _are_below(numbers, allowed, allowed.bound.least):
+        return True
+    return None if _are_below(numbers, allowed, allowed.bound.most) else False
+
+
+def _are_below(numbers: np.ndarray, allowed: IndexRange, bound: int) -> bool:
+    """Whether the numbers of an operand are allowed below a bound."""
     part = numbers if allowed.columns is None else numbers[..., slice(*allowed.columns)]
     part = part.astype(np.int64)
     is_right = bool(np.all((part >= allowed.least) & (part < bound)))
@@ -74,7 +82,7 @@ def _verdicts(op: Operation) -> list[bool | None]:
 
 
 def _verdict(value: SSAValue, allowed: IndexRange) -> bool | None:
-    """Whether the numbers of an operand are in range; `None` where they are no constant."""
+    """Whether the numbers of an operand are in range; `None` where that is not known before the call."""
     owner = value.owner
     if isinstance(owner, SplatOp):
         return is_in_range(splat_array(owner), allowed) if all(isinstance(n, int) for n in sizes_of(value)) else None
@@ -86,7 +94,7 @@ def _verdict(value: SSAValue, allowed: IndexRange) -> bool | None:
     return _of_weights(constant.weights.data, allowed)
 
 
-def _of_weights(digest: str, allowed: IndexRange) -> bool:
+def _of_weights(digest: str, allowed: IndexRange) -> bool | None:
     """Whether the numbers of stored weights are in range, found out once for an array of the store."""
     array = deferred_weights(digest)
     known = _KNOWN.setdefault(array, {})
@@ -95,7 +103,7 @@ def _of_weights(digest: str, allowed: IndexRange) -> bool:
     return known[allowed]
 
 
-_KNOWN: WeakKeyDictionary[Deferred, dict[IndexRange, bool]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Deferred, dict[IndexRange, bool | None]] = WeakKeyDictionary()
 """What is known of arrays of the store: a digest may come to stand for another one."""
 
 

@@ -87,8 +87,13 @@ def _of_leaves(op: HighOp, known: dict[SSAValue, np.ndarray], storage: Storage) 
     ):
         return None
     operands: list[np.ndarray] = []
+    leaves = max(len(known[value]) for value in operands_of(op) if value in known)
+    rank = rank_of(op.results[0])
     for value in operands_of(op):
         array = known.get(value)
+        if array is not None and isinstance(op, Elementwise):
+            # The first axis has the leaves: it meets that of others, whatever their ranks are.
+            array = array.reshape(leaves, *[1] * (rank - 1)) if rank else None
         if array is None and (has_one_element(value) or isinstance(op, GatherOp)):
             array = storage.value_of(value)
         if array is None:
@@ -98,7 +103,7 @@ def _of_leaves(op: HighOp, known: dict[SSAValue, np.ndarray], storage: Storage) 
         (found,) = apply_semantics(op, group_like(op, operands))
     except ExecutionError:  # A leaf that no row may lead to has no place in a table.
         return None
-    return found
+    return found if found.size == leaves else None
 
 
 class MergeTrees(Pattern):

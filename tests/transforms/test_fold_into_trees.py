@@ -190,3 +190,22 @@ def test_strict_sums_stay_apart() -> None:
     """Each step rounds where the model says it: one is lost beside 10^8."""
     session = InferenceSession(summed([0], "left"), cache=False, accuracy="strict")
     assert session.run(None, {"x": X})[0].ravel().tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(("shape", "is_first"), [([1], True), ([1], False), ([1, 1, 1], True), ([1, 1, 1], False)])
+def test_one_row_of_other_ranks(shape: list[int], is_first: bool) -> None:
+    """Leaves of a value meet those of its other forms, and no others."""
+    onnx_nodes = [
+        helper.make_node("Reshape", ["a", "shape"], ["r"]),
+        helper.make_node("Add", ["a", "r"] if is_first else ["r", "a"], ["y"]),
+    ]
+    model = ModelProto.FromString(summed([0], "left"))
+    kept = [node for node in model.graph.node if node.output[0] in ("c", "a")]
+    del model.graph.node[:]
+    model.graph.node.extend([*kept, *onnx_nodes])
+    model.graph.initializer.append(numpy_helper.from_array(np.array(shape), "shape"))
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    session = InferenceSession(model.SerializeToString(), cache=False)
+    for value, leaf in ((-1.0, 1.0), (1.0, 4.0)):
+        assert session.run(None, {"x": np.full((1, 2), value, np.float32)})[0].ravel().tolist() == [2 * leaf]
