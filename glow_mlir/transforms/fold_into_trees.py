@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from glow_mlir.constants.index_ranges import failure_of
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp, group_like
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp
@@ -164,8 +165,7 @@ class _Trees:
             return None
         if op.tests is not None and tests is None:
             return None
-        width = sizes_of(op.input)[1]
-        if not isinstance(width, int) or not _is_valid(nodes, roots, width, len(weights)):
+        if failure_of(op):
             return None
         features, source = op.input, op.input.owner
         if isinstance(source, GatherOp) and integer(source.axis) in (1, -1) and rank_of(source.indices) == 1:
@@ -195,17 +195,8 @@ def _joined(trees: Sequence[_Trees]) -> tuple[np.ndarray, np.ndarray | None, np.
         first_node, first_leaf = first_node + len(tree.nodes), first_leaf + len(tree.weights)
     tests = None
     if any(tree.tests is not None for tree in trees) or len({integer(tree.op.test) for tree in trees}) > 1:
-        known = (
-            np.full(len(tree.nodes), integer(tree.op.test)) if tree.tests is None else tree.tests for tree in trees
-        )
-        tests = np.concatenate(list(known)).astype(np.uint8)
+        tests = np.concatenate([tree.all_tests() for tree in trees])
     return np.concatenate(nodes), tests, np.concatenate(roots), np.concatenate([tree.weights for tree in trees])
-
-
-def _is_valid(nodes: np.ndarray, roots: np.ndarray, width: int, leaves: int) -> bool:
-    """Whether all numbers are those of features, nodes and leaves that there are."""
-    features, places = nodes[:, 0], np.append(nodes[:, 1:LINKS], roots)
-    return bool(np.all((features >= 0) & (features < width)) and np.all((places < len(nodes)) & (places >= -leaves)))
 
 
 def _moved(places: np.ndarray, first_node: int, first_leaf: int) -> np.ndarray:
