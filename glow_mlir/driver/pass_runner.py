@@ -63,6 +63,8 @@ class PassRun:
     original: Callable[[], ModuleOp]
     is_checked: bool
     _passes: list[ModulePass] = field(default_factory=list[ModulePass])
+    _verified: list[object] | None = None
+    """The state of the module when it was last verified."""
 
     def apply(self, item: ModulePass) -> None:
         """Run the next pass; raises `GlowError` as `PassRunner.run`."""
@@ -84,11 +86,12 @@ class PassRun:
         for observer in runner.observers:
             observer.before(item, self.module)
         apply_pass(item, runner.context, self.module)
-        if runner.verify_each:
+        if runner.verify_each and (state := _state_of(self.module)) != self._verified:
             try:
                 verify_module(self.module)
             except ParseFailure as error:
                 raise _InvalidResult(error) from error
+            self._verified = state
         for observer in runner.observers:
             observer.after(item, self.module)
 
@@ -120,6 +123,17 @@ class PassRun:
         except GlowError as failure:
             return f"please report it; there is no reproducer, since {failure.file or path} {failure.reason}"
         return f"please report it with the reproducer {path}; 'glow-opt {path} --run-reproducer' shows it again"
+
+
+def _state_of(module: ModuleOp) -> list[object]:
+    """All that a module consists of, in order: while this stays the same, a verifier finds the same."""
+    state: list[object] = []
+    for op in module.walk():
+        state += (op, op.parent, *op.operands, *op.successors, *op.properties.items(), *op.attributes.items())
+        state += [value for result in op.results for value in (result, result.type)]
+        blocks = [block for region in op.regions for block in region.blocks]
+        state += [value for block in blocks for argument in block.args for value in (argument, argument.type)]
+    return state
 
 
 def _of_extension(item: ModulePass, error: Exception) -> GlowError | None:
