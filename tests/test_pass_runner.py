@@ -8,7 +8,7 @@ import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, f32, i32
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.dialects.test import TestOp
+from xdsl.dialects.test import TestOp as SomeOp
 from xdsl.ir import Block, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -20,8 +20,8 @@ from glow_mlir.driver.pass_runner import PassRunner
 def module() -> ModuleOp:
     """A function with two operations that name the same argument."""
     block = Block(arg_types=[f32, f32])
-    first = TestOp([block.args[0]], result_types=[f32], properties={"prop1": IntegerAttr(1, i32)})
-    block.add_ops([first, TestOp([block.args[0]], attributes={"word": IntegerAttr(2, i32)}), ReturnOp()])
+    first = SomeOp([block.args[0]], result_types=[f32], properties={"prop1": IntegerAttr(1, i32)})
+    block.add_ops([first, SomeOp([block.args[0]], attributes={"word": IntegerAttr(2, i32)}), ReturnOp()])
     return ModuleOp([FuncOp("main", ([f32, f32], []), Region(block))])
 
 
@@ -31,10 +31,10 @@ def body(module: ModuleOp) -> Block:
     return function.regions[0].block
 
 
-def first(module: ModuleOp) -> TestOp:
+def first(module: ModuleOp) -> SomeOp:
     """The first operation of the function."""
     found = body(module).first_op
-    assert isinstance(found, TestOp)
+    assert isinstance(found, SomeOp)
     return found
 
 
@@ -63,7 +63,7 @@ def erase(module: ModuleOp) -> None:
 
 
 def insert(module: ModuleOp) -> None:
-    body(module).insert_op_before(TestOp([]), first(module))
+    body(module).insert_op_before(SomeOp([]), first(module))
 
 
 def move(module: ModuleOp) -> None:
