@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from checkout import ROOT
 from filecheck_runner import filecheck_tests
 
@@ -15,21 +14,19 @@ PASSES = sorted(OWN_PASSES)
 TESTS = {path.stem for path in filecheck_tests()}
 
 
-@pytest.mark.parametrize("name", PASSES)
-def test_pass_is_registered_under_its_own_name(name: str) -> None:
-    assert OWN_PASSES[name]().name == name
+def test_passes_are_registered_under_their_own_names() -> None:
+    assert not [name for name in PASSES if OWN_PASSES[name]().name != name]
 
 
-@pytest.mark.parametrize("name", PASSES)
-def test_file_of_a_pass_has_its_name(name: str) -> None:
-    module = OWN_PASSES[name]().__module__
-    assert module.startswith(tuple(f"glow_mlir.{room}." for room in ROOMS))
-    assert module.rpartition(".")[2] == name.replace("-", "_")
+def test_file_of_a_pass_has_its_name() -> None:
+    rooms = tuple(f"glow_mlir.{room}." for room in ROOMS)
+    modules = {name: OWN_PASSES[name]().__module__ for name in PASSES}
+    assert not [module for module in modules.values() if not module.startswith(rooms)]
+    assert not {name: of for name, of in modules.items() if of.rpartition(".")[2] != name.replace("-", "_")}
 
 
-@pytest.mark.parametrize("name", PASSES)
-def test_pass_has_a_filecheck_test_of_its_name(name: str) -> None:
-    assert {name, name.replace("-", "_")} & TESTS, f"tests/filecheck/**/{name}.mlir is missing"
+def test_passes_have_a_filecheck_test_of_their_name() -> None:
+    assert not [name for name in PASSES if not {name, name.replace("-", "_")} & TESTS]
 
 
 def test_every_pass_is_registered() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-from checkout import ROOT, files
+from checkout import ROOT, files, offenders, tree_of
 
 ROOMS = ("analysis", "backends", "codegen", "conversion", "driver", "interpreter", "ir", "pictures", "transforms")
 """Rooms that work on functions."""
@@ -34,7 +33,7 @@ PATHS = [path for path in files(".py") if path.relative_to(ROOT).parts[:2] in {(
 def listed_blocks(path: Path) -> list[str]:
     """Where a file lists the operations of a block of its own accord: `block.ops`, `op.block.ops`, `op.body.walk()`."""
     found: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Attribute) and node.attr in ("ops", "walk"):
             owner = ast.unparse(node.value)
             of_block = owner.rpartition(".")[2] in ("block", "body", "function", "func")
@@ -44,10 +43,10 @@ def listed_blocks(path: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_functions_are_walked_by_the_helper(path: Path) -> None:
-    is_exempt = path.relative_to(ROOT).as_posix() in EXEMPT
-    assert bool(listed_blocks(path)) == is_exempt, "use glow_mlir.ir.traversal"
+def test_functions_are_walked_by_the_helper() -> None:
+    found = offenders(PATHS, listed_blocks)
+    assert not {name: blocks for name, blocks in found.items() if name not in EXEMPT}, "use glow_mlir.ir.traversal"
+    assert not EXEMPT.keys() - found.keys(), "these need no exemption"
 
 
 def test_the_check_finds_a_walk(tmp_path: Path) -> None:

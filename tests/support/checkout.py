@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mlir_tools import ROOT
+
+T = TypeVar("T")
 
 _SKIPPED_FOLDERS = frozenset({"build", "dist", "node_modules", "__pycache__"})
 _ROOMS_ON_TOP = {"dialects": "glow_mlir.dialects", "tools": "glow_mlir.tools"}
@@ -19,7 +23,34 @@ _ROOMS_ON_TOP = {"dialects": "glow_mlir.dialects", "tools": "glow_mlir.tools"}
 
 def files(*suffixes: str) -> list[Path]:
     """Return the sorted files with one of the suffixes, without links and ignored folders."""
-    return sorted(path for path in _walk(ROOT) if path.suffix in suffixes)
+    return [path for path in _all_files() if path.suffix in suffixes]
+
+
+def name_of(path: Path) -> str:
+    """The name of a file from the top of the checkout on."""
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def text_of(path: Path) -> str:
+    """The text of a file of the checkout."""
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a Python file of the checkout, which nobody changes."""
+    return ast.parse(text_of(path))
+
+
+def offenders(paths: Iterable[Path], found: Callable[[Path], T]) -> dict[str, T]:
+    """The files in which a rule finds something, by their names."""
+    return {name_of(path): value for path in paths if (value := found(path))}
+
+
+@cache
+def _all_files() -> list[Path]:
+    return sorted(_walk(ROOT))
 
 
 def _walk(folder: Path) -> Iterator[Path]:
