@@ -6,6 +6,9 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 .PHONY: help run test test-all lint types pytest pytest-all oldest fuzz filecheck format mlir-tools emulators tosa-tools browser node-tests-on-targets docs pictures dist clean distclean
 
+# Without bytecode, each child of a test would compile the package.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
