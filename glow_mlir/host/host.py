@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -179,9 +179,8 @@ class Host:
         return self._networks.get(key)
 
     def _unknown(self, name: str, version: str | None) -> UnknownNetworkError:
-        known = ", ".join(f"{key[0]} {key[1]}" for key in self._plans) or "none"
         said = "" if version is None else f" of version {version}"
-        return UnknownNetworkError(f"there is no network '{name}'{said}", hint=f"there are {known}")
+        return UnknownNetworkError(f"there is no network '{name}'{said}", hint=known_keys(name, list(self._plans)))
 
     @property
     def names(self) -> list[Key]:
@@ -246,6 +245,14 @@ class Host:
         for network in gone:
             network.close(wait)
         self._timetable.close()
+
+
+def known_keys(name: str, keys: Collection[Key]) -> str:
+    """A hint for who asks for a network of that name in vain: its versions, or the names of all where it has none."""
+    versions = [version for _, version in sorted((key for key in keys if key[0] == name and key[1]), key=_order)]
+    if versions:
+        return f"'{name}' has version{'s' * (len(versions) > 1)} {', '.join(versions)}"
+    return f"there are {', '.join(sorted({known for known, _ in keys})) or 'none'}"
 
 
 def _order(key: Key) -> tuple[int, int | str]:

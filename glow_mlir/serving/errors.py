@@ -30,6 +30,10 @@ class ForbiddenError(GlowError):
     """A request that this server answers to nobody, or not to this client."""
 
 
+class NotOfferedError(GlowError):
+    """A request of the protocol that this server has no answer for, whoever asks."""
+
+
 class NotReadyError(GlowError):
     """A model that takes no requests now."""
 
@@ -76,6 +80,7 @@ STATUSES: dict[type[BaseException], Status] = {
     InputError: Status(400, "INVALID_ARGUMENT"),
     UnauthorizedError: Status(401, "UNAUTHENTICATED"),
     ForbiddenError: Status(403, "PERMISSION_DENIED"),
+    NotOfferedError: Status(501, "UNIMPLEMENTED"),
     UnknownNetworkError: Status(404, "NOT_FOUND"),
     NotReadyError: Status(503, "UNAVAILABLE"),
     NetworkHangsError: Status(503, "UNAVAILABLE"),

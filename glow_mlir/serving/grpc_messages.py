@@ -101,6 +101,13 @@ MESSAGES = {
     "SystemSharedMemoryRegisterResponse": "",
     "SystemSharedMemoryUnregisterRequest": "1 string name",
     "SystemSharedMemoryUnregisterResponse": "",
+    "CudaRegionStatus": "1 string name, 2 uint64 device_id, 3 uint64 byte_size",
+    "CudaSharedMemoryStatusRequest": "1 string name",
+    "CudaSharedMemoryStatusResponse": "1 map CudaRegionStatus regions",
+    "CudaSharedMemoryRegisterRequest": "1 string name, 2 bytes raw_handle, 3 int64 device_id, 4 uint64 byte_size",
+    "CudaSharedMemoryRegisterResponse": "",
+    "CudaSharedMemoryUnregisterRequest": "1 string name",
+    "CudaSharedMemoryUnregisterResponse": "",
 }
 """Messages → their fields."""
 

@@ -293,6 +293,9 @@ class _Control:
             "SystemSharedMemoryStatus": self.memory,
             "SystemSharedMemoryRegister": self.register,
             "SystemSharedMemoryUnregister": self.unregister,
+            "CudaSharedMemoryStatus": self.device_memory,
+            "CudaSharedMemoryRegister": self.register_device,
+            "CudaSharedMemoryUnregister": self.unregister_device,
         }
 
     async def live(self, request: Any) -> Any:
@@ -369,3 +372,18 @@ class _Control:
         self._service.check_memory()
         self._service.regions.unregister(request.name)
         return message_class("SystemSharedMemoryUnregisterResponse")()
+
+    async def device_memory(self, request: Any) -> Any:
+        """The regions of memory of GPUs."""
+        found = self._service.device_regions.status(request.name)
+        return message_class("CudaSharedMemoryStatusResponse")(regions={item["name"]: item for item in found})
+
+    async def register_device(self, request: Any) -> Any:
+        """Register memory of a GPU."""
+        self._service.device_regions.register(request.name)
+        return message_class("CudaSharedMemoryRegisterResponse")()
+
+    async def unregister_device(self, request: Any) -> Any:
+        """Forget memory of GPUs."""
+        self._service.device_regions.unregister(request.name)
+        return message_class("CudaSharedMemoryUnregisterResponse")()

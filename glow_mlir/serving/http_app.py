@@ -97,7 +97,7 @@ class _Control:
 
     def routes(self) -> list[tuple[str, str, Handler]]:
         """Methods, paths and their handlers; of two that fit a path, the first has it."""
-        model, memory = "/v2/models/{name}", "/v2/systemsharedmemory"
+        model = "/v2/models/{name}"
         found: list[tuple[str, str, Handler]] = [
             ("GET", "/", self.page),
             ("GET", "/statistics", self.page_data),
@@ -108,17 +108,23 @@ class _Control:
             ("POST", "/v2/repository/index", self.index),
             ("POST", "/v2/repository/models/{name}/load", self.load),
             ("POST", "/v2/repository/models/{name}/unload", self.unload),
-            ("GET", f"{memory}/status", self.memory),
-            ("GET", f"{memory}/region/{{name}}/status", self.memory),
-            ("POST", f"{memory}/region/{{name}}/register", self.register),
-            ("POST", f"{memory}/unregister", self.unregister),
-            ("POST", f"{memory}/region/{{name}}/unregister", self.unregister),
             ("GET", "/v2/logging", self.log_settings),
             ("POST", "/v2/logging", self.log_settings),
             ("GET", "/metrics", self.metrics),
         ]
         for path in ("/v2/trace/setting", f"{model}/trace/setting"):
             found += [(method, path, self.trace_settings) for method in ("GET", "POST")]
+        for start, status, register, unregister in (
+            ("/v2/systemsharedmemory", self.memory, self.register, self.unregister),
+            ("/v2/cudasharedmemory", self.device_memory, self.register_device, self.unregister_device),
+        ):
+            found += [
+                ("GET", f"{start}/status", status),
+                ("GET", f"{start}/region/{{name}}/status", status),
+                ("POST", f"{start}/region/{{name}}/register", register),
+                ("POST", f"{start}/unregister", unregister),
+                ("POST", f"{start}/region/{{name}}/unregister", unregister),
+            ]
         for start in (f"{model}/versions/{{version}}", model):
             found += [
                 ("GET", start, self.model),
@@ -212,6 +218,22 @@ class _Control:
         self._service.check_memory()
         await self._data(request)
         self._service.regions.unregister(_named(request)[0])
+        return {}
+
+    async def device_memory(self, request: Any) -> Any:
+        """The regions of memory of GPUs."""
+        return self._service.device_regions.status(_named(request)[0])
+
+    async def register_device(self, request: Any) -> Any:
+        """Register memory of a GPU."""
+        await self._data(request)
+        self._service.device_regions.register(_named(request)[0])
+        return {}
+
+    async def unregister_device(self, request: Any) -> Any:
+        """Forget memory of GPUs."""
+        await self._data(request)
+        self._service.device_regions.unregister(_named(request)[0])
         return {}
 
     async def metrics(self, request: Any) -> Any:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, cast
 
 from glow_mlir.api.session_keywords import KEYWORDS
 from glow_mlir.errors import GlowError, InputError, ModelError, OptionError, UnknownNetworkError
-from glow_mlir.host.host import Host
+from glow_mlir.host.host import Host, Key, known_keys
 from glow_mlir.host.network import Network
 from glow_mlir.options.declaration import Declared, declared
 from glow_mlir.options.hosting import HostingOptions
@@ -200,9 +200,12 @@ class ModelRepository:
         for state in list(self._states.values()):
             if state.name == name and version in ("", state.version):
                 raise NotReadyError(f"the model '{name}' is {state.state}: {state.reason or 'unloaded'}")
-        known = ", ".join(sorted({state.name for state in self.names()})) or "none"
         said = f" of version {version}" if version else ""
-        raise UnknownModelError(f"there is no model '{name}'{said}", hint=f"there are {known}")
+        raise UnknownModelError(f"there is no model '{name}'{said}", hint=known_keys(name, self._keys()))
+
+    def _keys(self) -> list[Key]:
+        """Names and versions of all models; of one that is not loaded, with no version."""
+        return [(state.name, state.version) for state in self.names()]
 
     def _load_again(self, key: tuple[str, str]) -> None:
         """Load what was unloaded for want of memory, beside who asks."""

@@ -18,7 +18,7 @@ from glow_mlir.serving.errors import ForbiddenError, NotReadyError, OverloadErro
 from glow_mlir.serving.json_decoders import JsonDecoders
 from glow_mlir.serving.json_text import read_json
 from glow_mlir.serving.models import READY, Models, Network
-from glow_mlir.serving.shared_memory import Regions
+from glow_mlir.serving.shared_memory import DeviceRegions, Regions
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import STRING, onnx_word
 
@@ -95,6 +95,7 @@ class Service:
         self.limits = limits or Limits()
         self.metrics = metrics
         self.regions = Regions()
+        self.device_regions = DeviceRegions()
         self.has_control = control
         self.shares_memory = shared_memory
         self.names: frozenset[str] | None = None

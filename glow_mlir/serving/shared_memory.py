@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from glow_mlir.errors import InputError
+from glow_mlir.serving.errors import NotOfferedError
 from glow_mlir.serving.steps import COPIED, Steps
 from glow_mlir.support.dataclass import dataclass
 
@@ -152,8 +153,30 @@ class Regions:
     def _known(self, name: str) -> Region:
         region = self._regions.get(name)
         if region is None:
-            raise InputError(f"no shared memory '{name}' is registered")
+            raise _unknown(name)
         return region
+
+
+class DeviceRegions:
+    """Regions of memory of GPUs. Clients register none: networks take their inputs from memory of this machine."""
+
+    def register(self, name: str) -> None:
+        """Raise `NotOfferedError`."""
+        reason = f"the memory '{name}' of a GPU cannot be registered: this server reads inputs from memory of the CPU"
+        raise NotOfferedError(reason, hint="share memory of the system, with glow-serve --shared-memory")
+
+    def unregister(self, name: str = "") -> None:
+        """Forget a region, or all of them; an unknown one is none."""
+
+    def status(self, name: str = "") -> list[dict[str, Any]]:
+        """No regions; raises `InputError` for the name of one."""
+        if name:
+            raise _unknown(name)
+        return []
+
+
+def _unknown(name: str) -> InputError:
+    return InputError(f"no shared memory '{name}' is registered")
 
 
 def _bytes(value: object, what: str, least: int) -> int:

@@ -113,7 +113,7 @@ def test_errors_of_a_network(channel: Any) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["CudaSharedMemoryStatus", "Nothing"])
+@pytest.mark.parametrize("name", ["CudaSharedMemoryRegister", "Nothing"])
 def test_methods_that_there_are_not(channel: Any, name: str) -> None:
     assert refused(channel, b"", name)[0] == "UNIMPLEMENTED"
 
@@ -157,6 +157,7 @@ def test_the_messages_are_those_of_the_protocol() -> None:
         "TensorMetadata": theirs["ModelMetadataResponse"].nested_types_by_name["TensorMetadata"],
         "ModelIndex": theirs["RepositoryIndexResponse"].nested_types_by_name["ModelIndex"],
         "RegionStatus": theirs["SystemSharedMemoryStatusResponse"].nested_types_by_name["RegionStatus"],
+        "CudaRegionStatus": theirs["CudaSharedMemoryStatusResponse"].nested_types_by_name["RegionStatus"],
     }
     configured = needed("tritonclient.grpc.model_config_pb2").DESCRIPTOR.message_types_by_name
     for value, request in (("TraceValue", "TraceSettingRequest"), ("LogValue", "LogSettingsRequest")):

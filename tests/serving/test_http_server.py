@@ -85,6 +85,8 @@ def test_models(server: Running) -> None:
         ("POST", "/v2/repository/models/nothing/unload", 404),
         ("GET", "/v2/systemsharedmemory/region/nothing/status", 400),
         ("POST", "/v2/systemsharedmemory/region/nothing/register", 400),
+        ("GET", "/v2/cudasharedmemory/region/nothing/status", 400),
+        ("POST", "/v2/cudasharedmemory/region/nothing/register", 501),
         ("POST", "/v2/models/nothing/infer", 404),
     ],
 )

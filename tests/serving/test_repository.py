@@ -86,7 +86,7 @@ def test_the_latest_version_is_served(folder: Path, host: Host) -> None:
     assert models.load_all() == []
     assert states(models) == {("net", "10"): "READY", ("other", "1"): "READY"}
     assert (width(models, "net"), width(models, "net", "10"), width(models, "other")) == (5, 5, 7)
-    with pytest.raises(UnknownModelError, match="there is no model 'net' of version 2"):
+    with pytest.raises(UnknownModelError, match=r"no model 'net' of version 2 \(hint: 'net' has version 10\)"):
         models.find("net", "2")
     text = metrics(host)
     assert 'glow_requests_total{model="net",version="10",outcome="succeeded"} 2' in text

@@ -229,6 +229,18 @@ def test_shared_memory(client: Any, kind: str) -> None:
         memory.destroy_shared_memory_region(handle)
 
 
+def test_memory_of_gpus_is_none(client: Any, kind: str) -> None:
+    said = {} if kind == "http" else {"as_json": True}
+    assert client.get_cuda_shared_memory_status(**said) in ([], {})
+    with pytest.raises(refusal(), match=r"memory of the CPU \(hint: share memory of the system") as caught:
+        client.register_cuda_shared_memory("region", b"QUJD", 0, 64)
+    assert caught.value.status() in ("501", "StatusCode.UNIMPLEMENTED")
+    client.unregister_cuda_shared_memory("region")
+    client.unregister_cuda_shared_memory()
+    with pytest.raises(refusal(), match="no shared memory 'region' is registered"):
+        client.get_cuda_shared_memory_status("region")
+
+
 def test_settings_of_traces_and_the_log(client: Any, kind: str) -> None:
     said = {} if kind == "http" else {"as_json": True}
     for settings in (client.get_trace_settings(**said), client.get_trace_settings("sums", **said)):
