@@ -22,6 +22,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
 from glow_mlir.codegen.llvm.symbols import symbols, undefined_symbols
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import OptionError
 from glow_mlir.runtime.loader import Library
@@ -33,7 +34,7 @@ RUNNABLE = ["host", "scalar"] if host_target().is_x86 else ["host"]
 
 def build(module: ModuleBuilder) -> Library:
     module.module.verify()
-    data = compile_text(emit_module(module.module), module.target)
+    data = compile_text(emit_module(flattened(module.module)), module.target)
     assert undefined_symbols(data) == ()
     return Library(data)
 
@@ -249,7 +250,7 @@ def test_objects_for_other_machines():
         with define_function(module, "f", [ptr]) as (b, (p,)):
             value = p.load(vector(f32, target.vector_width(f32)))
             p.store(b.floor(b.fma(value, value, 1.5)) + value)
-        text = emit_module(module.module)
+        text = emit_module(flattened(module.module))
         assert marks in assembly_text(text, target)
         data = compile_text(text, target)
         assert undefined_symbols(data) == ()
@@ -264,7 +265,7 @@ def test_functions_say_what_processor_they_are_for(name: str) -> None:
     with define_function(module, "f", [ptr]) as (b, (p,)):
         value = p.load(vector(f32, target.vector_width(f32)))
         p.store(b.fma(value, value, 1.5))
-    text = emit_module(module.module)
+    text = emit_module(flattened(module.module))
     assert compile_text(text, replace(target, cpu="", features="")) == compile_text(text, target)
     assert f'"target-cpu"="{target.cpu}"' in text
 

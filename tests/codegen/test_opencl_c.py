@@ -16,6 +16,7 @@ from glow_mlir.codegen.builder.types import f16, f32, i1, i8, i32, i64, ptr, vec
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.llvm.text import EmissionError
 from glow_mlir.codegen.opencl_c.printer import print_program
+from glow_mlir.codegen.scf_to_llvm import flattened
 
 Build = Callable[[Builder, Sequence[Value]], None]
 
@@ -27,7 +28,7 @@ def printed(build: Build, pointers: int = 2, module: ModuleBuilder | None = None
         build(b, arguments)
         b.give_back()
     module.module.verify()
-    text = print_program(module.module, ["kernel"])
+    text = print_program(flattened(module.module), ["kernel"])
     return [line.strip() for line in text.splitlines()]
 
 
