@@ -15,10 +15,10 @@ from dataclasses import field
 from functools import cached_property
 from itertools import groupby
 
+from xdsl.context import Context
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.backends.interface import Backend, backend_of
-from glow_mlir.codegen.alignments import raise_alignments
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import Param, define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
@@ -36,7 +36,7 @@ from glow_mlir.codegen.instruction_functions import (
     symbols_of,
     takes_scalars,
 )
-from glow_mlir.codegen.scf_to_llvm import flattened
+from glow_mlir.codegen.raise_alignments import RaiseAlignmentsPass
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
 from glow_mlir.codegen.selection.partitions import partitions_of
 from glow_mlir.constants.index_ranges import failure_of
@@ -94,7 +94,7 @@ def emit_device_functions(
     for function in functions:
         check_entry(function)
     programs = [_DeviceEmission(function, module, backend_of(function), frame).program() for function in functions]
-    raise_alignments(flattened(module.module))
+    RaiseAlignmentsPass().apply(Context(), module.module)
     return programs
 
 

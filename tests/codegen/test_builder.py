@@ -243,6 +243,30 @@ def test_constants_exist_once():
     assert "llvm.mul" not in text
 
 
+def test_loops_and_branches_are_regions() -> None:
+    module = ModuleBuilder(HOST)
+    with define_function(module, "f", [ptr, i64], i64) as (b, (p, n)):
+        with b.loop(0, n) as i, b.when(i > 4):
+            b.return_if(p.at(i, i64).load(i64).eq(0), n)
+    text = str(module.module)
+    assert [text.count(name) for name in ("scf.for", "scf.if", "glow.return_if", "llvm.br", "llvm.cond_br")] == [
+        1
+    ] * 3 + [0] * 2
+    flat = str(flattened(module.module))
+    assert "scf." not in flat
+    assert "glow." not in flat
+
+
+def test_returns_inside_of_loops_say_so() -> None:
+    module = ModuleBuilder(HOST)
+    with (
+        pytest.raises(ValueError, match="'return_if' returns from a loop or branch"),
+        define_function(module, "f", [i64]) as (b, (n,)),
+        b.loop(0, n),
+    ):
+        b.give_back()
+
+
 def test_objects_for_other_machines():
     for name, marks in {"avx512": "zmm", "avx2": "ymm", "neon": "fadd\tv", "scalar": "addss"}.items():
         target = PRESETS[name]

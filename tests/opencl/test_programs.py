@@ -19,7 +19,6 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, i1, i32, i64, ptr, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.opencl_c.printer import print_program
-from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.support.kernel_names import kernel_name
 
 pytestmark = pytest.mark.extra
@@ -43,7 +42,7 @@ def computed(
         out.store(build(b, *(place.load(vector(f32, lanes)) for place in (a, c))), align=1)
         b.give_back()
     device, cl = opencl_device(), opencl()
-    program = BuiltProgram(device.context, device.handle, print_program(flattened(module.module), ["kernel"]).encode())
+    program = BuiltProgram(device.context, device.handle, print_program(module.module, ["kernel"]).encode())
     kernel = cl.Kernel(program.program, kernel_name("kernel"))
     arrays = np.zeros(lanes, kind), *(array[:lanes] for array in given)
     buffers = [device.allocate(array.nbytes) for array in arrays]
