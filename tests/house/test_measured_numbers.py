@@ -107,7 +107,7 @@ KERNELS = {
         "_UNDEFINED",
     },
     "selection/kernel": {"UNBOUNDED"},
-    "alignments": {"MOST"},
+    "raise_alignments": {"MOST"},
     "block_kernels/product": {"COPIES", "LEAST_STAGES", "MOST_SPLITS", "WANTED_BLOCKS"},
     "block_kernels/product_tile": {
         *("BLOCK_ROWS", "COLUMNS_A_THREAD", "DEPTH_BYTES", "ROWS_A_THREAD", "THREADS", "UNROLLED", "WARP_ROWS", "WORD"),

@@ -110,6 +110,7 @@ class Builder(Atomics):
         bounds = [self.index(bound) for bound in (start, stop, step)]
         types = [value.type for value in carried]
         body = Block(arg_types=[self.index_type, *types])
+        body.args[0].name_hint = "i"
         loop = Loop(Value(self, body.args[0]), self._values(body.args[1:]))
         with self._into(body):
             yield loop
