@@ -115,12 +115,13 @@ KERNELS = {
     "block_kernels/rows": {"LEAST_ELEMENTS", "MOST_THREADS", "WORD_BITS"},
     "block_kernels/product_view": {"ACCESS", "MOST_BYTES"},
     "blocks": {"ALIGNED", "GLOBAL", "SHARED"},
+    "check_races": {"RACE_WORDS", "THREAD_BITS"},
     "device_functions": {"ALIGNED"},
     "instrumentation": {"_CYCLE_REGISTER"},
     "interpolation": {"MOST_UNROLLED", "_BEYOND"},
     "lines": {"BLOCK", "LEAST_BLOCK"},
     "matrix_instructions": {"COLUMNS", "TF32_BITS", "WARP", "WORD_BITS"},
-    "nvptx": {"BLOCK", "RACE_WORDS", "RESIDENT"},
+    "nvptx": {"BLOCK", "RESIDENT"},
     "opencl_c/function": {"MASK_BITS"},
     "opencl_c/literals": {"_SUFFIXES"},
     "opencl_c/memory_rules": {"POINTER_BYTES"},
@@ -128,7 +129,6 @@ KERNELS = {
     "opencl_c/spaces": {"_THROUGH"},
     "opencl_c/types": {"_SIGNED", "_SIZES", "_UNSIGNED"},
     "parallel_pool": {"_FUTEX_WAIT", "_FUTEX_WAKE", "_JOB_BITS", "_PART_BITS"},
-    "races": {"THREAD_BITS"},
     "rounded_codes": {"_BYTE", "_FAR", "_WIDEST_CODE"},
 }
 """
