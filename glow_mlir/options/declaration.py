@@ -145,6 +145,17 @@ class Declared(NamedTuple):
         return str(self.owner.__annotations__[self.name]).removesuffix(" | None")
 
     @property
+    def keyword_type(self) -> str:
+        """The type of a keyword of its name: lists of names may be of any type, and `None` gives the default."""
+        listed = self.annotation.replace("tuple[str, ...]", "Sequence[str]")
+        return f"{listed} | None" if self.kind.is_optional else listed
+
+    @property
+    def keyword_default(self) -> Any:
+        """The value of a keyword of its name that is not given."""
+        return None if self.kind.is_optional else self.default
+
+    @property
     def kind(self) -> Kind:
         """What it may be, as a test and in words."""
         return self.option.kind or _FORMS[self.annotation][0]
