@@ -89,7 +89,7 @@ def _by_search(
         step //= 2
     is_there = node.emit(EqualOp, node.emit(GatherOp, known, found, axis=0), value)
     result = node.emit(GatherOp, node.constant(results, "values"), found, axis=0)
-    return node.emit(WhereOp, is_there, result, node.constant(otherwise))
+    return node.emit(WhereOp, is_there, result, node.constant(np.asarray(otherwise)))
 
 
 def _everywhere(node: Node, value: SSAValue, result: np.generic) -> SSAValue:
