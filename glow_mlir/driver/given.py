@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec
 
 from glow_mlir.constants.index_ranges import failure_of, wrong_constant
+from glow_mlir.constants.storage import Storage
 from glow_mlir.constants.weights import known_digest, type_fault
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.control_flow import YieldOp
@@ -117,7 +118,9 @@ def check_constants(module: ModuleOp) -> None:
 
 def check_indices(module: ModuleOp) -> None:
     """Check that constants lead nowhere else than where their operators say; raises `ModelError`."""
+    storage = Storage(module)
     for function in functions(module):
         for op in operations(function):
-            if wrong_constant(op):
-                raise ModelError(f"{op.name}: {failure_of(op)}", file=place_of(op), node=location_name(op.location))
+            if wrong_constant(op, storage):
+                reason = f"{op.name}: {failure_of(op, storage)}"
+                raise ModelError(reason, file=place_of(op), node=location_name(op.location))

@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
+from glow_mlir.dialects.shapes import element_of
 from glow_mlir.errors import CompilerBugError
 from glow_mlir.interpreter.forms import run_form
 from glow_mlir.interpreter.index_space import as_stored, signless_array
@@ -30,7 +31,7 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
     if is_elementwise(op):
         flat = [operand for operand in operands if operand is not None]
         value = _program_of(op).run([signless_array(array) for array in flat])
-        return (as_stored(value, _result_dtype(op), np.broadcast_shapes(*(np.shape(array) for array in flat))),)
+        return (as_stored(value, _result_dtype(op), np.broadcast_shapes(*[np.shape(array) for array in flat])),)
     operator = cast(type[Operation], getattr(op, "OPERATOR", type(op)))
     function = SEMANTICS.get(operator)
     if function is None and issubclass(operator, Expressed):
@@ -58,5 +59,7 @@ def _program_of(op: Operation) -> ScalarProgram:
 
 
 def _result_dtype(op: Operation) -> np.dtype:
+    if op.results:
+        return numpy_dtype(element_of(op.results[0]))
     infer = cast(Callable[..., Any], getattr(type(op), "infer_types"))
     return numpy_dtype(infer(op)[0].element_type)

@@ -165,7 +165,7 @@ class _Trees:
             return None
         if op.tests is not None and tests is None:
             return None
-        if failure_of(op):
+        if failure_of(op, storage):
             return None
         features, source = op.input, op.input.owner
         if isinstance(source, GatherOp) and integer(source.axis) in (1, -1) and rank_of(source.indices) == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
 
 import onnx
 from google.protobuf.message import EncodeError
@@ -173,6 +174,7 @@ def _without_inconsistencies(
 
 def _check_operators(nodes: Iterable[onnx.NodeProto], opsets: Mapping[str, int]) -> None:
     """Raise `UnsupportedOperatorsError` for operators that no importer knows, and that the standard does not define."""
-    unknown = [(label, node_name(node)) for node in nodes if (label := unknown_operator(node, opsets))]
+    label_of = cache(partial(unknown_operator, opsets=opsets))  # To look through all importers takes its time.
+    unknown = [(label, node_name(node)) for node in nodes if (label := label_of(node.domain, node.op_type))]
     if unknown:
         raise UnsupportedOperatorsError(unknown)
