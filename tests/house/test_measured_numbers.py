@@ -8,7 +8,7 @@ from pathlib import Path
 
 import glow_mlir
 
-ROOMS = ("analysis", "conversion", "driver", "ir", "transforms")
+ROOMS = ("analysis", "conversion", "driver", "ir", "rewriting", "transforms")
 
 EFFORT = {
     "FAR",
@@ -42,7 +42,6 @@ EFFORT = {
 """Bounds of how long a compilation takes, and how large it gets."""
 
 FORM = {
-    "ALIGNMENT",
     "FIRST",
     "FORMAT",
     "HIDDEN",
