@@ -224,11 +224,11 @@ class ReduceL1Op(Reduction):
 
     name = "glow_high.reduce_l1"
 
-    def result_range(self, operands: Sequence[Range]) -> Range:
-        return POSITIVE if is_float(element_of(self.results[0])) else ANY
-
     def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
         return reduce_sum(abs(x), along)
+
+    def result_range(self, operands: Sequence[Range]) -> Range:
+        return POSITIVE if is_float(element_of(self.results[0])) else ANY
 
 
 @op_definition
