@@ -81,7 +81,7 @@ KERNELS = {
     "kernels/binned_trees": {"SHORT", "_BEHIND"},
     "kernels/conv": {"MOST_UNROLLED"},
     "kernels/dot_products": {"_SIGN_BITS"},
-    "kernels/generic": {"MOST_FORMS"},
+    "kernels/generic_program": {"MOST_FORMS"},
     "kernels/indexing": {"FEWEST_MOVED"},
     "kernels/tiled": {"FEWEST_CUT", "FEWEST_TILES", "LEAST_BYTES"},
     "kernels/elementwise": {"MOST_ACCEPTED", "REGISTERS_A_VECTOR", "REGISTERS_AN_ANGLE"},

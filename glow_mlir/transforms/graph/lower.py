@@ -11,6 +11,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from glow_mlir.backends.interface import Backend, get_backend
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.storage import FunctionOp, SplatOp
 from glow_mlir.dialects.shapes import element_of, is_empty, shape_of
 from glow_mlir.ir.emitter import Emitter
@@ -18,6 +19,7 @@ from glow_mlir.ir.patterns import Kinds, Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.registry import LOWERINGS
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.transforms.lowerings.expressions import lowered
 
 
 class LowerToNothing(Pattern):
@@ -55,6 +57,20 @@ class Lowering(Pattern):
             rewriter.replace(op, (), [values] if isinstance(values, SSAValue) else values)
 
 
+class LowerExpression(Pattern):
+    """An operator that an expression defines, and that has no lowering of its own, is the operators of its parts."""
+
+    @rooted
+    def match_and_rewrite(self, op: Expressed, rewriter: Rewriter, /) -> None:
+        if type(op) in LOWERINGS.all() or rewriter.analysis(backend_of).supports(op):
+            return
+        value = lowered(op, rewriter.emit)
+        if value is None or any(type(new) is type(op) for new in rewriter.created):
+            rewriter.discard()
+        else:
+            rewriter.replace(op, (), [value])
+
+
 @dataclass(frozen=True)
 class LowerPass(PatternPass):
     """
@@ -77,7 +93,7 @@ def lowerings() -> Walk:
         Lowering(f"lower-{operator.name.split('.', 1)[1].replace('_', '-')}", operator, emit)
         for operator, emit in LOWERINGS.all().items()
     ]
-    return Walk((LowerToNothing(), *patterns), backward=True, recursive=True)
+    return Walk((LowerToNothing(), *patterns, LowerExpression()), backward=True, recursive=True)
 
 
 def backend_of(function: FunctionOp, storage: Storage) -> Backend:
