@@ -5,7 +5,8 @@ A file below `tests/dialects/verifiers/<dialect>` has rows of that dialect. An o
 optional one is absent; a shape such as `2x3xf32` is the tensor or the memref of the dialect. Operands of instructions
 have their qualifier, as in `copy(@out 4xf32, @in 4xf32)`; without one, the row is parsed in the generic form. A row
 without operands in parentheses, such as `placeholder @x : tensor<2xf32>`, is parsed as it stands. The message is whole,
-except that `…` stands for the rest of a list. A row goes on in indented lines, and `//` begins a comment.
+except that `…` stands for the rest of a list. A row goes on in indented lines, and `//` begins a comment. Behind a line
+`// PASSES: …`, passes run on the module, and report the error.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from glow_mlir.driver.pipelines import parse_pipeline
 from glow_mlir.errors import GlowError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
@@ -25,6 +27,7 @@ SEPARATOR = " | "
 
 _CONTAINERS = {"glow_high": "tensor", "glow_low": "memref"}
 _OF_ARGUMENTS = ("@in", "@out", "@inout")
+_PASSES = "// PASSES: "
 _OPENING, _CLOSING = "<[({", ">])}"
 
 
@@ -53,12 +56,13 @@ class Operand:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a file: its line, the dialect, the operation, and the message of the verifier."""
+    """A row of a file: its line, the dialect, the operation, the message of the verifier, and passes to run."""
 
     location: str
     dialect: str
     operation: str
     message: str
+    passes: str = ""
 
     @property
     def name(self) -> str:
@@ -79,7 +83,9 @@ class Row:
     def found(self) -> list[tuple[int | None, str]]:
         """The diagnostics of the module: line and message, without the name of the operation in front."""
         try:
-            parse_module(self.module, new_context(), self.location)
+            module = parse_module(self.module, context := new_context(), self.location)
+            for item in parse_pipeline(self.passes).passes:
+                item.apply(context, module)
         except GlowError as error:
             return [(_line(item), message(item).removeprefix(f"{self.name}: ")) for _, item in diagnostics(error)]
         return []
@@ -150,20 +156,21 @@ def _line(error: GlowError) -> int | None:
 
 def rows_of(path: Path) -> Iterator[Row]:
     """The rows of a file; raises `RowError` for one without a message."""
-    begins, text = 0, ""
+    begins, text, passes = 0, "", ""
     for number, line in enumerate([*path.read_text(encoding="utf-8").splitlines(), ""], start=1):
         if line.startswith(" "):
             text += f" {line.strip()}"
             continue
         if text:
-            yield _row(path, begins, text)
+            yield _row(path, begins, text, passes)
         begins, text = number, "" if line.startswith("//") else line.rstrip()
+        passes = line.removeprefix(_PASSES) if line.startswith(_PASSES) else passes
 
 
-def _row(path: Path, number: int, text: str) -> Row:
+def _row(path: Path, number: int, text: str, passes: str) -> Row:
     """A row, from its text without line breaks."""
     location = f"{path.parent.name}/{path.name}:{number}"
     operation, separator, expected = text.rpartition(SEPARATOR)
     if not separator:
         raise RowError(f"{location}: a row is an operation, '{SEPARATOR.strip()}' and a message")
-    return Row(location, path.parent.name, operation, expected)
+    return Row(location, path.parent.name, operation, expected, passes)
