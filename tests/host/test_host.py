@@ -13,7 +13,7 @@ import onnx
 import pytest
 from host_networks import rows_of, threads_left
 from models import GraphBuilder, linear
-from onnx import TensorProto
+from onnx import TensorProto, parser
 
 import glow_mlir
 from glow_mlir.api.model_identity import stored_bytes
@@ -171,7 +171,8 @@ def test_loops_of_asyncio(host: Host) -> None:
 def test_loops_that_nothing_bounds_take_no_more_memory_than_the_host() -> None:
     model = parser.parse_model(
         """<ir_version: 8, opset_import: ["": 18]> graph (float[64] x, bool c) => (float[n, 64] y) {
-            f, y = Loop ("", c, x) <body = step (int64 i, bool goes, float[64] a) => (bool on, float[64] b, float[64] r) {
+            f, y = Loop ("", c, x) <body = step (int64 i, bool goes, float[64] a)
+                => (bool on, float[64] b, float[64] r) {
                 b = Neg (a) r = Identity (b) on = Identity (goes)
             }>
         }"""
