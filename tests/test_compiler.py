@@ -100,7 +100,7 @@ def test_failure_is_told_where_no_reproducer_can_be_written(tmp_path: Path, monk
 
 def test_the_cache_keeps_the_newest_reproducers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(reproducer, "MOST_REPRODUCERS", 2)
+    monkeypatch.setattr(reproducer, "MAX_REPRODUCERS", 2)
     module, written = ModuleOp([]), list[Path]()
     for age, name in enumerate(["first", "second", "third"]):
         module.attributes["name"] = StringAttr(name)

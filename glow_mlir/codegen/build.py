@@ -32,7 +32,7 @@ from glow_mlir.dialects.glow_high.storage import ContentOp
 from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, aligned_size
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.dialects.target import Target, str_of
-from glow_mlir.driver.given import check_given
+from glow_mlir.driver.model_checks import check_given
 from glow_mlir.driver.pipelines import ALLOCATED, memory_pipeline
 from glow_mlir.errors import CompilerBugError
 from glow_mlir.ir.entries import packing_functions, placeholders_of, shared_state, symbols_in
@@ -44,10 +44,10 @@ from glow_mlir.ir.traversal import operations, own_operations
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure, Manifest, ProfiledStep, StateValue
 from glow_mlir.runtime.machine_code import aligned
 from glow_mlir.runtime.shared_constants import is_shared
-from glow_mlir.support.beside import both
 from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.parallel_work import both
 
 
 def build_entry(function: FuncOp, profile: bool, code: int, emission: GlowLowToLlvmPass) -> Entry:

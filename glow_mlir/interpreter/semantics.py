@@ -18,7 +18,7 @@ from glow_mlir.interpreter.index_space import as_stored, signless_array
 from glow_mlir.interpreter.scalar import ScalarProgram, round_float
 from glow_mlir.ir.registry import SEMANTICS
 from glow_mlir.support.dtypes import is_float_dtype
-from glow_mlir.support.identity import MOST_KEPT, number_of
+from glow_mlir.support.identity import MAX_KEPT, number_of
 
 
 def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray, ...]:
@@ -60,7 +60,7 @@ def _program_of(op: Operation) -> ScalarProgram:
     types = [number_of(value.type) for value in (*op.operands, *op.results)]
     form = type(op), *types, *op.properties, *map(number_of, op.properties.values())
     if form not in _PROGRAMS:
-        if len(_PROGRAMS) >= MOST_KEPT:
+        if len(_PROGRAMS) >= MAX_KEPT:
             _PROGRAMS.clear()
         _PROGRAMS[form] = ScalarProgram.of(*scalar_body(op))
     return _PROGRAMS[form]

@@ -66,7 +66,7 @@ COMBINE: Mapping[str, tuple[Callable[[Attribute], float], Combine]] = {
 """Word of a fold → what it starts from, for an element type, and how it takes in an element, the second one."""
 
 
-MOST_FORMS = 1 << 8
+MAX_FORMS = 1 << 8
 """Of how many different operators the form is kept."""
 
 _FORMS: dict[object, GenericForm] = {}
@@ -84,7 +84,7 @@ def form_of(op: GenericOp | Expressed) -> GenericForm:
     properties = tuple((name, value) for name, value in op.properties.items() if name in definition.properties)
     key = kind_of(op), operands, properties
     if key not in _FORMS:
-        if len(_FORMS) >= MOST_FORMS:
+        if len(_FORMS) >= MAX_FORMS:
             _FORMS.clear()
         _FORMS[key] = op.generic_form()
     return _FORMS[key]
