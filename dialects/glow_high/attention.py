@@ -9,15 +9,15 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 
+from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.interfaces import Arithmetic, ParallelAxes
+from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, float_prop, size, size_prop
 from glow_mlir.dialects.shapes import (
     broadcast,
     element_of,
-    rank_of,
     require,
     require_broadcast_to,
     require_equal,
@@ -64,9 +64,12 @@ class AttentionOp(HighOp):
         batch = broadcast(query[:-2], key[:-2], value[:-2], behind=2)
         return (*batch, query[-2], key[-2])
 
-    def parallel_axes(self) -> ParallelAxes:
-        rank = rank_of(self.result)
-        return ParallelAxes.broadcast(rank - 2, rank, query=self.query, key=self.key, value=self.value, mask=self.mask)
+    def access_map(self) -> AccessMap:
+        # Which keys a query sees depends on where it stands.
+        row = "*i" if flag(self.causal) else "i"
+        return self.accessed(
+            f"query[..., {row}, *d], key[..., *j, *d], value[..., *j, e], mask[..., {row}, *j] -> result[...; {row}, e]"
+        )
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         element, scores = element_of(self.query), self.scores_shape()

@@ -35,7 +35,7 @@ from glow_mlir.dialects.attribute_syntax import (
     to_attribute,
 )
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, Runs, named_axis
+from glow_mlir.dialects.glow_high.independence import Runs
 from glow_mlir.dialects.glow_high.index_ranges import IndexRange
 from glow_mlir.dialects.glow_high.interfaces import LinearForm, OnCodes, Workload
 from glow_mlir.dialects.glow_high.ranges import ANY, Range
@@ -81,7 +81,6 @@ class HighOp(LeanOperation, Workload):
     OF_GRAPHS: ClassVar[frozenset[str]] = frozenset(
         {
             "fold",
-            "independent_axes",
             "linear_form",
             "of_share",
             "result_samples",
@@ -115,6 +114,11 @@ class HighOp(LeanOperation, Workload):
         """
         return ()
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "name" in vars(cls) and not cls.NOTATION and cls.access_map is Workload.access_map:
+            raise TypeError(f"{cls.__name__} has neither a NOTATION nor an access_map")
+
     @abstractmethod
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         """
@@ -143,14 +147,6 @@ class HighOp(LeanOperation, Workload):
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         """Where samples of a batch lie in the results, in order, if they lie in the operands as told."""
         return [unknown(operands, shape_of(result)) for result in self.results]
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        """The axes along which it computes each index by itself: by default the leading ones of `parallel_axes`."""
-        leading = self.parallel_axes()
-        return [
-            named_axis(self, axis, **{name: axes[axis] for name, axes in leading.operands.items()})
-            for axis in range(leading.count)
-        ]
 
     def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
         """
@@ -270,6 +266,12 @@ class HighOp(LeanOperation, Workload):
     def outputs(self) -> tuple[SSAValue, ...]:
         """The results; on a derived instruction, the operands that are written."""
         return tuple(self.results)
+
+    def input_names(self) -> Sequence[str]:
+        return _operand_names(type(self), len(operands_of(self)), segments_of(self))
+
+    def output_names(self) -> Sequence[str]:
+        return _result_names(type(self), len(self.results))
 
     def plain_shape(self, name: str) -> Shape:
         """The shape of the operand of that name; on a derived instruction, the one before it was packed."""
@@ -396,6 +398,19 @@ def decoded_spans(kind: type[IRDLOperation], count: int, packed: bytes | None) -
         spans.append(OperandSpan(name, start, start + size, is_variadic(declared)))
         start += size
     return tuple(spans)
+
+
+@cache
+def _operand_names(kind: type[IRDLOperation], count: int, packed: bytes | None) -> tuple[str, ...]:
+    """The name of each operand of an op of a kind with as many, and these segments."""
+    return tuple(span.name for span in decoded_spans(kind, count, packed) for _ in range(span.start, span.stop))
+
+
+@cache
+def _result_names(kind: type[IRDLOperation], count: int) -> tuple[str, ...]:
+    """The name of each of so many results of an op of a kind; the last one may be variadic."""
+    names = [name for name, _ in kind.get_irdl_definition().results]
+    return (*names, *names[-1:] * (count - len(names)))[:count]
 
 
 class OperandAccessor:

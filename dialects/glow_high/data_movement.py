@@ -13,8 +13,9 @@ from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.element_types import storage_of
+from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, Runs, aligned_axes, other_axes, reshaped_runs
+from glow_mlir.dialects.glow_high.independence import Runs, reshaped_runs
 from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ZERO, Range, joined
 from glow_mlir.dialects.glow_high.samples import (
@@ -107,6 +108,7 @@ class ReshapeOp(DataMovement):
     """
 
     name = "glow_high.reshape"
+    NOTATION: ClassVar[str] = "input[*] -> result[*]"
     IS_VIEW: ClassVar[bool] = True
 
     input = operand_def(TENSOR)
@@ -162,6 +164,11 @@ class TransposeOp(DataMovement):
     def is_identity(self) -> bool:
         return ints(self.permutation) == tuple(range(rank_of(self.input)))
 
+    def access_map(self) -> AccessMap:
+        order = ints(self.permutation)
+        axes = tuple(f"d{axis}" for axis in range(len(order)))
+        return AccessMap((axes,), (tuple(axes[axis] for axis in order),), 0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         permutation = ints(self.permutation)
         rank = rank_of(self.input)
@@ -171,9 +178,6 @@ class TransposeOp(DataMovement):
 
     def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         return {"permutation": to_attribute((0, *(axis + 1 for axis in ints(self.permutation))))}
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return [IndependentAxis((origin,), (axis,)) for axis, origin in enumerate(ints(self.permutation))]
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [operands[0].with_axes([operands[0].axes[axis] for axis in ints(self.permutation)])]
@@ -202,6 +206,9 @@ class ConcatOp(DataMovement):
     def is_identity(self) -> bool:
         return len(self.parts) == 1
 
+    def access_map(self) -> AccessMap:
+        return self.aligned((normalize_axis(integer(self.axis), rank_of(self.result)),), tiled=0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         require(len(self.parts) > 0, "concat needs at least one operand")
         shapes = [sizes_of(operand) for operand in self.parts]
@@ -223,9 +230,6 @@ class ConcatOp(DataMovement):
     def extended(self) -> SSAValue | None:
         first = self.parts[0]
         return None if isinstance(sizes_of(first)[integer(self.axis)], int) else first
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, normalize_axis(integer(self.axis), rank_of(self.result)))
 
     def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
         axis = normalize_axis(integer(self.axis), rank_of(self.result))
@@ -299,6 +303,10 @@ class SliceOp(DataMovement):
         """Whether it takes the first elements along each axis."""
         return all(start == 0 and step == 1 for start, _, step in self.bounds())
 
+    def access_map(self) -> AccessMap:
+        cut = zip(self.bounds(), sizes_of(self.input), strict=True)
+        return self.aligned((axis for axis, (bound, size) in enumerate(cut) if bound != (0, size, 1)), tiled=0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, bounds = sizes_of(self.input), self.bounds()
         require(len(bounds) == len(shape), f"starts must have {len(shape)} elements, one for each axis")
@@ -307,10 +315,6 @@ class SliceOp(DataMovement):
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_lists(self, permutation, "starts", "ends", "steps")
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        whole = zip(self.bounds(), sizes_of(self.input), strict=True)
-        return aligned_axes(self, (axis for axis, (bound, size) in enumerate(whole) if bound == (0, size, 1)))
 
     def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
         (runs,) = operands
@@ -387,6 +391,9 @@ class PadOp(DataMovement):
     def is_identity(self) -> bool:
         return not any(ints(self.pads))
 
+    def access_map(self) -> AccessMap:
+        return self.aligned((axis for axis, width in enumerate(self.widths()) if any(width)), tiled=0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, pads, mode = sizes_of(self.input), ints(self.pads), text(self.mode)
         require(mode in PAD_MODES, f"mode must be one of {', '.join(PAD_MODES)}, not '{mode}'")
@@ -409,9 +416,6 @@ class PadOp(DataMovement):
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return Untransposed(changed(self, pads=split_pairs(ints(self.pads), permutation)), permutation)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, *(axis for axis, width in enumerate(self.widths()) if any(width)))
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         padded = zip(operands[0].axes, shape_of(self.result), self.widths(), strict=True)
@@ -443,6 +447,9 @@ class ExpandOp(DataMovement):
     def is_identity(self) -> bool:
         return sizes_of(self.input) == sizes_of(self.result)
 
+    def access_map(self) -> AccessMap:
+        return self.aligned(tiled=0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, given = sizes(self.shape), sizes_of(self.input)
         require_broadcast_to(given, shape, f"shape {given} does not broadcast to {shape}")
@@ -453,9 +460,6 @@ class ExpandOp(DataMovement):
         leading = len(shape) - len(permutation)
         properties = changed(self, shape=(*shape[:leading], *moved(shape[leading:], permutation)))
         return Untransposed(properties, (*identity(leading), *(leading + axis for axis in permutation)))
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self)
 
     def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
         return shared_lists(self, axis, share, batch, "shape")
@@ -486,6 +490,9 @@ class TileOp(DataMovement):
     def is_identity(self) -> bool:
         return all(count == 1 for count in ints(self.repeats))
 
+    def access_map(self) -> AccessMap:
+        return self.aligned((axis for axis, count in enumerate(ints(self.repeats)) if count != 1), tiled=0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, repeats = sizes_of(self.input), ints(self.repeats)
         require(len(repeats) == len(shape), f"repeats must have {len(shape)} elements, one for each axis")
@@ -495,9 +502,6 @@ class TileOp(DataMovement):
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_lists(self, permutation, "repeats")
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, *(axis for axis, count in enumerate(ints(self.repeats)) if count != 1))
 
     def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
         (runs,) = operands

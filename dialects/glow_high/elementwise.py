@@ -13,8 +13,8 @@ from xdsl.irdl import operand_def, result_def
 from xdsl.pattern_rewriter import RewritePattern
 from xdsl.utils.exceptions import VerifyException
 
+from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, other_axes
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
@@ -52,6 +52,9 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
             raise VerifyException(f"operands have different element types: {', '.join(map(str, elements))}")
         return first
 
+    def access_map(self) -> AccessMap:
+        return self.aligned(tiled=0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         element = self.check_elements()
         shape = broadcast(*(sizes_of(value) for value in self.inputs()))
@@ -64,9 +67,6 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
         rank = rank_of(self.result)
         ranks = {rank_of(value) for value, of_row in zip(self.operands, is_row, strict=True) if of_row}
         return dict(self.properties) if ranks == {rank} else None
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [broadcast_samples(operands, shape_of(self.result))]

@@ -14,7 +14,8 @@ from xdsl.pattern_rewriter import RewritePattern
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_float
-from glow_mlir.dialects.glow_high.interfaces import OnCodes, ParallelAxes
+from glow_mlir.dialects.glow_high.access import AccessMap
+from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, ZERO, Range
 from glow_mlir.dialects.glow_high.samples import Samples, windowed_samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
@@ -69,8 +70,9 @@ class Pool(Windowed):
         """Whether the padding of a window counts as elements that are `fill`, among others that lie as `known`."""
         return fill == 0
 
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(1 if is_channels_last(self.layout) else 2, "input")
+    def access_map(self) -> AccessMap:
+        axes = "n, *..., c" if is_channels_last(self.layout) else "n, c, *..."
+        return self.accessed(f"input[{axes}] -> result[{axes}]")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         batch, spatial, channels = split_sizes(self.input, self.layout)
@@ -151,14 +153,17 @@ class MaxPoolWithIndicesOp(Pool, HasCanonicalizationPatternsInterface):
     def padded(self, pads: Shape, fill: float, known: Range) -> Mapping[str, AttributeValue] | None:
         return None  # A border in the input counts in the indices.
 
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes()  # Indices count the elements of all images.
-
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
         from glow_mlir.dialects.glow_high.canonicalization.pooling import PATTERNS
 
         return PATTERNS
+
+    def access_map(self) -> AccessMap:
+        axes = "n, *..., c" if is_channels_last(self.layout) else "n, c, *..."
+        # Each index counts the elements of all images, or those of its channel.
+        counted = axes.replace("...", "") if flag(self.by_channel) else "*"
+        return self.accessed(f"input[{axes}] -> result[; {axes}], indices[{counted}]")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         (values,) = Pool.infer_types(self)

@@ -16,10 +16,9 @@ from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def
 
 from glow_mlir.dialects.element_types import byte_width, expressed_of, is_integer, storage_of
+from glow_mlir.dialects.glow_high.access import AccessMap, free_axes
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, named_axis
-from glow_mlir.dialects.glow_high.interfaces import ParallelAxes
 from glow_mlir.dialects.glow_high.samples import Samples
 from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.operand_types import CODES, FLOATS, I32, TENSOR
@@ -283,11 +282,9 @@ class LookupOp(HighOp):
     table = operand_def(CODES.of_rank(1))
     result = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(max(0, rank_of(self.input) - 1), "input")
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return [named_axis(self, axis, input=axis) for axis in range(rank_of(self.input))]
+    def access_map(self) -> AccessMap:
+        axes = free_axes(rank_of(self.input))
+        return AccessMap((axes, ("*t",)), (axes,), max(0, len(axes) - 1))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         for value in (self.input, self.table):

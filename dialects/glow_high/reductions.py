@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, i64
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, is_starred, starred
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, other_axes
-from glow_mlir.dialects.glow_high.interfaces import OnCodes, ParallelAxes
+from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, Range, joined
 from glow_mlir.dialects.glow_high.samples import Samples, without_axes
 from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed, ranking
@@ -48,10 +48,11 @@ def kept_permutation(permutation: Shape, reduced: tuple[int, ...], keepdims: boo
     return ranking([origin for axis, origin in enumerate(permutation) if axis not in reduced])
 
 
-def unreduced_axes(rank: int, reduced: tuple[int, ...], keepdims: bool) -> list[IndependentAxis]:
-    """The axes that a reduction does not reduce, of an operand of that rank."""
-    kept = [axis for axis in range(rank) if axis not in reduced]
-    return [IndependentAxis((axis,), (axis if keepdims else place,)) for place, axis in enumerate(kept)]
+def reduced_map(value: SSAValue, reduced: Sequence[int], keepdims: bool) -> AccessMap:
+    """The axes of an operand and a result, which has an element for all those along some axes of the operand."""
+    axes = starred(free_axes(rank_of(value)), reduced)
+    result = axes if keepdims else tuple(name for name in axes if not is_starred(name))
+    return AccessMap((axes,), (result,), min(reduced, default=len(axes)))
 
 
 class Reduction(HighOp):
@@ -74,11 +75,8 @@ class Reduction(HighOp):
         require(len(set(axes)) == len(axes), f"axes {ints(self.axes)} name an axis twice")
         return axes
 
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(min(self.reduced_axes(), default=rank_of(self.input)), "input")
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return unreduced_axes(rank_of(self.input), self.reduced_axes(), flag(self.keepdims))
+    def access_map(self) -> AccessMap:
+        return reduced_map(self.input, self.reduced_axes(), flag(self.keepdims))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = reduced_shape(sizes_of(self.input), self.reduced_axes(), flag(self.keepdims))
@@ -210,9 +208,9 @@ class _Position(HighOp):
     select_last_index = flag_prop()
     result = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
+    def access_map(self) -> AccessMap:
         rank = rank_of(self.input)
-        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
+        return reduced_map(self.input, (normalize_axis(integer(self.axis), rank),) if rank else (), flag(self.keepdims))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = sizes_of(self.input)
@@ -224,10 +222,6 @@ class _Position(HighOp):
         axis = normalize_axis(integer(self.axis), len(permutation))
         kept = kept_permutation(permutation, (axis,), flag(self.keepdims))
         return Untransposed(changed(self, axis=permutation[axis]), kept)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        rank = rank_of(self.input)
-        return unreduced_axes(rank, (normalize_axis(integer(self.axis), rank),), flag(self.keepdims))
 
 
 @op_definition
@@ -259,9 +253,9 @@ class _Running(HighOp):
     reverse = flag_prop()
     result = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
+    def access_map(self) -> AccessMap:
         rank = rank_of(self.input)
-        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
+        return self.aligned((normalize_axis(integer(self.axis), rank),) if rank else ())
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         normalize_axis(integer(self.axis), rank_of(self.input))
@@ -269,9 +263,6 @@ class _Running(HighOp):
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, normalize_axis(integer(self.axis), max(rank_of(self.input), 1)))
 
 
 @op_definition
@@ -317,9 +308,9 @@ class TopKOp(HighOp):
     values = result_def(TENSOR)
     indices = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
+    def access_map(self) -> AccessMap:
         rank = rank_of(self.input)
-        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
+        return self.aligned((normalize_axis(integer(self.axis), rank),) if rank else ())
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, element = sizes_of(self.input), element_of(self.input)
@@ -333,6 +324,3 @@ class TopKOp(HighOp):
 
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, normalize_axis(integer(self.axis), rank_of(self.input)))

@@ -11,8 +11,8 @@ from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.data_movement import DataMovement, shared_lists
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, other_axes
 from glow_mlir.dialects.glow_high.samples import Samples, resized
 from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
 from glow_mlir.dialects.operand_types import SCALARS, TENSOR
@@ -114,6 +114,10 @@ class ResizeOp(DataMovement):
     def moves_only(self) -> bool:
         return text(self.mode) == "nearest" and text(self.coordinates) != "tf_crop_and_resize"
 
+    def access_map(self) -> AccessMap:
+        crops = text(self.coordinates) == "tf_crop_and_resize"
+        return self.aligned((axis for axis, ratio in enumerate(self.ratios()) if crops or ratio != 1.0), tiled=0)
+
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, given, element = sizes(self.shape), sizes_of(self.input), element_of(self.input)
         for word, words in ((self.mode, MODES), (self.coordinates, COORDINATES), (self.rounding, ROUNDINGS)):
@@ -149,10 +153,6 @@ class ResizeOp(DataMovement):
         if self.roi is not None:
             lists["roi"] = split_pairs(floats(self.roi), permutation)
         return Untransposed(changed(self, **lists), permutation)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        crops = text(self.coordinates) == "tf_crop_and_resize"
-        return other_axes(self, *(axis for axis, ratio in enumerate(self.ratios()) if crops or ratio != 1.0))
 
     def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
         return shared_lists(self, axis, share, batch, "shape")

@@ -1,0 +1,127 @@
+"""Access maps: what the notation says of ranks, and that operators read and compute what their maps say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from execute import Case, assert_same
+from operator_case import OperatorCase
+from operator_cases import CASES
+from operator_parts import FORMS, flat, like, of_share, operator_of, results
+from xdsl.irdl import operand_def, result_def
+
+from glow_mlir.dialects.glow_high.access import access_map, is_starred, plain
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.independence import IndependentAxis
+from glow_mlir.dialects.operand_types import TENSOR
+
+ROWS = {**CASES, **FORMS}
+
+PRODUCT = "left[..., i, *k], right[..., *k, j], bias[j] -> result[...; i, j]"
+
+
+def test_leading_axes_are_aligned_behind() -> None:
+    found = access_map(PRODUCT, (("left", 4), ("right", 3)), (("result", 4),))
+    assert found.operands == (("...0", "...1", "i", "*k"), ("...1", "*k", "j"))
+    assert found.results == (("...0", "...1", "i", "j"),)
+    assert found.tiled == 2
+
+
+def test_axes_follow_from_names() -> None:
+    found = access_map(PRODUCT, (("left", 3), ("right", 2), ("bias", 1)), (("result", 3),))
+    assert found.independent() == [
+        IndependentAxis((0, None, None), (0,)),
+        IndependentAxis((1, None, None), (1,)),
+        IndependentAxis((None, 1, 0), (2,)),
+    ]
+    tiles = found.parallel(("left", "right", "bias"))
+    assert (tiles.count, tiles.operands) == (1, {"left": [0]})
+
+
+def test_what_has_too_few_axes_broadcasts_and_what_is_left_out_is_read_whole() -> None:
+    found = access_map("x[..., i, j], m[..., i, *j] -> y[..., i, j]", (("x", 2), ("m", 1), ("z", 2)), (("y", 2),))
+    assert found.operands == (("i", "j"), ("*j",), ("*", "*"))
+    assert [axis.results for axis in found.independent()] == [(0,)]
+
+
+def test_what_is_anywhere_read_whole_or_twice_is_not_independent() -> None:
+    assert not access_map("x[i, *j], w[*i] -> y[i, *j]", (("x", 2), ("w", 1)), (("y", 2),)).independent()
+    assert not access_map("x[i, i] -> y[i]", (("x", 2),), (("y", 1),)).independent()
+    assert not access_map("x[i] -> y[i], count[*]", (("x", 1),), (("y", 1), ("count", 1))).independent()
+
+
+def test_tiles_have_leading_axes_that_all_values_of_a_name_share() -> None:
+    found = access_map("x[i, j] -> y[i, j], z[i, *k]", (("x", 2),), (("y", 2), ("z", 2)))
+    assert found.parallel(("x",)).count == 1
+    behind = access_map("x[*t, n] -> y[*t, n]", (("x", 2),), (("y", 2),))
+    assert behind.parallel(("x",)).count == 0
+
+
+@pytest.mark.parametrize(
+    "notation", ["x[i]", "x[i j] -> y[i]]", "x[i], x[j] -> y[i]", "x[..., *] -> y[...]", "x[2] -> y[]"]
+)
+def test_what_is_no_notation(notation: str) -> None:
+    with pytest.raises(ValueError, match="the notation"):
+        access_map(notation, (("x", 1),), (("y", 1),))
+
+
+def test_ranks_have_to_fit() -> None:
+    with pytest.raises(ValueError, match=r"\[i\] has 1 axes, got 2"):
+        access_map("x[i] -> y[i]", (("x", 2),), (("y", 1),))
+
+
+def test_no_operator_lacks_a_map() -> None:
+    members: dict[str, Any] = {"name": "glow_high.strange", "input": operand_def(TENSOR), "result": result_def(TENSOR)}
+    with pytest.raises(TypeError, match="StrangeOp has neither a NOTATION nor an access_map"):
+        type("StrangeOp", (HighOp,), members)
+
+
+def own_of(case: OperatorCase) -> tuple[Case, HighOp, Sequence[np.ndarray]]:
+    """The case of an operator alone, the operator, and its operands."""
+    own, *_ = case.cases()
+    return own, operator_of(own), flat(own.operands)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_indices_are_computed_by_themselves(name: str) -> None:
+    """Along an independent axis, halves of operands give halves of results."""
+    own, op, arrays = own_of(ROWS[name])
+    expected = results(ROWS[name].cases()[0])
+    for axis in op.access_map().independent():
+        size = expected[0].shape[axis.results[0]]
+        middle = (size + 1) // 2
+        for begin, end in ((0, middle), (middle, size)):
+            if begin == end:
+                continue
+            given = [
+                array if at is None or array.shape[at] == 1 else np.take(array, range(begin, end), at)
+                for array, at in zip(arrays, axis.operands, strict=True)
+            ]
+            properties = of_share(op, axis.results[0], end - begin, size)
+            actual = results(Case(own.operator, *like(own.operands, given), **properties))
+            for exact, found, at in zip(expected, actual, axis.results, strict=True):
+                assert_same({"": np.take(exact, range(begin, end), at)}, {"": found}, ROWS[name].tolerance)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_other_indices_are_not_read(name: str) -> None:
+    """Along a dimension that an operand has without a star, results at other indices do not change with an index."""
+    own, op, arrays = own_of(ROWS[name])
+    expected, found = results(ROWS[name].cases()[0]), op.access_map()
+    for number, (array, axes) in enumerate(zip(arrays, found.operands, strict=True)):
+        for at, dimension in enumerate(axes):
+            if is_starred(dimension) or array.shape[at] < 2 or axes.count(dimension) > 1:
+                continue
+            changed = np.moveaxis(array.copy(), at, 0)
+            changed[0] = changed[1]
+            given = [*arrays[:number], np.moveaxis(changed, 0, at), *arrays[number + 1 :]]
+            actual = results(Case(own.operator, *like(own.operands, given), **of_share(op, 0, 1, 1)))
+            for before, after, result in zip(expected, actual, found.results, strict=True):
+                names = [plain(name) for name in result]
+                if dimension in names:
+                    others = range(1, before.shape[names.index(dimension)])
+                    wanted, seen = (np.take(each, others, names.index(dimension)) for each in (before, after))
+                    np.testing.assert_array_equal(seen, wanted)
