@@ -40,7 +40,7 @@ from glow_mlir.dialects.glow_high.index_ranges import IndexRange
 from glow_mlir.dialects.glow_high.interfaces import LinearForm, OnCodes, Workload
 from glow_mlir.dialects.glow_high.ranges import ANY, Range
 from glow_mlir.dialects.glow_high.samples import Samples, unknown
-from glow_mlir.dialects.glow_high.transposition import Untransposed
+from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed, untransposed
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.lean_operation import LeanOperation, Values, operands_of
 from glow_mlir.dialects.operand_types import TensorConstraint
@@ -77,6 +77,12 @@ class HighOp(LeanOperation, Workload):
 
     TRANSPOSES_ALL: ClassVar[bool] = False
     """Whether `untransposed` concerns all operands, as where they broadcast; otherwise it is only the first."""
+
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ()
+    """The properties that are an axis of the first operand, or some of them."""
+
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {}
+    """The properties that are lists with items for each axis of the first operand that is one of `...`."""
 
     OF_GRAPHS: ClassVar[frozenset[str]] = frozenset(
         {
@@ -133,7 +139,7 @@ class HighOp(LeanOperation, Workload):
 
         `permutation` has as many axes as the first operand, or, with `TRANSPOSES_ALL`, as the result.
         """
-        return None
+        return untransposed(self, permutation)
 
     def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         """

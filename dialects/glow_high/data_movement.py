@@ -28,13 +28,9 @@ from glow_mlir.dialects.glow_high.samples import (
     resized,
 )
 from glow_mlir.dialects.glow_high.transposition import (
+    PerAxis,
     Untransposed,
-    along_axis,
-    along_lists,
     changed,
-    identity,
-    moved,
-    split_pairs,
     untransposed_reshape,
 )
 from glow_mlir.dialects.operand_types import TENSOR
@@ -108,6 +104,7 @@ class ReshapeOp(DataMovement):
     """
 
     name = "glow_high.reshape"
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {"shape": PerAxis.EXTENT}
     NOTATION: ClassVar[str] = "input[*] -> result[*]"
     IS_VIEW: ClassVar[bool] = True
 
@@ -197,6 +194,7 @@ class ConcatOp(DataMovement):
     """
 
     name = "glow_high.concat"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
     TRANSPOSES_ALL: ClassVar[bool] = True
 
     parts = var_operand_def(TENSOR)
@@ -223,9 +221,6 @@ class ConcatOp(DataMovement):
         element = element_of(self.parts[0])
         require(all(element_of(operand) == element for operand in self.parts), "operands differ in element type")
         return (tensor((*shapes[0][:axis], total, *shapes[0][axis + 1 :]), element),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
 
     def extended(self) -> SSAValue | None:
         first = self.parts[0]
@@ -266,6 +261,11 @@ class SliceOp(DataMovement):
     """
 
     name = "glow_high.slice"
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {
+        "starts": PerAxis.EXTENT,
+        "ends": PerAxis.EXTENT,
+        "steps": PerAxis.FACTOR,
+    }
 
     input = operand_def(TENSOR)
     starts = sizes_prop()
@@ -312,9 +312,6 @@ class SliceOp(DataMovement):
         require(len(bounds) == len(shape), f"starts must have {len(shape)} elements, one for each axis")
         taken = [taken_of(axis, size, *part) for axis, (size, part) in enumerate(zip(shape, bounds, strict=True))]
         return (tensor(taken, element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_lists(self, permutation, "starts", "ends", "steps")
 
     def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
         (runs,) = operands
@@ -375,6 +372,7 @@ class PadOp(DataMovement):
     """
 
     name = "glow_high.pad"
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {"pads": PerAxis.ENDS}
 
     input = operand_def(TENSOR)
     value = opt_operand_def(TENSOR)
@@ -414,9 +412,6 @@ class PadOp(DataMovement):
         padded = [before + size + after for size, (before, after) in zip(shape, widths, strict=True)]
         return (tensor(padded, element_of(self.input)),)
 
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return Untransposed(changed(self, pads=split_pairs(ints(self.pads), permutation)), permutation)
-
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         padded = zip(operands[0].axes, shape_of(self.result), self.widths(), strict=True)
         axes = [assembled_axis(operands, axis, size) if any(width) else axis for axis, size, width in padded]
@@ -439,6 +434,7 @@ class ExpandOp(DataMovement):
     """
 
     name = "glow_high.expand"
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {"shape": PerAxis.EXTENT}
 
     input = operand_def(TENSOR)
     shape = sizes_prop()
@@ -454,12 +450,6 @@ class ExpandOp(DataMovement):
         shape, given = sizes(self.shape), sizes_of(self.input)
         require_broadcast_to(given, shape, f"shape {given} does not broadcast to {shape}")
         return (tensor(shape, element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        shape = shape_of(self.result)
-        leading = len(shape) - len(permutation)
-        properties = changed(self, shape=(*shape[:leading], *moved(shape[leading:], permutation)))
-        return Untransposed(properties, (*identity(leading), *(leading + axis for axis in permutation)))
 
     def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
         return shared_lists(self, axis, share, batch, "shape")
@@ -482,6 +472,7 @@ class TileOp(DataMovement):
     """
 
     name = "glow_high.tile"
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {"repeats": PerAxis.FACTOR}
 
     input = operand_def(TENSOR)
     repeats = ints_prop()
@@ -499,9 +490,6 @@ class TileOp(DataMovement):
         require(min(repeats, default=0) >= 0, "repeats must not be negative")
         tiled = [size * count for size, count in zip(shape, repeats, strict=True)]
         return (tensor(tiled, element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_lists(self, permutation, "repeats")
 
     def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
         (runs,) = operands

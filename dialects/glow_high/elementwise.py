@@ -16,10 +16,9 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
-from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import Shape, broadcast, element_of, rank_of, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, shape_of, sizes_of, tensor
 from glow_mlir.support.symbols import Size
 
 
@@ -59,9 +58,6 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
         element = self.check_elements()
         shape = broadcast(*(sizes_of(value) for value in self.inputs()))
         return (tensor(shape, i1 if self.TRUTH else element),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return Untransposed(dict(self.properties), permutation)
 
     def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         rank = rank_of(self.result)

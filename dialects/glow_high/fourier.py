@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, result_def
@@ -28,6 +30,7 @@ class DftOp(HighOp):
     """
 
     name = "glow_high.dft"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
 
     input = operand_def(FLOATS.from_rank(2))
     axis = int_prop()

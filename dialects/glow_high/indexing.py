@@ -20,12 +20,10 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.data_movement import DataMovement
 from glow_mlir.dialects.glow_high.ranges import Range
 from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized
-from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed
 from glow_mlir.dialects.operand_types import INDICES, TENSOR
 from glow_mlir.dialects.properties import int_prop, integer, text, text_prop
 from glow_mlir.dialects.shapes import (
     Relation,
-    Shape,
     SizesDifferError,
     element_of,
     is_empty,
@@ -68,6 +66,7 @@ class GatherOp(DataMovement):
     """
 
     name = "glow_high.gather"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
     FAILURE: ClassVar[str] = OUT_OF_RANGE
 
     input = operand_def(TENSOR)
@@ -90,15 +89,6 @@ class GatherOp(DataMovement):
         axis = normalize_axis(integer(self.axis), len(shape))
         require(shape[axis] != 0 or is_empty(self.indices), f"axis {axis} has no elements to take")
         return (tensor((*shape[:axis], *sizes_of(self.indices), *shape[axis + 1 :]), element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        axis = normalize_axis(integer(self.axis), len(permutation))
-        taken = permutation[axis]
-        # In the place of the axis `taken` are those of the indices, and what comes behind it moves.
-        extra = rank_of(self.indices)
-        places: list[tuple[int, ...]] = [(p if p < taken else p + extra - 1,) for p in permutation]
-        places[axis] = tuple(range(taken, taken + extra))
-        return Untransposed(changed(self, axis=taken), tuple(place for group in places for place in group))
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         source, indices = operands
@@ -125,6 +115,7 @@ class GatherElementsOp(HighOp):
     """
 
     name = "glow_high.gather_elements"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
     FAILURE: ClassVar[str] = OUT_OF_RANGE
     TRANSPOSES_ALL: ClassVar[bool] = True
 
@@ -142,9 +133,6 @@ class GatherElementsOp(HighOp):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         check_elements_shape(self.input, self.indices, integer(self.axis))
         return (tensor(sizes_of(self.indices), element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0]
@@ -244,6 +232,7 @@ class ScatterElementsOp(Scatter):
     """
 
     name = "glow_high.scatter_elements"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
     TRANSPOSES_ALL: ClassVar[bool] = True
 
     axis = int_prop(0)
@@ -259,9 +248,6 @@ class ScatterElementsOp(Scatter):
         require_equal(sizes_of(self.indices), sizes_of(self.updates), "indices and updates must have one shape")
         check_elements_shape(self.input, self.indices, integer(self.axis), Relation.EQUAL)
         return (tensor(sizes_of(self.input), element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
 
 
 @op_definition
@@ -307,6 +293,7 @@ class ReverseSequenceOp(HighOp):
     """
 
     name = "glow_high.reverse_sequence"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("batch_axis", "time_axis")
 
     input = operand_def(TENSOR)
     lengths = operand_def(INDICES)
@@ -327,6 +314,3 @@ class ReverseSequenceOp(HighOp):
         require(batch != time, "batch_axis and time_axis are the same")
         require_equal(sizes_of(self.lengths), (shape[batch],), f"lengths must have shape ({shape[batch]},)")
         return (tensor(shape, element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation, "batch_axis", "time_axis")

@@ -15,12 +15,10 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names, broadcast_access, mean_along
 from glow_mlir.dialects.glow_high.ranges import NEGATIVE, UNIT, Range
 from glow_mlir.dialects.glow_high.samples import Samples, like_first
-from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, over_trailing_axes
 from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import float_prop, int_prop, integer, number
 from glow_mlir.dialects.shapes import (
-    Shape,
     element_of,
     normalize_axis,
     rank_of,
@@ -61,6 +59,8 @@ class Normalization(HighOp):
 class AlongAxis(Normalization):
     """A function of all elements along `axis`, with a result for each of them; floats only."""
 
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
+
     input = operand_def(FLOATS)
     axis = int_prop(-1)
     result = result_def(TENSOR)
@@ -82,9 +82,6 @@ class AlongAxis(Normalization):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         normalize_axis(integer(self.axis), rank_of(self.input))
         return same_as_input(self, self.input, "the operator")
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
 
 
 @op_definition
@@ -144,6 +141,7 @@ class BatchNormalizationOp(Normalization):
     """
 
     name = "glow_high.batch_normalization"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
 
     input = operand_def(FLOATS)
     scale = operand_def(FLOATS)
@@ -164,13 +162,11 @@ class BatchNormalizationOp(Normalization):
         require_channels(self.inputs()[1:], channels)
         return same_as_input(self, self.input, "batch_normalization")
 
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
-
 
 class OverImages(Normalization):
     """Mean and variance of each image, not of the batch: axis 0 is the batch, channels lie along `axis`."""
 
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
     MIXES_CHANNELS: ClassVar[bool] = False
     """Whether they are taken over several channels."""
 
@@ -197,9 +193,6 @@ class OverImages(Normalization):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         require_channels(self.inputs()[1:], sizes_of(self.input)[self.channel_axis()])
         return same_as_input(self, self.input, "the operator")
-
-    def untransposed(self, permutation: Shape) -> Untransposed | None:
-        return None if permutation[0] else along_axis(self, permutation)
 
 
 @op_definition
@@ -308,9 +301,6 @@ class LayerNormalizationOp(Normalization, Expressed):
         value = difference * factor
         return fma(value, scale, bias[0]) if bias else value * scale
 
-    def untransposed(self, permutation: Shape) -> Untransposed | None:
-        return over_trailing_axes(self, self.normalized_axes()[0], permutation)
-
 
 @op_definition
 class RmsNormalizationOp(Normalization, Expressed):
@@ -348,9 +338,6 @@ class RmsNormalizationOp(Normalization, Expressed):
         squares = mean_of(self.input, x * x, self.normalized_axes())
         return x * (1.0 / sqrt(squares + number(self.epsilon))) * scale
 
-    def untransposed(self, permutation: Shape) -> Untransposed | None:
-        return over_trailing_axes(self, self.normalized_axes()[0], permutation)
-
 
 @op_definition
 class LrnOp(Normalization):
@@ -365,6 +352,7 @@ class LrnOp(Normalization):
     """
 
     name = "glow_high.lrn"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
 
     input = operand_def(FLOATS)
     size = int_prop()
@@ -386,6 +374,3 @@ class LrnOp(Normalization):
         require(integer(self.size) > 0, "size must be positive")
         normalize_axis(integer(self.axis), rank_of(self.input))
         return same_as_input(self, self.input, "lrn")
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)

@@ -18,7 +18,7 @@ from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, ZERO, Range
 from glow_mlir.dialects.glow_high.samples import Samples, windowed_samples
-from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
+from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed, untransposed
 from glow_mlir.dialects.glow_high.windowed import Windowed
 from glow_mlir.dialects.operand_types import FLOATS, NARROW_CODES, NUMBERS, TENSOR
 from glow_mlir.dialects.properties import (
@@ -42,12 +42,16 @@ from glow_mlir.dialects.windows import (
 )
 from glow_mlir.support.op_definition import op_definition
 
-WINDOW_LISTS = ("kernel_shape", "strides", "dilations")
-"""Properties with one item a spatial axis."""
-
 
 class Pool(Windowed):
     """An operator that reduces each window of each channel to one element."""
+
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {
+        "kernel_shape": PerAxis.FACTOR,
+        "strides": PerAxis.FACTOR,
+        "pads": PerAxis.ENDS,
+        "dilations": PerAxis.FACTOR,
+    }
 
     input = operand_def(NUMBERS.from_rank(3))
     kernel_shape = ints_prop()
@@ -83,16 +87,7 @@ class Pool(Windowed):
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         """Only to channels last: the spatial axes may change places, and channels that came first go back."""
-        rank = len(permutation)
-        channels = permutation[-1 if is_channels_last(self.layout) else 1]
-        if permutation[0] or channels != rank - 1:
-            return None
-        spatial = permutation[1:-1] if is_channels_last(self.layout) else permutation[2:]
-        order = tuple(axis - 1 for axis in spatial)
-        lists = {name: moved(ints(self.properties[name]), order) for name in WINDOW_LISTS if name in self.properties}
-        if self.pads is not None:
-            lists["pads"] = split_pairs(ints(self.pads), order)
-        return Untransposed(changed(self, layout=CHANNELS_LAST, **lists), permutation)
+        return untransposed(self, permutation, layout=CHANNELS_LAST)
 
     def scales_channels(self) -> bool:
         return is_channels_last(self.layout)
@@ -168,9 +163,6 @@ class MaxPoolWithIndicesOp(Pool, HasCanonicalizationPatternsInterface):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         (values,) = Pool.infer_types(self)
         return (values, tensor(sizes_of(values), i64))
-
-    def untransposed(self, permutation: Shape) -> Untransposed | None:
-        return None  # The indices would have to change with the axes.
 
     def scales_channels(self) -> bool:
         return False

@@ -20,7 +20,6 @@ from glow_mlir.dialects.glow_high.access import AccessMap, free_axes
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
 from glow_mlir.dialects.glow_high.samples import Samples
-from glow_mlir.dialects.glow_high.transposition import Untransposed
 from glow_mlir.dialects.operand_types import CODES, FLOATS, I32, TENSOR
 from glow_mlir.dialects.quant import (
     UniformQuantizedType,
@@ -30,7 +29,7 @@ from glow_mlir.dialects.quant import (
     zero_point_of,
 )
 from glow_mlir.dialects.scalar_builder import Number, Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import Shape, element_of, rank_of, require, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import element_of, rank_of, require, shape_of, sizes_of, tensor
 from glow_mlir.support.op_definition import op_definition
 
 CODES_OF_A_BYTE = 256
@@ -293,9 +292,6 @@ class LookupOp(HighOp):
         entries = shape_of(self.table)[0]
         require(entries == CODES_OF_A_BYTE, f"a table has {CODES_OF_A_BYTE} entries, not {entries}")
         return (tensor(sizes_of(self.input), element_of(self.table)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return Untransposed(dict(self.properties), permutation)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return operands[:1]

@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, Range, joined
 from glow_mlir.dialects.glow_high.samples import Samples, without_axes
-from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed, ranking
+from glow_mlir.dialects.glow_high.transposition import ranking
 from glow_mlir.dialects.operand_types import NUMBERS, SCALARS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer, ints, ints_prop
 from glow_mlir.dialects.shapes import (
@@ -63,6 +63,8 @@ class Reduction(HighOp):
     `keepdims` is false.
     """
 
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axes",)
+
     input = operand_def(NUMBERS)
     axes = ints_prop()
     keepdims = flag_prop(True)
@@ -81,11 +83,6 @@ class Reduction(HighOp):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = reduced_shape(sizes_of(self.input), self.reduced_axes(), flag(self.keepdims))
         return (tensor(shape, element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        reduced = self.reduced_axes()
-        properties = changed(self, axes=sorted(permutation[axis] for axis in reduced))
-        return Untransposed(properties, kept_permutation(permutation, reduced, flag(self.keepdims)))
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [without_axes(operands[0], self.reduced_axes(), flag(self.keepdims))]
@@ -202,6 +199,8 @@ class ReduceLogSumExpOp(Reduction):
 class _Position(HighOp):
     """The position of an extreme along `axis`, as i64; 0 where a size that is known at run time only turns out as 0."""
 
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
+
     input = operand_def(NUMBERS)
     axis = int_prop()
     keepdims = flag_prop(True)
@@ -217,11 +216,6 @@ class _Position(HighOp):
         axis = normalize_axis(integer(self.axis), len(shape))
         require(bool(shape) and largest(shape[axis]) > 0, f"there is nothing along axis {axis} of shape {shape}")
         return (tensor(reduced_shape(shape, (axis,), flag(self.keepdims)), i64),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        axis = normalize_axis(integer(self.axis), len(permutation))
-        kept = kept_permutation(permutation, (axis,), flag(self.keepdims))
-        return Untransposed(changed(self, axis=permutation[axis]), kept)
 
 
 @op_definition
@@ -247,6 +241,8 @@ class ArgMinOp(_Position):
 class _Running(HighOp):
     """Running totals along `axis`: without the element itself if `exclusive`, from the end if `reverse`."""
 
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
+
     input = operand_def(NUMBERS)
     axis = int_prop()
     exclusive = flag_prop()
@@ -260,9 +256,6 @@ class _Running(HighOp):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         normalize_axis(integer(self.axis), rank_of(self.input))
         return (tensor(sizes_of(self.input), element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
 
 
 @op_definition
@@ -299,6 +292,7 @@ class TopKOp(HighOp):
     """
 
     name = "glow_high.top_k"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
 
     input = operand_def(NUMBERS)
     k = int_prop()
@@ -321,6 +315,3 @@ class TopKOp(HighOp):
         )
         taken = (*shape[:axis], k, *shape[axis + 1 :])
         return tensor(taken, element), tensor(taken, i64)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, result_def
 
-from glow_mlir.dialects.attribute_syntax import AttributeValue
 from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.data_movement import DataMovement, shared_lists
 from glow_mlir.dialects.glow_high.samples import Samples, resized
-from glow_mlir.dialects.glow_high.transposition import Untransposed, changed, moved, split_pairs
+from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed
 from glow_mlir.dialects.operand_types import SCALARS, TENSOR
 from glow_mlir.dialects.properties import (
     flag,
@@ -77,6 +77,11 @@ class ResizeOp(DataMovement):
     """
 
     name = "glow_high.resize"
+    LIST_PROPERTIES: ClassVar[Mapping[str, PerAxis]] = {
+        "shape": PerAxis.EXTENT,
+        "scales": PerAxis.FACTOR,
+        "roi": PerAxis.ENDS,
+    }
 
     input = operand_def(SCALARS)
     shape = sizes_prop()
@@ -147,12 +152,7 @@ class ResizeOp(DataMovement):
         resized = [permutation[axis] for axis, ratio in enumerate(self.ratios()) if ratio != 1.0]
         if text(self.mode) != "nearest" and resized != sorted(resized):
             return None  # One axis comes after the other, and each rounds.
-        lists: dict[str, AttributeValue] = {"shape": moved(sizes(self.shape), permutation)}
-        if self.scales is not None:
-            lists["scales"] = moved(floats(self.scales), permutation)
-        if self.roi is not None:
-            lists["roi"] = split_pairs(floats(self.roi), permutation)
-        return Untransposed(changed(self, **lists), permutation)
+        return super().untransposed(permutation)
 
     def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
         return shared_lists(self, axis, share, batch, "shape")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,15 @@ from execute import Case, assert_same
 from operator_case import OperatorCase
 from operator_cases import CASES
 from operator_parts import FORMS, flat, like, of_share, operator_of, results
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.ir import Block
 from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.glow_high.access import access_map, is_starred, plain
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.independence import IndependentAxis
+from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.transposition import inverse
 from glow_mlir.dialects.operand_types import TENSOR
 
 ROWS = {**CASES, **FORMS}
@@ -125,3 +129,48 @@ def test_other_indices_are_not_read(name: str) -> None:
                     others = range(1, before.shape[names.index(dimension)])
                     wanted, seen = (np.take(each, others, names.index(dimension)) for each in (before, after))
                     np.testing.assert_array_equal(seen, wanted)
+
+
+def swaps(rank: int) -> Iterator[tuple[int, ...]]:
+    """Permutations that make all others: neighbours trade places; and two that move all axes."""
+    axes = tuple(range(rank))
+    for first in range(rank - 1):
+        yield (*axes[:first], first + 1, first, *axes[first + 2 :])
+    if rank > 2:
+        yield (*axes[1:], 0)
+        yield (0, *axes[2:], 1)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_transposed_operands_give_transposed_results(name: str) -> None:
+    """The form on the origins of transposed operands gives the same as the operator on these."""
+    own, op, arrays = own_of(ROWS[name])
+    if op.regions or not arrays:
+        return
+    expected = results(ROWS[name].cases()[0])
+    rank = expected[0].ndim if op.TRANSPOSES_ALL else arrays[0].ndim
+    for permutation in swaps(rank):
+        if (form := op.untransposed(permutation)) is None:
+            continue
+        count = len(arrays) if op.TRANSPOSES_ALL else 1
+        origins = [
+            array.reshape((1,) * (rank - array.ndim) + array.shape).transpose(inverse(permutation))
+            for array in arrays[:count]
+        ]
+        if form.before is not None:
+            origins = [array.transpose(form.before) for array in origins]
+        properties: dict[str, Any] = dict(form.properties)
+        properties.pop("operandSegmentSizes", None)
+        given = like(own.operands, [*origins, *arrays[count:]])
+        for exact, found in zip(expected, results(Case(own.operator, *given, **properties)), strict=True):
+            assert_same({"": exact}, {"": found.transpose(form.permutation)}, ROWS[name].tolerance)
+
+
+def test_axes_that_are_treated_alike_trade_places() -> None:
+    """Leading axes of matrices may, where the other operand has none; rows and columns may not."""
+    x, w = (Block(arg_types=[TensorType(f32, shape)]).args[0] for shape in ((2, 3, 4, 5), (5, 6)))
+    product = MatMulOp.make(x, w)
+    assert product.untransposed((1, 0, 2, 3)) is not None
+    assert product.untransposed((0, 2, 1, 3)) is None
+    both = MatMulOp.make(x, Block(arg_types=[TensorType(f32, (2, 3, 5, 6))]).args[0])
+    assert both.untransposed((1, 0, 2, 3)) is None
