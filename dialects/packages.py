@@ -106,7 +106,7 @@ BUILTIN = OperatorPackage(
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",
-        "linear attention einsum normalization resize sampling fourier transposed_convolution reductions recurrent "
+        "linear attention einsum normalization resize sampling fourier transposed_convolution recurrent "
         "padding blockwise predicate",
     ),
     gradients=_modules(

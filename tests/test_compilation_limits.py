@@ -19,7 +19,7 @@ from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.rewriting import fuse_locations
-from glow_mlir.transforms.fold_constants import FoldConstantsPass
+from glow_mlir.transforms.graph.fold_constants import FoldConstantsPass
 
 
 def model(nodes: list[onnx.NodeProto], weights: dict[str, np.ndarray], result: str) -> bytes:

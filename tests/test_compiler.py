@@ -21,8 +21,8 @@ from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
 from glow_mlir.tools.glow_opt import main
-from glow_mlir.transforms.eliminate_dead_stores import EliminateDeadStoresPass
-from glow_mlir.transforms.schedule import SchedulePass
+from glow_mlir.transforms.memory.eliminate_dead_stores import EliminateDeadStoresPass
+from glow_mlir.transforms.memory.schedule import SchedulePass
 
 
 def test_crash_writes_a_reproducer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

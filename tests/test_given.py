@@ -19,7 +19,7 @@ from glow_mlir.errors import ModelError, ParseFailure
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module, parse_unverified
 from glow_mlir.tools import glow_opt, glow_run
-from glow_mlir.transforms.assign_target import AssignTargetPass
+from glow_mlir.transforms.devices.assign_target import AssignTargetPass
 
 ALLOCATED = """builtin.module attributes {glow.stage = "allocated"} {
   glow_high.constant @c : tensor<16xf32> {value = dense<1.0> : tensor<16xf32>}

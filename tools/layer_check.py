@@ -217,7 +217,7 @@ class Comparison:
         return Compared(exposed.layers, actual, expected)
 
     def _of_module(self) -> Compared:
-        from glow_mlir.transforms.save_results import with_saved_results
+        from glow_mlir.rewriting.saved_results import with_saved_results
 
         module, layers = with_saved_results(import_any(self.model, {}))
         session = ModelSession.of(module, cache=False, **self.options)

@@ -7,12 +7,13 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cache
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.affine_maps import dimensions_in
+from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.expressions import Number, Tensor, reduce_sum, size_along
 from glow_mlir.dialects.generic_form import PARALLEL, GenericForm, generic_form, operand_tensors, rounded
 from glow_mlir.dialects.glow_high.access import STAR, AccessMap
@@ -53,10 +54,12 @@ class Expressed(HighOp):
     def expression(self, *operands: Tensor) -> Tensor:
         """What it computes of the operands."""
 
-    def generic_form(self) -> GenericForm:
-        """Maps, kinds of dimensions and stages."""
+    def generic_form(self, is_exact: bool = False) -> GenericForm:
+        """Maps, kinds of dimensions and stages; `is_exact` where floats, whichever they are, are f64."""
         values, signature = self.inputs(), self.notation()
         elements = [element_of(value) for value in values]
+        if is_exact:
+            elements = [f64 if is_float(element) else element for element in elements]
         root = rounded(self.expression(*operand_tensors(signature, elements)), elements[0])
         return generic_form(signature, root, elements, [sizes_of(value) for value in values])
 

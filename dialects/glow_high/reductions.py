@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from math import inf
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType, i64
+from xdsl.dialects.builtin import TensorType, f64, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
 
-from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.element_types import is_bool, is_float
+from glow_mlir.dialects.expressions import (
+    Tensor,
+    converted,
+    equal,
+    exp,
+    fold,
+    log,
+    maximum,
+    reduce_max,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+    size_along,
+    sqrt,
+    where,
+)
 from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, is_starred, starred
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names
 from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, Range, joined
 from glow_mlir.dialects.glow_high.samples import Samples, without_axes
-from glow_mlir.dialects.glow_high.transposition import ranking
+from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.operand_types import NUMBERS, SCALARS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer, ints, ints_prop
 from glow_mlir.dialects.shapes import (
-    Shape,
     element_of,
     may_be_empty,
     normalize_axis,
@@ -41,13 +59,6 @@ def reduced_shape(shape: Sizes, axes: tuple[int, ...], keepdims: bool) -> Sizes:
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
 
-def kept_permutation(permutation: Shape, reduced: tuple[int, ...], keepdims: bool) -> Shape:
-    """The permutation of the axes that a reduction leaves, where those of its operand are transposed."""
-    if keepdims:
-        return permutation
-    return ranking([origin for axis, origin in enumerate(permutation) if axis not in reduced])
-
-
 def reduced_map(value: SSAValue, reduced: Sequence[int], keepdims: bool) -> AccessMap:
     """The axes of an operand and a result, which has an element for all those along some axes of the operand."""
     axes = starred(free_axes(rank_of(value)), reduced)
@@ -55,7 +66,12 @@ def reduced_map(value: SSAValue, reduced: Sequence[int], keepdims: bool) -> Acce
     return AccessMap((axes,), (result,), min(reduced, default=len(axes)))
 
 
-class Reduction(HighOp):
+def real(x: Tensor) -> Tensor:
+    """A value in a type that has roots and logarithms: f64 for integers."""
+    return x if is_float(x.element) else converted(x, f64)
+
+
+class Reduction(Expressed):
     """
     An operator that computes one element from all elements along `axes`.
 
@@ -84,6 +100,25 @@ class Reduction(HighOp):
         shape = reduced_shape(sizes_of(self.input), self.reduced_axes(), flag(self.keepdims))
         return (tensor(shape, element_of(self.input)),)
 
+    def notation(self) -> Signature:
+        """All axes of the input; of the result those that are left, or `1`."""
+        names, along = axis_names(rank_of(self.input)), self.folded()
+        kept = ("1" if name in along else name for name in names if flag(self.keepdims) or name not in along)
+        return Signature((Access("input", names),), Access("result", tuple(kept)))
+
+    def folded(self) -> tuple[str, ...]:
+        """The dimensions that are folded."""
+        names = axis_names(rank_of(self.input))
+        return tuple(names[axis] for axis in self.reduced_axes())
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        (x,) = operands
+        return converted(self.of_elements(x, self.folded()), x.element)
+
+    @abstractmethod
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        """What it computes of all elements along dimensions."""
+
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         return [without_axes(operands[0], self.reduced_axes(), flag(self.keepdims))]
 
@@ -103,6 +138,9 @@ class ReduceSumOp(Reduction):
     def result_range(self, operands: Sequence[Range]) -> Range:
         return joined(operands).sign() if is_float(element_of(self.result)) else ANY
 
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return reduce_sum(x, along)
+
 
 @op_definition
 class ReduceMeanOp(Reduction):
@@ -114,12 +152,20 @@ class ReduceMeanOp(Reduction):
     def result_range(self, operands: Sequence[Range]) -> Range:
         return joined(operands).sign() if is_float(element_of(self.result)) else ANY
 
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        if is_float(x.element):
+            return reduce_sum(x, along) / size_along(x, along)
+        return converted(reduce_sum(x, along), i64) / maximum(size_along(converted(x, i64), along), 1)
+
 
 @op_definition
 class ReduceProdOp(Reduction):
     """The product (ONNX ReduceProd); wraps for integers, and is 1 over nothing."""
 
     name = "glow_high.reduce_prod"
+
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return reduce_prod(x, along)
 
 
 @op_definition
@@ -136,6 +182,9 @@ class ReduceMaxOp(Reduction):
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0] if size_of(self.input) else ANY
 
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return fold("or", x, along) if is_bool(x.element) else reduce_max(x, along)
+
 
 @op_definition
 class ReduceMinOp(Reduction):
@@ -151,12 +200,18 @@ class ReduceMinOp(Reduction):
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0] if size_of(self.input) else ANY
 
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return fold("and", x, along) if is_bool(x.element) else reduce_min(x, along)
+
 
 @op_definition
 class ReduceL1Op(Reduction):
     """The sum of absolute values (ONNX ReduceL1)."""
 
     name = "glow_high.reduce_l1"
+
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return reduce_sum(abs(x), along)
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return POSITIVE if is_float(element_of(self.results[0])) else ANY
@@ -171,6 +226,9 @@ class ReduceL2Op(Reduction):
     def result_range(self, operands: Sequence[Range]) -> Range:
         return POSITIVE if is_float(element_of(self.results[0])) else ANY
 
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return sqrt(reduce_sum(real(x) * real(x), along))
+
 
 @op_definition
 class ReduceSumSquareOp(Reduction):
@@ -181,6 +239,9 @@ class ReduceSumSquareOp(Reduction):
     def result_range(self, operands: Sequence[Range]) -> Range:
         return POSITIVE if is_float(element_of(self.results[0])) else ANY
 
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return reduce_sum(x * x, along)
+
 
 @op_definition
 class ReduceLogSumOp(Reduction):
@@ -188,12 +249,21 @@ class ReduceLogSumOp(Reduction):
 
     name = "glow_high.reduce_log_sum"
 
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return log(reduce_sum(real(x), along))
+
 
 @op_definition
 class ReduceLogSumExpOp(Reduction):
     """The logarithm of the sum of exponentials (ONNX ReduceLogSumExp), without overflow; in f64 for integers."""
 
     name = "glow_high.reduce_log_sum_exp"
+
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        real_x = real(x)
+        peak = reduce_max(real_x, along)
+        shift = where(equal(abs(peak), inf), 0.0, peak)
+        return log(reduce_sum(exp(real_x - shift), along)) + shift
 
 
 class _Position(HighOp):

@@ -84,6 +84,9 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
         fields = {name: plain_numbers(value) for name, value in said.items() if name in TARGET_KEYWORDS}
         if "threads" in fields:
             fields["threads"] = count_threads(fields["threads"])
+        for name, value in fields.items():
+            if (domain := TARGET_KEYWORDS[name].option.domain) is not None:
+                domain.check(name, value)
         _check_devices(own)
         check_pipeline(own.get("pipeline"), own.get("target"), own.get("profile", False))
         for name, what in _LISTS.items():

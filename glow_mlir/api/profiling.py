@@ -20,7 +20,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.quantization.histogram import BINS, LEAST_BINS
 from glow_mlir.quantization.observed import graph_digest, observed_values, weights_digest
 from glow_mlir.quantization.profile import Profile
-from glow_mlir.transforms.instrument_profile import PREFIX, InstrumentProfilePass
+from glow_mlir.transforms.instructions.instrument_profile import PREFIX, InstrumentProfilePass
 
 if TYPE_CHECKING:
     from glow_mlir.runtime.signature import Argument

@@ -26,7 +26,7 @@ from glow_mlir.support.activity import say
 from glow_mlir.support.blame import foreign_place
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.transforms.assign_target import AssignTargetPass
+from glow_mlir.transforms.devices.assign_target import AssignTargetPass
 
 Made = TypeVar("Made")
 

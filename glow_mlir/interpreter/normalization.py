@@ -11,26 +11,6 @@ from glow_mlir.ir.registry import semantics
 Array = np.ndarray
 
 
-def _shifted(x: Array, axis: int) -> Array:
-    """`x` minus its maximum along `axis`, in f64."""
-    exact = x.astype(np.float64)
-    return exact - exact.max(axis=axis, keepdims=True, initial=-np.inf)
-
-
-@semantics(ops.SoftmaxOp)
-def softmax(op: ops.SoftmaxOp, x: Array) -> Array:
-    """Exponentials over their sum."""
-    powers = np.exp(_shifted(x, integer(op.axis)))
-    return (powers / powers.sum(axis=integer(op.axis), keepdims=True)).astype(x.dtype)
-
-
-@semantics(ops.LogSoftmaxOp)
-def log_softmax(op: ops.LogSoftmaxOp, x: Array) -> Array:
-    """The logarithm of softmax."""
-    shifted = _shifted(x, integer(op.axis))
-    return (shifted - np.log(np.exp(shifted).sum(axis=integer(op.axis), keepdims=True))).astype(x.dtype)
-
-
 @semantics(ops.HardmaxOp)
 def hardmax(op: ops.HardmaxOp, x: Array) -> Array:
     """1 at the position of the maximum."""
@@ -83,22 +63,6 @@ def group_normalization(op: ops.GroupNormalizationOp, x: Array, scale: Array, of
     axes = tuple(other for other in range(1, grouped.ndim) if other != axis)
     result = _standardized(grouped, axes, number(op.epsilon)).reshape(x.shape)
     return (result * _per_channel(scale, x.ndim, axis) + _per_channel(offset, x.ndim, axis)).astype(x.dtype)
-
-
-@semantics(ops.LayerNormalizationOp)
-def layer_normalization(op: ops.LayerNormalizationOp, x: Array, scale: Array, bias: Array | None) -> Array:
-    """Statistics over the trailing axes."""
-    axes = op.normalized_axes()
-    result = _standardized(x, axes, number(op.epsilon)) * scale.astype(np.float64)
-    return (result if bias is None else result + bias.astype(np.float64)).astype(x.dtype)
-
-
-@semantics(ops.RmsNormalizationOp)
-def rms_normalization(op: ops.RmsNormalizationOp, x: Array, scale: Array) -> Array:
-    """Divided by the root of the mean square."""
-    exact = x.astype(np.float64)
-    squares = (exact**2).mean(axis=op.normalized_axes(), keepdims=True)
-    return (exact / np.sqrt(squares + number(op.epsilon)) * scale.astype(np.float64)).astype(x.dtype)
 
 
 @semantics(ops.LrnOp)

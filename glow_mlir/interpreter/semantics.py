@@ -15,8 +15,9 @@ from glow_mlir.dialects.shapes import element_of
 from glow_mlir.errors import CompilerBugError
 from glow_mlir.interpreter.forms import run_form
 from glow_mlir.interpreter.index_space import as_stored, signless_array
-from glow_mlir.interpreter.scalar import ScalarProgram
+from glow_mlir.interpreter.scalar import ScalarProgram, round_float
 from glow_mlir.ir.registry import SEMANTICS
+from glow_mlir.support.dtypes import is_float_dtype
 from glow_mlir.support.identity import MOST_KEPT, number_of
 
 
@@ -35,12 +36,19 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
     operator = cast(type[Operation], getattr(op, "OPERATOR", type(op)))
     function = SEMANTICS.get(operator)
     if function is None and issubclass(operator, Expressed):
-        return (run_form(cast(Expressed, op).generic_form(), [operand for operand in operands if operand is not None]),)
+        return (_exact(cast(Expressed, op), [operand for operand in operands if operand is not None]),)
     if function is None:
         raise CompilerBugError(f"{op.name} has no semantics")
     with np.errstate(all="ignore"):
         results = function(op, *operands)
     return cast("tuple[np.ndarray, ...]", results if isinstance(results, tuple) else (results,))
+
+
+def _exact(op: Expressed, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """What an expression gives, of floats in f64, rounded once."""
+    wide = [array.astype(np.float64) if is_float_dtype(array.dtype) else array for array in arrays]
+    result = run_form(op.generic_form(is_exact=True), wide)
+    return round_float(result, _result_dtype(op)) if result.dtype == np.float64 else result
 
 
 _PROGRAMS: dict[tuple[object, ...], ScalarProgram] = {}

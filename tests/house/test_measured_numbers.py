@@ -8,7 +8,7 @@ from pathlib import Path
 
 import glow_mlir
 
-ROOMS = ("analysis", "conversion", "driver", "ir", "transforms")
+ROOMS = ("analysis", "conversion", "driver", "ir", "rewriting", "transforms")
 
 EFFORT = {
     "FAR",
@@ -42,7 +42,6 @@ EFFORT = {
 """Bounds of how long a compilation takes, and how large it gets."""
 
 FORM = {
-    "ALIGNMENT",
     "FIRST",
     "FORMAT",
     "HIDDEN",
@@ -82,7 +81,7 @@ KERNELS = {
     "kernels/binned_trees": {"SHORT", "_BEHIND"},
     "kernels/conv": {"MOST_UNROLLED"},
     "kernels/dot_products": {"_SIGN_BITS"},
-    "kernels/generic": {"MOST_FORMS"},
+    "kernels/generic_program": {"MOST_FORMS"},
     "kernels/indexing": {"FEWEST_MOVED"},
     "kernels/tiled": {"FEWEST_CUT", "FEWEST_TILES", "LEAST_BYTES"},
     "kernels/elementwise": {"MOST_ACCEPTED", "REGISTERS_A_VECTOR", "REGISTERS_AN_ANGLE"},

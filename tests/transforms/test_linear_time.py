@@ -28,11 +28,12 @@ from glow_mlir.driver.pipelines import parse_pipeline
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import high_functions, low_functions
 from glow_mlir.ir.text import parse_module
-from glow_mlir.transforms import eliminate_copies, verify_low
-from glow_mlir.transforms.runs import MOST_BUFFERS, MOST_MEMBERS, ElementwiseRun
-from glow_mlir.transforms.schedule import schedule_block
-from glow_mlir.transforms.stack import stack_block
-from glow_mlir.transforms.verify_low import VerifyLowPass
+from glow_mlir.rewriting.elementwise_runs import MOST_BUFFERS, MOST_MEMBERS, ElementwiseRun
+from glow_mlir.transforms.instructions.stack import stack_block
+from glow_mlir.transforms.memory import eliminate_copies
+from glow_mlir.transforms.memory.schedule import schedule_block
+from glow_mlir.transforms.verification import verify_low
+from glow_mlir.transforms.verification.verify_low import VerifyLowPass
 
 PRODUCTS = """
 glow_high.constant @c : tensor<2x2xf32> {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>}

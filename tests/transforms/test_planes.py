@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glow_mlir.dialects.shapes import Shape
-from glow_mlir.transforms.planes import reshaped_strides
+from glow_mlir.rewriting.epilogue_operands import reshaped_strides
 
 SIZES = st.lists(st.integers(0, 4), max_size=4).map(tuple)
 

@@ -189,7 +189,10 @@ class SessionOptions(Settings, Explained):
     )
     use_deterministic_compute = Setting(False, flag, Effect.NONE, "the same inputs always give the same bits")
     use_per_session_threads = Setting(
-        True, flag, Effect.NONE, "sessions share threads; without, set_global_thread_pool_sizes comes first"
+        True,
+        flag,
+        Effect.NONE,
+        "sessions share threads; off behind set_global_thread_pool_sizes, and there alone",
     )
 
     def __init__(self) -> None:

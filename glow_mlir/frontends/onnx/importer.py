@@ -18,6 +18,7 @@ from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.onnx.assumptions import assume
 from glow_mlir.frontends.onnx.checking import check_graph, check_model, embed
 from glow_mlir.frontends.onnx.domains import plain_domain
+from glow_mlir.frontends.onnx.doubts import Doubt
 from glow_mlir.frontends.onnx.graph import GraphImporter
 from glow_mlir.frontends.onnx.host_operators.registry import check_host_operators
 from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
@@ -46,8 +47,8 @@ class Model:
     proto: onnx.ModelProto
     path: Path | None
     tensors: Tensors
-    doubts: tuple[ModelError, ...] = ()
-    """What was assumed of it, see `assumptions`."""
+    doubts: tuple[Doubt, ...] = ()
+    """Its faults that are mended, see `assumptions`."""
 
 
 def open_model(source: ModelSource | Model, in_memory: bool = False) -> Model:

@@ -188,8 +188,8 @@ def resize(node: Node) -> SSAValue:
             return _repeated(node, node.input(), scales)
     node.check_size(*map(largest, shape))
     if coordinates == _NEAREST_ONLY and node.version >= _WITHOUT_NEAREST_ONLY:
-        reason = f"opset {node.version} has no coordinates '{coordinates}'; they are those of opset 13"
-        node.doubt(reason, "half_pixel has taken their place")
+        reason = f"opset {node.version} has no coordinates '{coordinates}'"
+        node.doubt(reason, "they are those of opset 13", "half_pixel has taken their place")
     return node.emit(
         ResizeOp,
         node.input(),

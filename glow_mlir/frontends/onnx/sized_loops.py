@@ -24,7 +24,7 @@ from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.dialects.symbol_binding import SymbolBinding, mentioned
 from glow_mlir.errors import OUT_OF_ROOM, InputValuesError, ModelError
-from glow_mlir.frontends.builder.agreement import with_size
+from glow_mlir.frontends.builder.agreement import checked_size
 from glow_mlir.frontends.builder.inputs import ROOM
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut, filled, scalar, zero_unless
@@ -61,7 +61,7 @@ def as_declared(node: Node, block: Block, yielded: Sequence[SSAValue], known: Se
             is_kept = initial is not None and sizes_of(initial)[axis : axis + 1] != (extent,)
             if fits and not is_kept and own.intersection(symbols_of([size])):
                 with node.builder.inside(block):
-                    found[position] = with_size(node, found[position], axis, extent)
+                    found[position] = checked_size(node, found[position], axis, extent)
     return found
 
 

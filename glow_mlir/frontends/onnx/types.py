@@ -132,6 +132,13 @@ def says_unknown(name: str) -> bool:
     return name.strip().lower() in UNKNOWN_SIZES or not name.strip("?* ")
 
 
+def unknown_words(value: onnx.ValueInfoProto) -> tuple[str, ...]:
+    """The names, axis by axis, with which a model says that it does not know a size; nothing where it has none."""
+    names = [dimension.dim_param for dimension in value.type.tensor_type.shape.dim]
+    words = tuple(name if says_unknown(name) else "" for name in names)
+    return words if any(words) else ()
+
+
 def input_types(
     inputs: Iterable[onnx.ValueInfoProto], dimensions: Mapping[str, Dimension]
 ) -> dict[str, TensorType[Attribute]]:

@@ -104,20 +104,6 @@ def group_normalization(op: ops.GroupNormalizationOp, emit: Emitter) -> SSAValue
     return emit(AddOp, emit(MulOp, value, scale), offset)
 
 
-@lowering(ops.LayerNormalizationOp)
-def layer_normalization(op: ops.LayerNormalizationOp, emit: Emitter) -> SSAValue:
-    """Statistics over the trailing axes."""
-    value = emit(MulOp, _standardized(op.input, op.normalized_axes(), number(op.epsilon), emit), op.scale)
-    return value if op.bias is None else emit(AddOp, value, op.bias)
-
-
-@lowering(ops.RmsNormalizationOp)
-def rms_normalization(op: ops.RmsNormalizationOp, emit: Emitter) -> SSAValue:
-    """Divided by the root of the mean square."""
-    squares = emit(ReduceMeanOp, emit(MulOp, op.input, op.input), axes=op.normalized_axes())
-    return emit(MulOp, emit(DivOp, op.input, _deviation(squares, number(op.epsilon), emit)), op.scale)
-
-
 @lowering(ops.LrnOp)
 def lrn(op: ops.LrnOp, emit: Emitter) -> SSAValue:
     """
