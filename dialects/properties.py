@@ -132,8 +132,8 @@ def floats(attribute: Attribute | None) -> tuple[float, ...]:
 
 def items_of(attribute: Attribute) -> tuple[Size | float, ...]:
     """What a list property has: integers, floats, or sizes."""
-    is_floats = isinstance(attribute, DenseArrayBase) and is_float(attribute.elt_type)
-    return floats(attribute) if is_floats else sizes(attribute)
+    is_list = attribute.name == DenseArrayBase.name
+    return floats(attribute) if is_list and is_float(cast("Any", attribute).elt_type) else sizes(attribute)
 
 
 def integer(attribute: Attribute) -> int:

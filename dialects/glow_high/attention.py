@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -12,7 +10,6 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
-from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, float_prop, size, size_prop
 from glow_mlir.dialects.shapes import (
@@ -88,18 +85,6 @@ class AttentionOp(HighOp):
         (keys, width), depth = shape_of(self.value)[-2:], shape_of(self.query)[-1]
         scores = size_of(self.result) // max(width, 1) * keys
         return Arithmetic(scores * (width + depth), functions=scores)
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        query, key, value, *masks = operands
-        shape = shape_of(self.result)
-        if any(is_apart(operand.axes[-2]) for operand in (key, value)):
-            # A mask may leave each query one key.
-            return [unknown(operands, shape)]
-        # A query meets all keys and values, and gives a row that is as long as a value.
-        rows = [query.with_axes([*query.axes[:-1], ()]), *(mask.with_axes([*mask.axes[:-1], ()]) for mask in masks)]
-        batches = key.with_axes([*key.axes[:-2], (), ()])
-        columns = value.with_axes([*value.axes[:-2], (), value.axes[-1]])
-        return [broadcast_samples([*rows, batches, columns], shape)]
 
 
 def seen_keys(queries: int, keys: int, past: int) -> np.ndarray:

@@ -39,7 +39,7 @@ from glow_mlir.dialects.glow_high.independence import Runs
 from glow_mlir.dialects.glow_high.index_ranges import IndexRange
 from glow_mlir.dialects.glow_high.interfaces import LinearForm, OnCodes, Workload
 from glow_mlir.dialects.glow_high.ranges import ANY, Range
-from glow_mlir.dialects.glow_high.samples import Samples, unknown
+from glow_mlir.dialects.glow_high.samples import Samples, mapped_samples
 from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed, untransposed
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.lean_operation import LeanOperation, Values, operands_of
@@ -152,7 +152,7 @@ class HighOp(LeanOperation, Workload):
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         """Where samples of a batch lie in the results, in order, if they lie in the operands as told."""
-        return [unknown(operands, shape_of(result)) for result in self.results]
+        return mapped_samples(self.access_map(), operands, [shape_of(result) for result in self.results])
 
     def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
         """

@@ -9,7 +9,6 @@ axis is cut into blocks of `block` codes, the last of which may have fewer. The 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32
@@ -19,7 +18,6 @@ from xdsl.irdl import operand_def, opt_operand_def, result_def
 from glow_mlir.dialects.element_types import is_narrow_float, number_width, ui8
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
-from glow_mlir.dialects.glow_high.samples import Samples, is_apart, resized, unknown
 from glow_mlir.dialects.narrow_floats import is_power_of_two
 from glow_mlir.dialects.operand_types import F32, NUMBERS, UI8
 from glow_mlir.dialects.properties import int_prop, integer, optional_type_prop
@@ -106,10 +104,6 @@ class BlockwiseDequantizeOp(Blockwise):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         return (tensor(self.weights(), f32),)
 
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        codes, size = operands[0], shape_of(self.result)[-1]
-        return [codes.with_axes([*codes.axes[:-1], resized(codes.axes[-1], size)])]
-
 
 @op_definition
 class BlockwiseMatMulOp(Blockwise):
@@ -149,12 +143,6 @@ class BlockwiseMatMulOp(Blockwise):
         left_bits = integer(self.left_bits)
         require(left_bits in (0, 8), f"rows are rounded to 8 bits or, with 0, not at all; not to {left_bits}")
         return (tensor((*rows, columns), f32),)
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        left = operands[0]
-        if is_apart(left.axes[-1]) or any(map(is_apart, operands[1].axes)):
-            return [unknown(operands, shape_of(self.result))]
-        return [left.with_axes([*left.axes[:-1], resized(left.axes[-1], shape_of(self.result)[-1])])]
 
     def arithmetic(self) -> Arithmetic:
         return Arithmetic(size_of(self.result) * shape_of(self.left)[-1])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
-from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import operand_def, opt_operand_def, result_def
 from xdsl.utils.exceptions import VerifyException
@@ -16,7 +16,6 @@ from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, LineWindow, OnCodes
 from glow_mlir.dialects.glow_high.ranges import Range
-from glow_mlir.dialects.glow_high.samples import Samples, unknown, windowed_samples
 from glow_mlir.dialects.glow_high.windowed import Windowed
 from glow_mlir.dialects.operand_types import FACTORS, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
@@ -109,9 +108,6 @@ class ConvOp(Windowed):
         shape = join_image(batch, self.window().outputs(spatial), outputs, self.layout)
         return (tensor(shape, ProductSignature.of(self.input, self.filter, self.bias, self.to).output),)
 
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [_convolved(operands, shape_of(self.result), self.layout)]
-
     def arithmetic(self) -> Arithmetic:
         return Arithmetic(size_of(self.result) * math.prod(self.plain_shape("filter")[1:]))
 
@@ -200,9 +196,6 @@ class ConvTransposeOp(HighOp):
         signature = ProductSignature.of(self.input, self.filter, self.bias)
         return (tensor(join_image(batch, sizes, outputs, self.layout), signature.output),)
 
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [_convolved(operands, shape_of(self.result), self.layout)]
-
     def linear_form(self) -> LinearForm | None:
         if not is_channels_last(self.layout):
             return None
@@ -217,14 +210,6 @@ class ConvTransposeOp(HighOp):
             inputs=(group, depth // group, *ones, 1),
             keeps_addends=False,
         )
-
-
-def _convolved(operands: Sequence[Samples], shape: Shape, layout: StringAttr) -> Samples:
-    """Samples in the result of a convolution of an image with filters, and maybe a bias."""
-    image, *parameters = operands
-    if not all(parameter.is_one for parameter in parameters):
-        return unknown(operands, shape)
-    return windowed_samples(image, shape, channel_axis(len(shape), layout), mixes_channels=True)
 
 
 @op_definition

@@ -176,9 +176,6 @@ class TransposeOp(DataMovement):
     def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
         return {"permutation": to_attribute((0, *(axis + 1 for axis in ints(self.permutation))))}
 
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [operands[0].with_axes([operands[0].axes[axis] for axis in ints(self.permutation)])]
-
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0]
 
@@ -453,9 +450,6 @@ class ExpandOp(DataMovement):
 
     def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
         return shared_lists(self, axis, share, batch, "shape")
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [broadcast_samples(operands, shape_of(self.result))]
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0]

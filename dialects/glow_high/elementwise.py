@@ -15,10 +15,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, sizes_of, tensor
 from glow_mlir.support.symbols import Size
 
 
@@ -63,9 +62,6 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
         rank = rank_of(self.result)
         ranks = {rank_of(value) for value, of_row in zip(self.operands, is_row, strict=True) if of_row}
         return dict(self.properties) if ranks == {rank} else None
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [broadcast_samples(operands, shape_of(self.result))]
 
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
         from glow_mlir.dialects.glow_high.canonicalization.elementwise import fold_elementwise

@@ -15,7 +15,6 @@ from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.indexing import OUT_OF_RANGE
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic, LinearForm, OnCodes
-from glow_mlir.dialects.glow_high.samples import Samples, broadcast_samples, is_apart, unknown
 from glow_mlir.dialects.operand_types import BOOLS, FACTORS, FLOATS, INDICES, NUMBERS, TENSOR
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.properties import flag, flag_prop, optional_type_prop
@@ -114,19 +113,6 @@ class MatMulOp(MatrixProduct, HasCanonicalizationPatternsInterface):
         is_left_alone = is_row[0] and not any(is_row[1:])
         fits = is_left_alone and rank_of(self.right) == 2 and not flag(self.transpose_left)
         return dict(self.properties) if fits else None
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        left, right, *biases = operands
-        (rows, depth), (columns, inner) = left.axes[-2:], right.axes[:-3:-1]
-        if flag(self.transpose_left):
-            rows, depth = depth, rows
-        if flag(self.transpose_right):
-            columns, inner = inner, columns
-        if is_apart(depth) or is_apart(inner):
-            # The other factor may take single samples.
-            return [unknown(operands, shape_of(self.result))]
-        factors = [left.with_axes([*left.axes[:-2], rows, ()]), right.with_axes([*right.axes[:-2], (), columns])]
-        return [broadcast_samples([*factors, *biases], shape_of(self.result))]
 
     def linear_form(self) -> LinearForm | None:
         if self.to is not None or flag(self.transpose_left) or not has_static_shape(self.right):

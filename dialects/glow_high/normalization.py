@@ -14,7 +14,6 @@ from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, plain, sta
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names, broadcast_access, mean_along
 from glow_mlir.dialects.glow_high.ranges import NEGATIVE, UNIT, Range
-from glow_mlir.dialects.glow_high.samples import Samples, like_first
 from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.operand_types import FLOATS, TENSOR
 from glow_mlir.dialects.properties import float_prop, int_prop, integer, number
@@ -51,9 +50,6 @@ def require_channels(operands: tuple[SSAValue, ...], channels: Size) -> None:
 
 class Normalization(HighOp):
     """An operator with an element of the result for each of its first operand, and parameters behind it."""
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [like_first(operands, shape_of(self.results[0]))]
 
 
 class AlongAxis(Normalization):

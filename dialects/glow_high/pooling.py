@@ -17,7 +17,6 @@ from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, ZERO, Range
-from glow_mlir.dialects.glow_high.samples import Samples, windowed_samples
 from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed, untransposed
 from glow_mlir.dialects.glow_high.windowed import Windowed
 from glow_mlir.dialects.operand_types import FLOATS, NARROW_CODES, NUMBERS, TENSOR
@@ -31,11 +30,10 @@ from glow_mlir.dialects.properties import (
     text_prop,
 )
 from glow_mlir.dialects.quant import is_per_axis
-from glow_mlir.dialects.shapes import Shape, element_of, require, shape_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of, tensor
 from glow_mlir.dialects.windows import (
     CHANNELS_LAST,
     Window,
-    channel_axis,
     is_channels_last,
     join_image,
     split_sizes,
@@ -91,11 +89,6 @@ class Pool(Windowed):
 
     def scales_channels(self) -> bool:
         return is_channels_last(self.layout)
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        shape = shape_of(self.result)
-        axis = channel_axis(len(shape), self.layout)
-        return [windowed_samples(operands[0], shape, axis, mixes_channels=False)]
 
 
 def meets_input(window: Window) -> bool:
@@ -156,8 +149,9 @@ class MaxPoolWithIndicesOp(Pool, HasCanonicalizationPatternsInterface):
 
     def access_map(self) -> AccessMap:
         axes = "n, *..., c" if is_channels_last(self.layout) else "n, c, *..."
-        # Each index counts the elements of all images, or those of its channel.
-        counted = axes.replace("...", "") if flag(self.by_channel) else "*"
+        counted = axes.replace("...", "")
+        if not flag(self.by_channel):
+            counted = counted.replace("n", "*n").replace("c", "*c")  # Each index counts the elements of all images.
         return self.accessed(f"input[{axes}] -> result[; {axes}], indices[{counted}]")
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
@@ -166,9 +160,6 @@ class MaxPoolWithIndicesOp(Pool, HasCanonicalizationPatternsInterface):
 
     def scales_channels(self) -> bool:
         return False
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [*Pool.result_samples(self, operands)] * 2
 
 
 @op_definition

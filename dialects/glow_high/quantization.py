@@ -8,7 +8,7 @@ f32, or in f64 where an operand is f64.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import IntegerType, TensorType, f32, f64, i32, i64
@@ -19,7 +19,6 @@ from glow_mlir.dialects.element_types import byte_width, expressed_of, is_intege
 from glow_mlir.dialects.glow_high.access import AccessMap, free_axes
 from glow_mlir.dialects.glow_high.base import SEGMENTS, HighOp
 from glow_mlir.dialects.glow_high.elementwise import Elementwise
-from glow_mlir.dialects.glow_high.samples import Samples
 from glow_mlir.dialects.operand_types import CODES, FLOATS, I32, TENSOR
 from glow_mlir.dialects.quant import (
     UniformQuantizedType,
@@ -292,6 +291,3 @@ class LookupOp(HighOp):
         entries = shape_of(self.table)[0]
         require(entries == CODES_OF_A_BYTE, f"a table has {CODES_OF_A_BYTE} entries, not {entries}")
         return (tensor(sizes_of(self.input), element_of(self.table)),)
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return operands[:1]

@@ -33,7 +33,6 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names
 from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, Range, joined
-from glow_mlir.dialects.glow_high.samples import Samples, without_axes
 from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.operand_types import NUMBERS, SCALARS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer, ints, ints_prop
@@ -118,9 +117,6 @@ class Reduction(Expressed):
     @abstractmethod
     def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
         """What it computes of all elements along dimensions."""
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [without_axes(operands[0], self.reduced_axes(), flag(self.keepdims))]
 
 
 @op_definition

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
@@ -13,7 +13,6 @@ from xdsl.irdl import operand_def, result_def
 from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.data_movement import DataMovement, shared_lists
-from glow_mlir.dialects.glow_high.samples import Samples, resized
 from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed
 from glow_mlir.dialects.operand_types import SCALARS, TENSOR
 from glow_mlir.dialects.properties import (
@@ -156,12 +155,3 @@ class ResizeOp(DataMovement):
 
     def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
         return shared_lists(self, axis, share, batch, "shape")
-
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        crops = text(self.coordinates) == "tf_crop_and_resize"
-        along = zip(operands[0].axes, static(sizes(self.shape)), self.ratios(), strict=True)
-        return [
-            operands[0].with_axes(
-                [axis if ratio == 1.0 and not crops else resized(axis, size) for axis, size, ratio in along]
-            )
-        ]
