@@ -39,12 +39,15 @@ from glow_mlir.dialects.glow_high.independence import Runs
 from glow_mlir.dialects.glow_high.index_ranges import IndexRange
 from glow_mlir.dialects.glow_high.interfaces import LinearForm, OnCodes, Workload
 from glow_mlir.dialects.glow_high.ranges import ANY, Range
+from glow_mlir.dialects.glow_high.rows import over_rows
 from glow_mlir.dialects.glow_high.samples import Samples, mapped_samples
-from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed, untransposed
+from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed, changed, untransposed
 from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.lean_operation import LeanOperation, Values, operands_of
 from glow_mlir.dialects.operand_types import TensorConstraint
+from glow_mlir.dialects.properties import sizes
 from glow_mlir.dialects.shapes import VALUES, Shape, element_of, shape_of, verify_extent
+from glow_mlir.dialects.sizes import static
 from glow_mlir.support.identity import MOST_KEPT, kept_by_identity, number_of
 from glow_mlir.support.symbols import Size
 
@@ -148,7 +151,7 @@ class HighOp(LeanOperation, Workload):
         Operands that are rows are then tensors that have one more axis in front, as the result; the others are as they
         are. `None` where it has no such form.
         """
-        return None
+        return over_rows(self, is_row, count)
 
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         """Where samples of a batch lie in the results, in order, if they lie in the operands as told."""
@@ -163,7 +166,11 @@ class HighOp(LeanOperation, Workload):
 
     def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
         """The properties with which it computes a share of the samples of a batch, an axis of its result."""
-        return self.properties
+        extents = [name for name, kind in self.LIST_PROPERTIES.items() if kind is PerAxis.EXTENT]
+        lists = {name: list(sizes(self.properties[name])) for name in extents}
+        for own in lists.values():
+            own[axis] = static((own[axis],))[0] * share // batch
+        return changed(self, **lists)
 
     def stated_batch(self) -> int:
         """How many samples there are, where the operator itself says which axis is their batch; otherwise 0."""

@@ -30,7 +30,6 @@ from glow_mlir.dialects.glow_high.samples import (
 from glow_mlir.dialects.glow_high.transposition import (
     PerAxis,
     Untransposed,
-    changed,
     untransposed_reshape,
 )
 from glow_mlir.dialects.operand_types import TENSOR
@@ -85,14 +84,6 @@ class DataMovement(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterf
         return (*data_movement.PATTERNS.get(cls, ()), *slices.PATTERNS.get(cls, ()))
 
 
-def shared_lists(op: HighOp, axis: int, share: int, batch: int, *names: str) -> dict[str, Attribute]:
-    """The properties of an operator, where those of these names have sizes of a share of a batch along an axis."""
-    lists = {name: list(sizes(op.properties[name])) for name in names}
-    for own in lists.values():
-        own[axis] = static((own[axis],))[0] * share // batch
-    return changed(op, **lists)
-
-
 @op_definition
 class ReshapeOp(DataMovement):
     """
@@ -127,9 +118,6 @@ class ReshapeOp(DataMovement):
     def runs(self, operands: Sequence[Runs | None], batch: int) -> Runs | None:
         (runs,) = operands
         return None if runs is None else reshaped_runs(runs, shape_of(self.input), shape_of(self.result), batch)
-
-    def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
-        return shared_lists(self, axis, share, batch, "shape")
 
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         """For shapes that split or merge axes: groups of axes whose order the reshape does not mix move as a whole."""
@@ -320,9 +308,6 @@ class SliceOp(DataMovement):
         is_whole = start < end and start % length == 0 and end % length == 0
         return runs._replace(outer=(end - start) // length) if is_whole else None
 
-    def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
-        return shared_lists(self, axis, share, batch, "starts", "ends")
-
     def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
         (operand,) = operands
         taken = list(zip(self.ranges(), shape_of(self.input), operand.axes, strict=True))
@@ -447,9 +432,6 @@ class ExpandOp(DataMovement):
         shape, given = sizes(self.shape), sizes_of(self.input)
         require_broadcast_to(given, shape, f"shape {given} does not broadcast to {shape}")
         return (tensor(shape, element_of(self.input)),)
-
-    def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
-        return shared_lists(self, axis, share, batch, "shape")
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0]

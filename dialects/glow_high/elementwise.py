@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import TensorType, i1
@@ -17,8 +17,7 @@ from glow_mlir.dialects.glow_high.access import AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.operand_types import NUMBERS, TENSOR
 from glow_mlir.dialects.scalar_builder import Scalar, ScalarBuilder
-from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, sizes_of, tensor
-from glow_mlir.support.symbols import Size
+from glow_mlir.dialects.shapes import broadcast, element_of, sizes_of, tensor
 
 
 class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterface):
@@ -57,11 +56,6 @@ class Elementwise(HighOp, HasFolderInterface, HasCanonicalizationPatternsInterfa
         element = self.check_elements()
         shape = broadcast(*(sizes_of(value) for value in self.inputs()))
         return (tensor(shape, i1 if self.TRUTH else element),)
-
-    def over_rows(self, is_row: Sequence[bool], count: Size) -> Mapping[str, Attribute] | None:
-        rank = rank_of(self.result)
-        ranks = {rank_of(value) for value, of_row in zip(self.operands, is_row, strict=True) if of_row}
-        return dict(self.properties) if ranks == {rank} else None
 
     def fold(self) -> Sequence[SSAValue | Attribute] | None:
         from glow_mlir.dialects.glow_high.canonicalization.elementwise import fold_elementwise

@@ -151,7 +151,7 @@ class BatchNormalizationOp(Normalization):
     def access_map(self) -> AccessMap:
         axes = free_axes(rank_of(self.input))
         channel = (axes[normalize_axis(integer(self.axis), len(axes))],)
-        return AccessMap((axes, *(channel,) * 4), (axes,))
+        return AccessMap((axes, *(channel,) * 4), (axes,), 0)
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         channels = sizes_of(self.input)[normalize_axis(integer(self.axis), rank_of(self.input))]

@@ -12,7 +12,7 @@ from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_bool
 from glow_mlir.dialects.glow_high.access import AccessMap
-from glow_mlir.dialects.glow_high.data_movement import DataMovement, shared_lists
+from glow_mlir.dialects.glow_high.data_movement import DataMovement
 from glow_mlir.dialects.glow_high.transposition import PerAxis, Untransposed
 from glow_mlir.dialects.operand_types import SCALARS, TENSOR
 from glow_mlir.dialects.properties import (
@@ -152,6 +152,3 @@ class ResizeOp(DataMovement):
         if text(self.mode) != "nearest" and resized != sorted(resized):
             return None  # One axis comes after the other, and each rounds.
         return super().untransposed(permutation)
-
-    def of_share(self, axis: int, share: int, batch: int) -> Mapping[str, Attribute]:
-        return shared_lists(self, axis, share, batch, "shape")

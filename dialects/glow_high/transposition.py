@@ -102,7 +102,7 @@ def untransposed(op: HighOp, permutation: Shape, **changes: AttributeValue) -> U
     names: dict[str, str] = {}
     orders = [permutation] * count + [identity(len(axes)) for axes in before.operands[count:]]
     own = [*(_lifted(axes, space) for axes in before.operands[:count]), *before.operands[count:]]
-    if not all(_match(*each, names) for each in zip(own, after.operands, orders, strict=True)):
+    if not all(matches(*each, names) for each in zip(own, after.operands, orders, strict=True)):
         return None
     found = {_order(*each, names) for each in zip(before.results, after.results, strict=True)}
     order = found.pop()
@@ -125,7 +125,7 @@ def _origin_type(value: SSAValue, permutation: Shape) -> TensorType[Attribute]:
 
 
 def _map_on(op: HighOp, types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> AccessMap | None:
-    """The map of an operator on operands of other types; `None` where these do not fit."""
+    """The map of an operator on operands of other types, with other properties; `None` where these do not fit."""
     other = type(op).create(operands=Block(arg_types=types).args, properties=properties, result_types=op.result_types)
     try:
         return other.access_map()
@@ -140,7 +140,7 @@ def _lifted(axes: Axes, space: Axes) -> Axes:
     return (*space[: len(space) - len(axes)], *axes)
 
 
-def _match(before: Axes, after: Axes, order: Shape, names: dict[str, str]) -> bool:
+def matches(before: Axes, after: Axes, order: Shape, names: dict[str, str]) -> bool:
     """Whether each axis is the same as the one at its place in `order`, by names that `names` collects."""
     for axis, name in enumerate(before):
         other = after[order[axis]]

@@ -15,10 +15,13 @@ from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Block
 from xdsl.irdl import operand_def, result_def
 
+from glow_mlir.dialects.attribute_syntax import to_attribute
 from glow_mlir.dialects.glow_high.access import access_map, is_starred, plain
 from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.convolution import ConvOp
 from glow_mlir.dialects.glow_high.independence import IndependentAxis
 from glow_mlir.dialects.glow_high.linear import MatMulOp
+from glow_mlir.dialects.glow_high.normalization import SoftmaxOp
 from glow_mlir.dialects.glow_high.transposition import inverse
 from glow_mlir.dialects.operand_types import TENSOR
 
@@ -174,3 +177,33 @@ def test_axes_that_are_treated_alike_trade_places() -> None:
     assert product.untransposed((0, 2, 1, 3)) is None
     both = MatMulOp.make(x, Block(arg_types=[TensorType(f32, (2, 3, 5, 6))]).args[0])
     assert both.untransposed((1, 0, 2, 3)) is None
+
+
+def computed(own: Case, op: HighOp, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """The first result of the operator of a case on other operands."""
+    return results(Case(own.operator, *like(own.operands, arrays), **of_share(op, 0, 1, 1)))[0]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_all_rows_are_computed_as_each(name: str) -> None:
+    """What an operator computes of two rows at once is what it computes of each, whichever operands are rows."""
+    own, op, arrays = own_of(ROWS[name])
+    for rows in {len(arrays), 1} - {0}:
+        is_row = [number < rows for number in range(len(arrays))]
+        if (properties := op.over_rows(is_row, 2)) is None:
+            continue
+        others = [np.flip(array) if of_row else array for array, of_row in zip(arrays, is_row, strict=True)]
+        expected = np.stack([computed(own, op, arrays), computed(own, op, others)])
+        pairs = zip(arrays, others, is_row, strict=True)
+        given = [np.stack([one, other]) if of_row else one for one, other, of_row in pairs]
+        whole: dict[str, Any] = dict(properties)
+        whole.pop("operandSegmentSizes", None)
+        (found, *_) = results(Case(own.operator, *like(own.operands, given), **whole))
+        assert_same({"": expected}, {"": found}, ROWS[name].tolerance)
+
+
+def test_axes_of_rows_count_from_the_front() -> None:
+    x = Block(arg_types=[TensorType(f32, (3, 4))]).args[0]
+    assert SoftmaxOp.make(x, axis=0).over_rows([True], 5) == {"axis": to_attribute(1)}
+    assert SoftmaxOp.make(x, axis=-1).over_rows([True], 5) == {"axis": to_attribute(-1)}
+    assert ConvOp.make(*(Block(arg_types=[TensorType(f32, (1, 4, 4))]).args * 2)).over_rows([True, False], 5) is None
