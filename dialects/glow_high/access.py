@@ -49,18 +49,9 @@ class AccessMap:
     results: tuple[Axes, ...]
     tiled: int = MOST_AXES
 
-    def independent(self) -> list[IndependentAxis]:
+    def independent(self) -> Sequence[IndependentAxis]:
         """The axes along which each index is computed by itself, in the order of the first result."""
-        if not self.results:
-            return []
-        tensors = (*self.operands, *self.results)
-        found: list[IndependentAxis] = []
-        for name in self.results[0]:
-            is_mixed = is_starred(name) or any(STAR + name in axes or axes.count(name) > 1 for axes in tensors)
-            if not is_mixed and all(name in axes for axes in self.results):
-                operands = tuple(axes.index(name) if name in axes else None for axes in self.operands)
-                found.append(IndependentAxis(operands, tuple(axes.index(name) for axes in self.results)))
-        return found
+        return _independent(self.operands, self.results)
 
     def parallel(self, names: Sequence[str]) -> ParallelAxes:
         """The leading axes of all results along which tiles lie; operands, which have these names, by name."""
@@ -73,6 +64,19 @@ class AccessMap:
         columns = {name: [axis.operands[at] for axis in leading] for at, name in enumerate(names)}
         moved = {name: axes for name, axes in columns.items() if any(axis is not None for axis in axes)}
         return ParallelAxes(len(leading), moved)
+
+
+@lru_cache(MOST_KEPT)
+def _independent(operands: tuple[Axes, ...], results: tuple[Axes, ...]) -> tuple[IndependentAxis, ...]:
+    """The independent axes of a map, which layers that are alike ask for again and again."""
+    tensors = (*operands, *results)
+    found: list[IndependentAxis] = []
+    for name in results[0] if results else ():
+        is_mixed = is_starred(name) or any(STAR + name in axes or axes.count(name) > 1 for axes in tensors)
+        if not is_mixed and all(name in axes for axes in results):
+            places = tuple(axes.index(name) if name in axes else None for axes in operands)
+            found.append(IndependentAxis(places, tuple(axes.index(name) for axes in results)))
+    return tuple(found)
 
 
 def is_starred(name: str) -> bool:

@@ -39,11 +39,11 @@ def test_leading_axes_are_aligned_behind() -> None:
 
 def test_axes_follow_from_names() -> None:
     found = access_map(PRODUCT, (("left", 3), ("right", 2), ("bias", 1)), (("result", 3),))
-    assert found.independent() == [
+    assert found.independent() == (
         IndependentAxis((0, None, None), (0,)),
         IndependentAxis((1, None, None), (1,)),
         IndependentAxis((None, 1, 0), (2,)),
-    ]
+    )
     tiles = found.parallel(("left", "right", "bias"))
     assert (tiles.count, tiles.operands) == (1, {"left": [0]})
 
