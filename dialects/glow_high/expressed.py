@@ -45,11 +45,15 @@ class Expressed(HighOp):
             form = self.generic_form()
         except ValueError as error:
             raise VerifyException(str(error)) from error
-        space = form.space([sizes_of(value) for value in self.inputs()])
+        space = form.space(self.views())
         return (tensor(tuple(space[dimension] for dimension in dimensions_in(form.maps[-1])), form.element),)
 
     def independent_axes(self) -> Sequence[IndependentAxis]:
         return parallel_axes_of(self.generic_form())
+
+    def views(self) -> Sequence[Sizes]:
+        """The sizes in which the notation sees each operand: some axes may be split, and so those of the result are."""
+        return [sizes_of(value) for value in self.inputs()]
 
     @abstractmethod
     def expression(self, *operands: Tensor) -> Tensor:
@@ -62,7 +66,7 @@ class Expressed(HighOp):
         if is_exact:
             elements = [f64 if is_float(element) else element for element in elements]
         root = rounded(self.expression(*operand_tensors(signature, elements)), elements[0])
-        return generic_form(signature, root, elements, [sizes_of(value) for value in values])
+        return generic_form(signature, root, elements, self.views())
 
 
 def parallel_axes_of(form: GenericForm) -> list[IndependentAxis]:

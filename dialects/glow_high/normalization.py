@@ -139,7 +139,7 @@ class HardmaxOp(AlongAxis):
 
 
 @op_definition
-class BatchNormalizationOp(Normalization):
+class BatchNormalizationOp(Normalization, Expressed):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + offset for each channel (ONNX BatchNormalization, inference).
 
@@ -165,12 +165,19 @@ class BatchNormalizationOp(Normalization):
     def untransposed(self, permutation: Shape) -> Untransposed:
         return along_axis(self, permutation)
 
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        channels = normalize_axis(integer(self.axis), rank_of(self.input))
-        return [named_axis(self, axis, input=axis) for axis in range(rank_of(self.input)) if axis != channels]
+    def notation(self) -> Signature:
+        names = axis_names(rank_of(self.input))
+        channels = (names[normalize_axis(integer(self.axis), len(names))],)
+        parameters = (Access(name, channels) for name in ("scale", "offset", "mean", "variance"))
+        return Signature((Access("input", names), *parameters), Access("result", names))
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        x, scale, offset, mean, variance = operands
+        factor = scale / sqrt(variance + number(self.epsilon))
+        return x * factor + (offset - mean * factor)
 
 
-class OverImages(Normalization):
+class OverImages(Normalization, Expressed):
     """Mean and variance of each image, not of the batch: axis 0 is the batch, channels lie along `axis`."""
 
     input = operand_def(FLOATS)
@@ -193,8 +200,30 @@ class OverImages(Normalization):
     def untransposed(self, permutation: Shape) -> Untransposed | None:
         return None if permutation[0] else along_axis(self, permutation)
 
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return [named_axis(self, 0, input=0)]
+    def grouped_shape(self) -> Sizes:
+        """The shape of the input with the channels split into groups and the channels of each, if they are."""
+        return sizes_of(self.input)
+
+    def views(self) -> Sequence[Sizes]:
+        shape, axis = self.grouped_shape(), self.channel_axis()
+        channels = shape[axis : axis + 1 + len(shape) - rank_of(self.input)]
+        return [shape, channels, channels]
+
+    def notation(self) -> Signature:
+        input_, channels, _ = self.views()
+        names, axis = axis_names(len(input_)), self.channel_axis()
+        own = names[axis : axis + len(channels)]
+        return Signature((Access("input", names), Access("scale", own), Access("offset", own)), Access("result", names))
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        x, scale, offset = operands
+        shape = self.grouped_shape()
+        names = axis_names(len(shape))
+        axes = [axis for axis in range(1, len(shape)) if axis != self.channel_axis()]
+        along, sizes = [names[axis] for axis in axes], tuple(shape[axis] for axis in axes)
+        difference = x - mean_along(x, along, sizes)
+        factor = 1.0 / sqrt(mean_along(difference * difference, along, sizes) + number(self.epsilon))
+        return fma(difference, factor * scale, offset)
 
 
 @op_definition
@@ -231,6 +260,9 @@ class GroupNormalizationOp(OverImages):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         self.grouped_shape()
         return OverImages.infer_types(self)
+
+    def independent_axes(self) -> Sequence[IndependentAxis]:
+        return [named_axis(self, 0, input=0)]
 
 
 def trailing_axes(value: SSAValue, axis: Attribute) -> tuple[int, ...]:
