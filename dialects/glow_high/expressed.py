@@ -43,12 +43,16 @@ class Expressed(HighOp):
             form = self.generic_form()
         except ValueError as error:
             raise VerifyException(str(error)) from error
-        space = form.space([sizes_of(value) for value in self.inputs()])
+        space = form.space(self.views())
         return (tensor(tuple(space[dimension] for dimension in dimensions_in(form.maps[-1])), form.element),)
 
     def access_map(self) -> AccessMap:
         form = self.generic_form()
         return form_map(form.maps, form.kinds)
+
+    def views(self) -> Sequence[Sizes]:
+        """The sizes in which the notation sees each operand: some axes may be split, and so those of the result are."""
+        return [sizes_of(value) for value in self.inputs()]
 
     @abstractmethod
     def expression(self, *operands: Tensor) -> Tensor:
@@ -61,7 +65,7 @@ class Expressed(HighOp):
         if is_exact:
             elements = [f64 if is_float(element) else element for element in elements]
         root = rounded(self.expression(*operand_tensors(signature, elements)), elements[0])
-        return generic_form(signature, root, elements, [sizes_of(value) for value in values])
+        return generic_form(signature, root, elements, self.views())
 
 
 def form_map(maps: Sequence[AffineMap], kinds: Sequence[str], tiled: int = MAX_AXES) -> AccessMap:
