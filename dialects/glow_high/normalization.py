@@ -263,9 +263,6 @@ class GroupNormalizationOp(OverImages):
         self.grouped_shape()
         return OverImages.infer_types(self)
 
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return [named_axis(self, 0, input=0)]
-
 
 def trailing_axes(value: SSAValue, axis: Attribute) -> tuple[int, ...]:
     """All axes of `value` from the one that the property `axis` names."""

@@ -77,8 +77,7 @@ def define_function(
     if takes_scalars:
         params.append(Param(ptr, readonly=True))
     entry = Block(arg_types=[param.type for param in params])
-    region = Region(entry)
-    builder = Builder(module, region, entry)
+    builder = Builder(module, entry)
     arguments = [Value(builder, argument) for argument in entry.args]
     if takes_scalars:
         builder.scalars = arguments.pop()
@@ -95,7 +94,7 @@ def define_function(
     if passes:
         further.append(ArrayAttr([StringAttr(PASSES_ATTRIBUTE), StringAttr(passes)]))
     further += [ArrayAttr([StringAttr(key), StringAttr(value)]) for key, value in (launch or {}).items()]
-    op = _function_op(module, name, params, result, region, internal, inline, further)
+    op = _function_op(module, name, params, result, Region(entry), internal, inline, further)
     if launch is not None:
         op.attributes[_LAUNCHED[module.target.family]] = UnitAttr()
     module.module.body.block.add_op(op)
