@@ -45,6 +45,11 @@ class GenericForm:
                     sizes[expression.position] = size
         return tuple(sizes[number] for number in range(len(self.kinds)))
 
+    def result_sizes(self, shapes: Sequence[Sizes]) -> Sizes:
+        """The sizes of the result, where the operands have these."""
+        space, axes = self.space(shapes), self.maps[-1].results
+        return tuple(space[axis.position] if isinstance(axis, AffineDimExpr) else 1 for axis in axes)
+
     @property
     def rows(self) -> tuple[int, ...]:
         """The dimensions that are not parallel."""
@@ -60,13 +65,14 @@ def generic_form(
     Raises `ValueError` where a dimension has two sizes, or the expression other dimensions than the result.
     """
     sizes = _sizes(signature, shapes)
-    if frozenset(signature.result.axes) != root.dimensions:
-        raise ValueError(f"it gives a value over {_listed(root.dimensions)}, not {_listed(signature.result.axes)}")
-    parallel = parallel_dimensions(root, signature.result.axes, sizes)
+    given = [axis for axis in signature.result.axes if axis != "1"]
+    if frozenset(given) != root.dimensions:
+        raise ValueError(f"it gives a value over {_listed(root.dimensions)}, not {_listed(given)}")
+    parallel = parallel_dimensions(root, given, sizes)
     rest = [name for name in signature.dimensions() if name not in parallel]
     numbers = {name: number for number, name in enumerate((*parallel, *rest))}
     maps = [_map(access, numbers, sizes, own) for access, own in zip(signature.operands, shapes, strict=True)]
-    maps.append(_map(signature.result, numbers, sizes, [sizes[axis] for axis in signature.result.axes]))
+    maps.append(_map(signature.result, numbers, sizes, [sizes.get(axis, 1) for axis in signature.result.axes]))
     kinds = [PARALLEL] * len(parallel) + [ROW if name in signature.result.axes else REDUCTION for name in rest]
     rows = [_row(element, affine, kinds) for element, affine in zip(elements, maps, strict=False)]
     block = Block(arg_types=rows)

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from math import inf
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType, i64
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import TensorType, f64, i64
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
 
-from glow_mlir.dialects.element_types import is_float
+from glow_mlir.dialects.element_types import is_bool, is_float
+from glow_mlir.dialects.expressions import (
+    Tensor,
+    converted,
+    equal,
+    exp,
+    fold,
+    log,
+    maximum,
+    reduce_max,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+    size_along,
+    sqrt,
+    where,
+)
+from glow_mlir.dialects.glow_high.access import AccessMap, free_axes, is_starred, starred
 from glow_mlir.dialects.glow_high.base import HighOp
-from glow_mlir.dialects.glow_high.independence import IndependentAxis, other_axes
-from glow_mlir.dialects.glow_high.interfaces import OnCodes, ParallelAxes
+from glow_mlir.dialects.glow_high.expressed import Expressed, axis_names
+from glow_mlir.dialects.glow_high.interfaces import OnCodes
 from glow_mlir.dialects.glow_high.ranges import ANY, POSITIVE, Range, joined
-from glow_mlir.dialects.glow_high.samples import Samples, without_axes
-from glow_mlir.dialects.glow_high.transposition import Untransposed, along_axis, changed, ranking
+from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.operand_types import NUMBERS, SCALARS, TENSOR
 from glow_mlir.dialects.properties import flag, flag_prop, int_prop, integer, ints, ints_prop
 from glow_mlir.dialects.shapes import (
-    Shape,
     element_of,
     may_be_empty,
     normalize_axis,
@@ -41,26 +58,27 @@ def reduced_shape(shape: Sizes, axes: tuple[int, ...], keepdims: bool) -> Sizes:
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
 
-def kept_permutation(permutation: Shape, reduced: tuple[int, ...], keepdims: bool) -> Shape:
-    """The permutation of the axes that a reduction leaves, where those of its operand are transposed."""
-    if keepdims:
-        return permutation
-    return ranking([origin for axis, origin in enumerate(permutation) if axis not in reduced])
+def reduced_map(value: SSAValue, reduced: Sequence[int], keepdims: bool) -> AccessMap:
+    """The axes of an operand and a result, which has an element for all those along some axes of the operand."""
+    axes = starred(free_axes(rank_of(value)), reduced)
+    result = axes if keepdims else tuple(name for name in axes if not is_starred(name))
+    return AccessMap((axes,), (result,), min(reduced, default=len(axes)))
 
 
-def unreduced_axes(rank: int, reduced: tuple[int, ...], keepdims: bool) -> list[IndependentAxis]:
-    """The axes that a reduction does not reduce, of an operand of that rank."""
-    kept = [axis for axis in range(rank) if axis not in reduced]
-    return [IndependentAxis((axis,), (axis if keepdims else place,)) for place, axis in enumerate(kept)]
+def real(x: Tensor) -> Tensor:
+    """A value in a type that has roots and logarithms: f64 for integers."""
+    return x if is_float(x.element) else converted(x, f64)
 
 
-class Reduction(HighOp):
+class Reduction(Expressed):
     """
     An operator that computes one element from all elements along `axes`.
 
     `axes` are listed in full: none means that each element is reduced alone. The result keeps them with size 1 unless
     `keepdims` is false.
     """
+
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axes",)
 
     input = operand_def(NUMBERS)
     axes = ints_prop()
@@ -74,23 +92,31 @@ class Reduction(HighOp):
         require(len(set(axes)) == len(axes), f"axes {ints(self.axes)} name an axis twice")
         return axes
 
-    def parallel_axes(self) -> ParallelAxes:
-        return ParallelAxes.shared(min(self.reduced_axes(), default=rank_of(self.input)), "input")
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return unreduced_axes(rank_of(self.input), self.reduced_axes(), flag(self.keepdims))
+    def access_map(self) -> AccessMap:
+        return reduced_map(self.input, self.reduced_axes(), flag(self.keepdims))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = reduced_shape(sizes_of(self.input), self.reduced_axes(), flag(self.keepdims))
         return (tensor(shape, element_of(self.input)),)
 
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        reduced = self.reduced_axes()
-        properties = changed(self, axes=sorted(permutation[axis] for axis in reduced))
-        return Untransposed(properties, kept_permutation(permutation, reduced, flag(self.keepdims)))
+    def notation(self) -> Signature:
+        """All axes of the input; of the result those that are left, or `1`."""
+        names, along = axis_names(rank_of(self.input)), self.folded()
+        kept = ("1" if name in along else name for name in names if flag(self.keepdims) or name not in along)
+        return Signature((Access("input", names),), Access("result", tuple(kept)))
 
-    def result_samples(self, operands: Sequence[Samples]) -> Sequence[Samples]:
-        return [without_axes(operands[0], self.reduced_axes(), flag(self.keepdims))]
+    def folded(self) -> tuple[str, ...]:
+        """The dimensions that are folded."""
+        names = axis_names(rank_of(self.input))
+        return tuple(names[axis] for axis in self.reduced_axes())
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        (x,) = operands
+        return converted(self.of_elements(x, self.folded()), x.element)
+
+    @abstractmethod
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        """What it computes of all elements along dimensions."""
 
 
 @op_definition
@@ -108,6 +134,9 @@ class ReduceSumOp(Reduction):
     def result_range(self, operands: Sequence[Range]) -> Range:
         return joined(operands).sign() if is_float(element_of(self.result)) else ANY
 
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return reduce_sum(x, along)
+
 
 @op_definition
 class ReduceMeanOp(Reduction):
@@ -119,12 +148,20 @@ class ReduceMeanOp(Reduction):
     def result_range(self, operands: Sequence[Range]) -> Range:
         return joined(operands).sign() if is_float(element_of(self.result)) else ANY
 
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        if is_float(x.element):
+            return reduce_sum(x, along) / size_along(x, along)
+        return converted(reduce_sum(x, along), i64) / maximum(size_along(converted(x, i64), along), 1)
+
 
 @op_definition
 class ReduceProdOp(Reduction):
     """The product (ONNX ReduceProd); wraps for integers, and is 1 over nothing."""
 
     name = "glow_high.reduce_prod"
+
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return reduce_prod(x, along)
 
 
 @op_definition
@@ -141,6 +178,9 @@ class ReduceMaxOp(Reduction):
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0] if size_of(self.input) else ANY
 
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return fold("or", x, along) if is_bool(x.element) else reduce_max(x, along)
+
 
 @op_definition
 class ReduceMinOp(Reduction):
@@ -156,12 +196,18 @@ class ReduceMinOp(Reduction):
     def result_range(self, operands: Sequence[Range]) -> Range:
         return operands[0] if size_of(self.input) else ANY
 
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return fold("and", x, along) if is_bool(x.element) else reduce_min(x, along)
+
 
 @op_definition
 class ReduceL1Op(Reduction):
     """The sum of absolute values (ONNX ReduceL1)."""
 
     name = "glow_high.reduce_l1"
+
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return reduce_sum(abs(x), along)
 
     def result_range(self, operands: Sequence[Range]) -> Range:
         return POSITIVE if is_float(element_of(self.results[0])) else ANY
@@ -176,6 +222,9 @@ class ReduceL2Op(Reduction):
     def result_range(self, operands: Sequence[Range]) -> Range:
         return POSITIVE if is_float(element_of(self.results[0])) else ANY
 
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return sqrt(reduce_sum(real(x) * real(x), along))
+
 
 @op_definition
 class ReduceSumSquareOp(Reduction):
@@ -186,12 +235,18 @@ class ReduceSumSquareOp(Reduction):
     def result_range(self, operands: Sequence[Range]) -> Range:
         return POSITIVE if is_float(element_of(self.results[0])) else ANY
 
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return reduce_sum(x * x, along)
+
 
 @op_definition
 class ReduceLogSumOp(Reduction):
     """The logarithm of the sum (ONNX ReduceLogSum); computed in f64 and truncated for integers."""
 
     name = "glow_high.reduce_log_sum"
+
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        return log(reduce_sum(real(x), along))
 
 
 @op_definition
@@ -200,9 +255,17 @@ class ReduceLogSumExpOp(Reduction):
 
     name = "glow_high.reduce_log_sum_exp"
 
+    def of_elements(self, x: Tensor, along: tuple[str, ...]) -> Tensor:
+        real_x = real(x)
+        peak = reduce_max(real_x, along)
+        shift = where(equal(abs(peak), inf), 0.0, peak)
+        return log(reduce_sum(exp(real_x - shift), along)) + shift
+
 
 class _Position(HighOp):
     """The position of an extreme along `axis`, as i64; 0 where a size that is known at run time only turns out as 0."""
+
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
 
     input = operand_def(NUMBERS)
     axis = int_prop()
@@ -210,24 +273,15 @@ class _Position(HighOp):
     select_last_index = flag_prop()
     result = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
+    def access_map(self) -> AccessMap:
         rank = rank_of(self.input)
-        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
+        return reduced_map(self.input, (normalize_axis(integer(self.axis), rank),) if rank else (), flag(self.keepdims))
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape = sizes_of(self.input)
         axis = normalize_axis(integer(self.axis), len(shape))
         require(bool(shape) and largest(shape[axis]) > 0, f"there is nothing along axis {axis} of shape {shape}")
         return (tensor(reduced_shape(shape, (axis,), flag(self.keepdims)), i64),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        axis = normalize_axis(integer(self.axis), len(permutation))
-        kept = kept_permutation(permutation, (axis,), flag(self.keepdims))
-        return Untransposed(changed(self, axis=permutation[axis]), kept)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        rank = rank_of(self.input)
-        return unreduced_axes(rank, (normalize_axis(integer(self.axis), rank),), flag(self.keepdims))
 
 
 @op_definition
@@ -253,25 +307,21 @@ class ArgMinOp(_Position):
 class _Running(HighOp):
     """Running totals along `axis`: without the element itself if `exclusive`, from the end if `reverse`."""
 
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
+
     input = operand_def(NUMBERS)
     axis = int_prop()
     exclusive = flag_prop()
     reverse = flag_prop()
     result = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
+    def access_map(self) -> AccessMap:
         rank = rank_of(self.input)
-        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
+        return self.aligned((normalize_axis(integer(self.axis), rank),) if rank else ())
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         normalize_axis(integer(self.axis), rank_of(self.input))
         return (tensor(sizes_of(self.input), element_of(self.input)),)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, normalize_axis(integer(self.axis), max(rank_of(self.input), 1)))
 
 
 @op_definition
@@ -308,6 +358,7 @@ class TopKOp(HighOp):
     """
 
     name = "glow_high.top_k"
+    AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
 
     input = operand_def(NUMBERS)
     k = int_prop()
@@ -317,9 +368,9 @@ class TopKOp(HighOp):
     values = result_def(TENSOR)
     indices = result_def(TENSOR)
 
-    def parallel_axes(self) -> ParallelAxes:
+    def access_map(self) -> AccessMap:
         rank = rank_of(self.input)
-        return ParallelAxes.shared(normalize_axis(integer(self.axis), rank) if rank else 0, "input")
+        return self.aligned((normalize_axis(integer(self.axis), rank),) if rank else ())
 
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         shape, element = sizes_of(self.input), element_of(self.input)
@@ -330,9 +381,3 @@ class TopKOp(HighOp):
         )
         taken = (*shape[:axis], k, *shape[axis + 1 :])
         return tensor(taken, element), tensor(taken, i64)
-
-    def untransposed(self, permutation: Shape) -> Untransposed:
-        return along_axis(self, permutation)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        return other_axes(self, normalize_axis(integer(self.axis), rank_of(self.input)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from xdsl.ir import Attribute
 
@@ -13,6 +14,15 @@ from glow_mlir.codegen.math.half import is_half, narrow, widen
 from glow_mlir.codegen.selection.kernel import Operand
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_unsigned, signless
 from glow_mlir.dialects.target import Target
+
+
+class Addressed(Protocol):
+    """What has an address: an operand, or a further one of a body."""
+
+    @property
+    def pointer(self) -> Value:
+        """The first element."""
+        ...
 
 
 def raw(element: Attribute) -> Attribute:
@@ -28,7 +38,7 @@ def computed(element: Attribute) -> Attribute:
 
 
 def load_as(
-    b: Builder, operand: Operand, type_: Attribute, offset: Index, stride: int, lanes: int, mask: Value | None = None
+    b: Builder, operand: Addressed, type_: Attribute, offset: Index, stride: int, lanes: int, mask: Value | None = None
 ) -> Value:
     """
     `lanes` elements of `type_` from an element offset on; one element for all lanes where `stride` is 0.

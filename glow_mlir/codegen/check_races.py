@@ -19,6 +19,7 @@ from glow_mlir.codegen.builder.modules import TRIPLE, ModuleBuilder
 from glow_mlir.codegen.builder.types import array, i64, ptr, type_info
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.dialects.llvm_ops.memory import GEPOp, LoadOp, StoreOp
+from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target
 from glow_mlir.errors import ModelError
 from glow_mlir.ir.locations import place_of
@@ -66,7 +67,7 @@ class CheckRacesPass(ModulePass):
         _add_race(added)
         for function in functions:
             _Checking(function, added).run()
-        for new in list(added.module.body.block.ops):
+        for new in list(own_operations(added.module.body.block)):
             new.detach()
             op.body.block.add_op(new)
 
@@ -74,7 +75,7 @@ class CheckRacesPass(ModulePass):
 def _target_of(module: ModuleOp, functions: Sequence[FuncOp]) -> Target:
     """For what machine the functions are, as far as it is said."""
     cpu = next((function.properties.get("target_cpu") for function in functions), None)
-    return Target("cpu", triple=_text(module.attributes.get(TRIPLE)), cpu=_text(cpu))
+    return Target(DEFAULT_BACKEND, triple=_text(module.attributes.get(TRIPLE)), cpu=_text(cpu))
 
 
 def _text(attribute: Attribute | None) -> str:

@@ -15,6 +15,7 @@ from glow_mlir.dialects.generic_form import generic_form, is_half, operand_tenso
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.generic import GenericOp
 from glow_mlir.dialects.glow_high.normalization import AlongAxis, LogSoftmaxOp, SoftmaxOp
+from glow_mlir.dialects.glow_high.reductions import ReduceL2Op, ReduceLogSumExpOp, Reduction
 from glow_mlir.dialects.index_notation import Access, Signature
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.dialects.staging import postorder
@@ -25,8 +26,8 @@ from glow_mlir.differentiation.derivative_values import tensor_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
 
-Formula = Callable[[Tensor, Tensor, Sequence[str]], Tensor]
-"""A contribution from a result and its cotangent, along dimensions."""
+Formula = Callable[[Tensor, Tensor, Tensor, Sequence[str]], Tensor]
+"""A contribution from an operand, a result and its cotangent, along dimensions."""
 
 Known = Mapping[Tensor, tuple[SSAValue, Access]]
 """Operands of an expression → the values that they are, and which dimensions their axes are."""
@@ -36,7 +37,9 @@ def expressed(op: Expressed | GenericOp, cotangent: SSAValue, emit: Emitter) -> 
     """By reverse mode on the expression: each contribution is a `generic` of operands, result and cotangent."""
     form = op.generic_form()
     *reads, written = accesses_of(form)
-    sources = op.inputs()
+    views = op.views()
+    sources = [reshaped(value, view, emit) for value, view in zip(op.inputs(), views, strict=True)]
+    y, g = (reshaped(value, form.result_sizes(views), emit) for value in (op.results[0], cotangent))
     operands = [
         operand_tensor(element_of(value), access, place)
         for place, (value, access) in enumerate(zip(sources, reads, strict=True))
@@ -44,13 +47,15 @@ def expressed(op: Expressed | GenericOp, cotangent: SSAValue, emit: Emitter) -> 
     root = expression_of_form(form, operands)
     result = operand_tensor(root.element, replace(written, name="result"), len(operands))
     given = operand_tensor(root.element, replace(written, name="cotangent"), len(operands) + 1)
-    values = (*sources, op.results[0], cotangent)
+    values = (*sources, y, g)
     known: Known = dict(zip((*operands, result, given), zip(values, (*reads, written, written)), strict=True))
     found = adjoints(root, given, {root: result})
 
     def contribution(place: int) -> SSAValue | None:
         value = tensor_of(found.get(operands[place], 0), operands[place])
-        return computed(value, known, operands[place], emit) if isinstance(value, Tensor) else None
+        if not isinstance(value, Tensor):
+            return None
+        return reshaped(computed(value, known, operands[place], emit), sizes_of(op.inputs()[place]), emit)
 
     return by_operand(op, [partial(contribution, place) for place in range(len(operands))])
 
@@ -105,14 +110,17 @@ def _with_statistics(root: Tensor, known: Known, emit: Emitter) -> tuple[Tensor,
     return substituted(root, leaves), values
 
 
-def _along_axis(op: AlongAxis, cotangent: SSAValue, emit: Emitter, formula: Formula) -> Contributions:
-    """The contribution that a formula gives from the result, the cotangent, and the dimension of the axis."""
-    access = op.notation().result
-    y, g = (
-        operand_tensor(element_of(op.results[0]), replace(access, name=name), place) for place, name in enumerate("yg")
-    )
-    values = {y: (op.results[0], access), g: (cotangent, access)}
-    return {"input": lambda: computed(formula(_wide(y), _wide(g), op.folded()), values, y, emit)}
+def by_formula(op: AlongAxis | Reduction, cotangent: SSAValue, emit: Emitter, formula: Formula) -> Contributions:
+    """The contribution that a formula gives from operand, result and cotangent, and the dimensions that are folded."""
+    signature = op.notation()
+    (read,), written = signature.operands, signature.result
+    values = (op.input, read), (op.results[0], written), (cotangent, written)
+    known = {
+        operand_tensor(element_of(value), replace(access, name=name), place): (value, access)
+        for place, (name, (value, access)) in enumerate(zip("xyg", values, strict=True))
+    }
+    x, y, g = known
+    return {"input": lambda: computed(formula(_wide(x), _wide(y), _wide(g), op.folded()), known, x, emit)}
 
 
 def _wide(part: Tensor) -> Tensor:
@@ -123,10 +131,27 @@ def _wide(part: Tensor) -> Tensor:
 @gradient(SoftmaxOp)
 def softmax(op: SoftmaxOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """y·(g - Σ g·y): what is subtracted from the operand so that no exponential overflows has no influence."""
-    return _along_axis(op, cotangent, emit, lambda y, g, axis: y * (g - ex.reduce_sum(g * y, axis)))
+    return by_formula(op, cotangent, emit, lambda x, y, g, axis: y * (g - ex.reduce_sum(g * y, axis)))
 
 
 @gradient(LogSoftmaxOp)
 def log_softmax(op: LogSoftmaxOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """g - exp(y)·Σ g."""
-    return _along_axis(op, cotangent, emit, lambda y, g, axis: g - ex.exp(y) * ex.reduce_sum(g, axis))
+    return by_formula(op, cotangent, emit, lambda x, y, g, axis: g - ex.exp(y) * ex.reduce_sum(g, axis))
+
+
+@gradient(ReduceL2Op)
+def norm(op: ReduceL2Op, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """x·g over the norm, 0 where that is 0 (`torch.linalg.vector_norm`)."""
+
+    def formula(x: Tensor, y: Tensor, g: Tensor, axes: Sequence[str]) -> Tensor:
+        is_zero = ex.equal(y, 0.0)
+        return x * ex.where(is_zero, 0.0, g / ex.where(is_zero, 1.0, y))
+
+    return by_formula(op, cotangent, emit, formula)
+
+
+@gradient(ReduceLogSumExpOp)
+def log_sum_exp(op: ReduceLogSumExpOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
+    """g·exp(x - y): what is subtracted from the operand has no influence."""
+    return by_formula(op, cotangent, emit, lambda x, y, g, axes: ex.exp(x - y) * g)

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineDimExpr
 
 from glow_mlir.dialects.affine_maps import dimensions_in
 from glow_mlir.dialects.element_types import numpy_dtype
@@ -71,7 +72,7 @@ def run_form(form: GenericForm, arrays: Sequence[Array]) -> Array:
     axes = dimensions_in(form.maps[-1])
     whole = np.broadcast_to(values[result], [size if d in axes else 1 for d, size in enumerate(extents)])
     rest = [d for d in range(len(extents)) if d not in axes]
-    shape = tuple(extents[axis] for axis in axes)
+    shape = tuple(extents[axis.position] if isinstance(axis, AffineDimExpr) else 1 for axis in form.maps[-1].results)
     stored = np.ascontiguousarray(whole.transpose((*axes, *rest))).reshape(shape)  # The first makes one axis of none.
     return as_stored(stored, numpy_dtype(form.element), shape)
 
@@ -88,5 +89,7 @@ def _run_stage(stage: StageOp, values: dict[SSAValue, Any], extents: Shape) -> N
         fold, initial = FOLDS[words[place]]
         with np.errstate(all="ignore"):
             whole = np.broadcast_to(array, shape)
-            folded = fold(whole, axis=along, keepdims=True, initial=initial(array.dtype))
+            # Sums and products of floats are those of f64, rounded once.
+            wide = whole.astype(np.float64) if words[place] in ("add", "mul") and array.dtype.kind == "f" else whole
+            folded = fold(wide, axis=along, keepdims=True, initial=initial(wide.dtype))
             values[result] = folded.astype(array.dtype)  # numpy sums integers in wider ones.

@@ -76,7 +76,7 @@ def _to_integer(x: Array, target: np.dtype, unsigned: bool) -> Array:
     return np.where(inside, np.where(inside, clean, 0).astype(info.dtype), result).astype(info.dtype).view(target)
 
 
-def _to_float(x: Array, target: np.dtype) -> Array:
+def round_float(x: Array, target: np.dtype) -> Array:
     """`x` as a float, rounded once to the nearest; `ml_dtypes` itself would round to f32 on the way to its floats."""
     if target.name == POWERS_OF_TWO:
         return _to_power_of_two(x.astype(np.float64), target)
@@ -109,8 +109,9 @@ _LARGEST_POWER = 254
 
 
 def _fma(x: Array, y: Array, z: Array) -> Array:
-    """`x * y + z` of f32, rounded once."""
-    assert x.dtype == np.float32
+    """`x * y + z`, of f32 rounded once."""
+    if x.dtype == np.float64:
+        return x * y + z
     product, addend = x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64)
     total = product + addend
     # What the sum lost (Knuth's TwoSum); where it is half-way between two numbers of f32, that decides.
@@ -235,9 +236,9 @@ FUNCTIONS: dict[type[Operation], Callable[..., Array]] = {
 
 CONVERSIONS: dict[type[Operation], Callable[[Array, np.dtype], Array]] = {
     arith.ExtFOp: lambda x, to: x.astype(to),
-    arith.TruncFOp: _to_float,
-    arith.SIToFPOp: _to_float,
-    arith.UIToFPOp: lambda x, to: _to_float(_unsigned(x), to),
+    arith.TruncFOp: round_float,
+    arith.SIToFPOp: round_float,
+    arith.UIToFPOp: lambda x, to: round_float(_unsigned(x), to),
     arith.FPToSIOp: lambda x, to: _to_integer(x, to, unsigned=False),
     arith.FPToUIOp: lambda x, to: _to_integer(x, to, unsigned=True),
     arith.TruncIOp: lambda x, to: x.astype(to),

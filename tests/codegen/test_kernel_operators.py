@@ -9,15 +9,17 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Block, Operation, SSAValue
 
 from glow_mlir.backends.cpu.backend import CpuBackend
+from glow_mlir.codegen.kernels.generic import GenericKernel
 from glow_mlir.codegen.kernels.pooling import AvgPoolKernel, PoolKernel
-from glow_mlir.codegen.kernels.reductions import ReduceKernel
 from glow_mlir.codegen.kernels.tiled import tiled
 from glow_mlir.codegen.selection.acceptance import executes
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.dialects.glow_high.activations import ReluOp
 from glow_mlir.dialects.glow_high.elementwise_math import AbsOp, ExpOp
+from glow_mlir.dialects.glow_high.expressed import Expressed
+from glow_mlir.dialects.glow_high.generic import GenericOp
 from glow_mlir.dialects.glow_high.pooling import AvgPoolOp
-from glow_mlir.dialects.glow_high.reductions import ReduceL1Op, Reduction
+from glow_mlir.dialects.glow_high.reductions import ReduceL1Op
 from glow_mlir.dialects.shapes import tensor
 
 Chosen = TypeVar("Chosen", bound=Operation)
@@ -86,7 +88,7 @@ def operand() -> SSAValue:
         (Extended, (ReluOp,)),
         (PoolKernel, ()),
         (AvgPoolKernel, (AvgPoolOp,)),
-        (ReduceKernel, (Reduction,)),
+        (GenericKernel, (GenericOp, Expressed)),
     ],
 )
 def test_operators_are_the_type_argument(kernel: type[Kernel], operators: tuple[type[Operation], ...]) -> None:
@@ -109,8 +111,8 @@ def test_backend_asks_kernels_for_an_operator_alone(operand: SSAValue, monkeypat
 
 def test_base_of_operators_stands_for_all_of_them(operand: SSAValue) -> None:
     reduced = ReduceL1Op.make(operand, axes=[0])
-    assert ReduceKernel().is_for(reduced)
-    assert not ReduceKernel().is_for(AbsOp.make(operand))
+    assert GenericKernel().is_for(reduced)
+    assert not GenericKernel().is_for(AbsOp.make(operand))
 
 
 def test_all_of_the_operators_are_accepted_unless_the_kernel_says_otherwise(operand: SSAValue) -> None:

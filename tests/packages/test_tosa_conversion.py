@@ -116,23 +116,21 @@ WRITTEN: dict[str, str] = {
     "reduce_prod": "reduce_product",
     "reduce_sum": "reduce_sum",
     "reduce_sum_square": "mul reduce_sum",
-    "reduce_log_sum": "reduce_sum reduce_sum reshape log",
-    "reduce_log_sum_exp": (
-        "reduce_max reduce_max abs equal select sub exp reduce_sum reduce_sum reshape log reshape add"
-    ),
+    "reduce_log_sum": "reduce_sum reduce_sum log reshape",
+    "reduce_log_sum_exp": ("reduce_max reduce_max abs equal select sub exp reduce_sum reduce_sum log add reshape"),
     "arg_max": "argmax reshape",
     "arg_min": "negate argmax",
     "softmax": "reduce_max sub exp reduce_sum reciprocal mul",
     "log_softmax": "reduce_max sub exp reduce_sum log sub",
     "hardmax": "argmax reshape equal cast cast",
-    "layer_normalization": "reduce_sum mul sub mul reduce_sum mul add pow reciprocal mul reshape mul reshape add",
-    "rms_normalization": "mul reduce_sum mul add pow reciprocal mul reshape mul",
+    "layer_normalization": ("reduce_sum mul sub mul reduce_sum mul add pow reciprocal mul mul reshape reshape mul add"),
+    "rms_normalization": "mul reduce_sum mul add pow reciprocal mul mul reshape mul",
     "instance_normalization": (
-        "reduce_sum reduce_sum mul sub mul reduce_sum reduce_sum mul add pow reciprocal mul reshape mul reshape add"
+        "reduce_sum reduce_sum mul sub mul reduce_sum reduce_sum mul add pow reciprocal mul reshape mul reshape mul add"
     ),
     "group_normalization": (
         "reshape reduce_sum reduce_sum reduce_sum mul sub mul reduce_sum reduce_sum reduce_sum mul add "
-        "pow reciprocal mul reshape reshape mul reshape add"
+        "pow reciprocal mul reshape mul reshape mul add reshape"
     ),
     "batch_normalization": "mul add",
     "lrn": "mul reshape reshape pad avg_pool2d reshape reshape mul add pow pow mul reciprocal mul",

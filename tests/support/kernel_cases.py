@@ -30,7 +30,7 @@ def product(rows: int, depth: int, columns: int, tolerance: float | None = None)
 
 
 SAME_NAMES = (
-    "generic max-pool avg-pool lp-pool sum-pool max-pool-with-indices top-k pad gather "
+    "max-pool avg-pool lp-pool sum-pool max-pool-with-indices top-k pad gather "
     "gather-elements gather-nd scatter-elements reverse-sequence resize grid-sample deform-columns roi-align roi-pool "
     "col2im sparse-lengths-sum non-zero unique non-max-suppression lstm-recurrence gru-recurrence rnn-recurrence "
     "lookup predicated-matmul grouped-matmul blockwise-matmul attention linear-attention shape"
@@ -41,7 +41,7 @@ CASES: dict[str, OperatorCase] = {
     **{name: BY_OPERATOR[name.replace("-", "_")] for name in SAME_NAMES},
     "copy": BY_OPERATOR["transpose"],
     "determinant": BY_OPERATOR["det"],
-    "reduce": BY_OPERATOR["reduce_sum"],
+    "generic": BY_OPERATOR["reduce_sum"],
     "position": BY_OPERATOR["arg_max"],
     "running": BY_OPERATOR["cum_sum"],
     "trees": BY_OPERATOR["tree_ensemble"],

@@ -19,7 +19,8 @@ from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import LOWERINGS
 from glow_mlir.ir.rewriting import erase_dead, replace
-from glow_mlir.transforms.assign_target import AssignTargetPass
+from glow_mlir.transforms.devices.assign_target import AssignTargetPass
+from glow_mlir.transforms.lowerings.expressions import lowered
 
 Operands = Sequence[np.ndarray | None]
 
@@ -69,7 +70,8 @@ def lower_operator(module: ModuleOp, op: HighOp) -> None:
     AssignTargetPass(target="avx2").apply(Context(), module)
     block = op.parent_block()
     assert block is not None
-    values: SSAValue | list[SSAValue] = LOWERINGS.all()[type(op)](op, Emitter(op, Storage(module)))
+    lowering = LOWERINGS.all().get(type(op), lowered)
+    values: SSAValue | list[SSAValue] = lowering(op, Emitter(op, Storage(module)))
     replace(op, [values] if isinstance(values, SSAValue) else list(values))
     erase_dead(block)
     module.verify()

@@ -50,6 +50,7 @@ class BiasGeluOp(HighOp):
     """
 
     name = "glow_high.bias_gelu"
+    NOTATION: ClassVar = "input[..., c], bias[c] -> result[..., c]"
 
     input = operand_def(FLOATS.from_rank(1))
     bias = operand_def(FLOATS.of_rank(1))
@@ -100,6 +101,7 @@ class PairwiseDotProductOp(HighOp):
     """
 
     name = "glow_high.pairwise_dot_product"
+    NOTATION: ClassVar = "input[n, *] -> result[n, *]"
 
     input = operand_def(FLOATS.of_rank(3))
     result = result_def(TENSOR)

@@ -8,14 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
-from glow_mlir.codegen.bodies import Sink, Source
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index, product
+from glow_mlir.codegen.builder.nests import Index
 from glow_mlir.codegen.builder.types import f64, i32, i64, type_info, vector
 from glow_mlir.codegen.builder.value import Value
-from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.lines import Line, Lines, line_steps
-from glow_mlir.codegen.math.long_division import quotient, signed_quotient
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
 from glow_mlir.codegen.selection.tables import kernel
 from glow_mlir.dialects.element_types import is_float, is_unsigned, signless
@@ -23,7 +20,6 @@ from glow_mlir.dialects.glow_high import reductions as ops
 from glow_mlir.dialects.properties import flag, integer
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, shape_of
 from glow_mlir.dialects.target import Target
-from glow_mlir.support.dataclass import dataclass
 
 Choose = Callable[[Builder, Value, Value], Value]
 
@@ -83,96 +79,9 @@ def highest(element: Attribute) -> float:
     return (1 << bits) - 1 if is_unsigned(element) else (1 << (bits - 1)) - 1
 
 
-def keep(b: Builder, value: Value, count: Index, element: Attribute) -> Value:
-    """The value itself."""
-    return value
-
-
-def divide_by_count(b: Builder, value: Value, count: Index, element: Attribute) -> Value:
-    """The mean of `count` elements whose sum is `value`; integers truncate."""
-    if is_float(element):
-        return value / (float(count) if isinstance(count, int) else b.cast(count, value.info.element))
-    signed = not is_unsigned(element)
-    # An i64 holds every count; the element type may not.
-    wide = b.cast(value, i64, signed=signed)
-    divisor = max(count, 1) if isinstance(count, int) else b.cast(b.max(count, 1), i64)
-    divide = signed_quotient if signed else quotient
-    return b.cast(divide(b, wide, b.as_value(divisor, wide.type)), value.info.element)
-
-
-@dataclass(frozen=True)
-class Reducer:
-    """How a reduction combines elements."""
-
-    initial: Callable[[Attribute], float]
-    """The value over nothing."""
-    combine: Callable[[Attribute], Choose]
-    finish: Callable[[Builder, Value, Index, Attribute], Value] = keep
-
-
-REDUCERS: dict[type[Operation], Reducer] = {
-    ops.ReduceSumOp: Reducer(lambda _: 0, lambda _: add),
-    ops.ReduceMeanOp: Reducer(lambda _: 0, lambda _: add, divide_by_count),
-    ops.ReduceProdOp: Reducer(lambda _: 1, lambda _: multiply),
-    ops.ReduceMaxOp: Reducer(lowest, largest_of),
-    ops.ReduceMinOp: Reducer(highest, smallest_of),
-}
-"""Reduction → how it combines elements."""
-
-
 def is_computed_as_stored(op: Operation) -> bool:
     """Whether memory holds the elements of an instruction in the type that they are computed in."""
     return all(computed(element_of(value)) == signless(element_of(value)) for value in op.operands)
-
-
-@kernel("reduce")
-class ReduceKernel(Kernel[ops.Reduction]):
-    """
-    One pass over the input.
-
-    Sums of floats are taken in their own type (16-bit ones in f32), in as many parts as a line has lanes.
-    """
-
-    name = "reduce"
-    AXES = ("lines",)
-    EPILOGUE = True
-    PROLOGUE = True
-    RUN_TIME_SIZES = True
-
-    def accepts(self, op: ops.Reduction) -> bool:
-        return kind_of(op) in REDUCERS and (not op.regions or is_computed_as_stored(op))
-
-    def emit(self, call: KernelCall[ops.Reduction]) -> None:
-        op = call.op
-        b, source, sink = call.b, Source.of(call, "input"), Sink.of(call)
-        operand, axes = source.operand, op.reduced_axes()
-        reducer = REDUCERS[kind_of(call.op)]
-        type_ = computed(operand.element)
-        combine = reducer.combine(operand.element)
-        adds = is_float(operand.element) and kind_of(op) in (ops.ReduceSumOp, ops.ReduceMeanOp)
-        count = product(operand.extents[axis] for axis in axes)
-        # As many vectors hide the latency of an addition, and read whole lines where rows are far apart.
-        width = lanes_for(call.target, type_, (0,), kernel_costs(call.target).independent_sums)
-
-        space = (len(operand.sizes), axes, flag(op.keepdims))
-        first = len(source.strides)
-        walked = [*source.strides, *(spread_strides(strides, *space) for strides in sink.strides)]
-        lines = Lines.of(operand.extents, axes, walked)
-        steps = [lines.innermost(number) for number in range(len(walked))]
-
-        def body(line: Line) -> None:
-            def step(_: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
-                return [combine(b, values[0], source.load(b, offsets[:first], steps[:first], lanes))]
-
-            start = [(reducer.initial(operand.element), type_)]
-            (total,) = line.fold(start, step, lambda x, y: [combine(b, x[0], y[0])], in_blocks=adds)
-            value = reducer.finish(b, total, count, operand.element)
-            sink.store(b, line.starts[first:], steps[first:], value)
-
-        lines.each(b, width, body, call.share("lines"))
-
-    def cuts(self, op: ops.Reduction, target: Target) -> Mapping[str, int]:
-        return {"lines": line_steps(shape_of(op.input), op.reduced_axes())}
 
 
 def exceeds(element: Attribute, largest: bool) -> Choose:

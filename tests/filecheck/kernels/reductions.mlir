@@ -2,7 +2,7 @@
 
 // RUN: glow-opt %s --stop-after structured --target avx2 | filecheck %s
 
-// CHECK-LABEL: llvm.func internal @reduce.3(%result: !llvm.ptr, %input: !llvm.ptr)
+// CHECK-LABEL: llvm.func internal @reduce_max.3(%result: !llvm.ptr, %input: !llvm.ptr)
 // CHECK:         scf.for %[[ROW:.*]] = %c0 to %c3 step %c1 : i64 {
 // CHECK-NEXT:      %[[FIRST:.*]] = llvm.mul %[[ROW]], %c20 : i64
 // CHECK-NOT:       scf.for

@@ -1,0 +1,169 @@
+"""The lowering of every operator that an expression defines: elementwise operators, and simple reductions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.dialects.element_types import is_bool
+from glow_mlir.dialects.expressions import Number, Tensor
+from glow_mlir.dialects.generic_form import operand_tensors, rounded
+from glow_mlir.dialects.glow_high import elementwise_binary as binary
+from glow_mlir.dialects.glow_high import elementwise_math as unary
+from glow_mlir.dialects.glow_high.activations import TanhOp
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.data_movement import ExpandOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.expressed import Expressed
+from glow_mlir.dialects.glow_high.reductions import (
+    ReduceMaxOp,
+    ReduceMinOp,
+    ReduceProdOp,
+    ReduceSumOp,
+    Reduction,
+)
+from glow_mlir.dialects.glow_high.sizes import ShapeOp
+from glow_mlir.dialects.index_notation import Access
+from glow_mlir.dialects.shapes import element_of, sizes_of
+from glow_mlir.dialects.staging import postorder
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.support.symbols import Size, Sizes
+
+UNARY: Mapping[str, type[HighOp]] = {
+    **{
+        operator.name.removeprefix("glow_high."): operator
+        for operator in (
+            *(unary.AbsOp, unary.AcosOp, unary.AcoshOp, unary.AsinOp, unary.AsinhOp, unary.AtanOp, unary.AtanhOp),
+            *(unary.CeilOp, unary.CosOp, unary.CoshOp, unary.ErfOp, unary.ExpOp, unary.Expm1Op, unary.FloorOp),
+            *(unary.LogOp, unary.Log1pOp, unary.SinOp, unary.SinhOp, unary.SqrtOp, unary.TanOp, TanhOp),
+        )
+    },
+    "negate": unary.NegOp,
+    "round_even": unary.RoundOp,
+}
+"""Word of an operation on one value → the operator."""
+
+BINARY: Mapping[str, type[HighOp]] = {
+    "add": binary.AddOp,
+    "sub": binary.SubOp,
+    "mul": binary.MulOp,
+    "div": binary.DivOp,
+    "max": binary.MaxOp,
+    "min": binary.MinOp,
+    "power": binary.PowOp,
+    "eq": binary.EqualOp,
+    "lt": binary.LessOp,
+    "le": binary.LessOrEqualOp,
+    "gt": binary.GreaterOp,
+    "ge": binary.GreaterOrEqualOp,
+    "and": binary.BitwiseAndOp,
+    "or": binary.BitwiseOrOp,
+    "xor": binary.BitwiseXorOp,
+    "select": binary.WhereOp,
+}
+"""Word of an operation on several values → the operator."""
+
+LOGICAL: Mapping[str, type[HighOp]] = {"and": binary.AndOp, "or": binary.OrOp, "xor": binary.XorOp}
+"""The same for truth values."""
+
+FOLDS: Mapping[str, type[Reduction]] = {
+    "add": ReduceSumOp,
+    "mul": ReduceProdOp,
+    **dict.fromkeys(("maximumf", "maxsi", "maxui", "or"), ReduceMaxOp),
+    **dict.fromkeys(("minimumf", "minsi", "minui", "and"), ReduceMinOp),
+}
+"""Word of a fold → the reduction; `or` and `and` are those of truth values."""
+
+
+def lowered(op: Expressed, emit: Emitter) -> SSAValue | None:
+    """What the expression of an operator is in simpler operators; `None` where it has a part that is none of them."""
+    signature = op.notation()
+    operands = operand_tensors(signature, [element_of(value) for value in op.inputs()])
+    root = rounded(op.expression(*operands), element_of(op.inputs()[0]))
+    if not all(map(_is_known, postorder(root))):
+        return None
+    values = [_shaped(value, view, emit) for value, view in zip(op.inputs(), op.views(), strict=True)]
+    sizes: dict[str, Size] = {}
+    for access, value in zip(signature.operands, values, strict=True):
+        own = zip(access.axes, sizes_of(value), strict=True)
+        sizes |= {name: size for name, size in own if name not in sizes or size != 1}
+    order = [name for name in sizes if name != "1"]
+    lowering = Lowering(order, sizes, emit)
+    for part in postorder(root):
+        lowering.add(part, values, signature.operands)
+    found = lowering.arranged(lowering.made[root], order, signature.result.axes)
+    seen = tuple(sizes[name] if name in sizes and name != "1" else 1 for name in signature.result.axes)
+    whole = found if sizes_of(found) == seen else emit(ExpandOp, found, shape=seen)
+    return _shaped(whole, sizes_of(op.results[0]), emit)
+
+
+def _shaped(value: SSAValue, shape: Sizes, emit: Emitter) -> SSAValue:
+    """A value in other sizes, with the same elements."""
+    return value if sizes_of(value) == shape else emit(ReshapeOp, value, shape=shape)
+
+
+def _is_known(part: Tensor) -> bool:
+    """Whether there is an operator for a part of an expression."""
+    if part.along:
+        return part.word in FOLDS and (part.word not in LOGICAL or is_bool(part.element))
+    words = (*UNARY, *BINARY, "fma", "ne", "convert", "size")
+    return part.operand is not None or part.word in words
+
+
+class Lowering:
+    """Values of an expression, each with an axis for each of some dimensions, of size 1 for those that it lacks."""
+
+    def __init__(self, order: Sequence[str], sizes: Mapping[str, Size], emit: Emitter) -> None:
+        self.order, self.sizes, self.emit = list(order), sizes, emit
+        self.made: dict[Tensor, SSAValue] = {}
+
+    def add(self, part: Tensor, values: Sequence[SSAValue], accesses: Sequence[Access]) -> None:
+        """Emit a part whose arguments there are."""
+        if part.operand is not None:
+            self.made[part] = self.arranged(values[part.operand], accesses[part.operand].axes, self.order)
+        elif part.word == "size":
+            self.made[part] = self._count(part)
+        elif part.along:
+            axes = sorted(self.order.index(name) for name in part.along)
+            self.made[part] = self.emit(FOLDS[part.word], self.made[part.parts[0]], axes=axes, keepdims=True)
+        else:
+            self.made[part] = self._operation(part)
+
+    def arranged(self, value: SSAValue, names: Sequence[str], wanted: Sequence[str]) -> SSAValue:
+        """A value whose axes have these names, with an axis for each wanted one, of size 1 for those that it lacks."""
+        present = [name for name in wanted if name in names and name != "1"]
+        axes, sizes = [names.index(name) for name in present], dict(zip(names, sizes_of(value), strict=True))
+        if axes != sorted(axes):
+            rest = [axis for axis in range(len(names)) if axis not in axes]
+            value = self.emit(TransposeOp, value, permutation=(*axes, *rest))
+        return _shaped(value, tuple(sizes[name] if name in present else 1 for name in wanted), self.emit)
+
+    def _count(self, part: Tensor) -> SSAValue:
+        """How many indices some dimensions have."""
+        sizes = [self.sizes[name] for name in part.counted]
+        ones = (1,) * len(self.order)
+        if all(isinstance(size, int) for size in sizes):
+            return self.emit.splat(math.prod(size for size in sizes if isinstance(size, int)), part.element, ones)
+        counted = self.emit(ReduceProdOp, self.emit(ShapeOp, sizes=tuple(sizes)), axes=(0,))
+        return _shaped(self.emit(unary.CastOp, counted, to=part.element), ones, self.emit)
+
+    def _operation(self, part: Tensor) -> SSAValue:
+        """An operation on elements."""
+        element = next((argument.element for argument in part.parts if part.word != "select"), part.element)
+        arguments = [self._argument(argument, element) for argument in part.arguments]
+        if part.word == "convert":
+            return self.emit(unary.CastOp, *arguments, to=part.element)
+        if part.word == "fma":
+            x, y, z = arguments
+            return self.emit(binary.AddOp, self.emit(binary.MulOp, x, y), z)
+        if part.word == "ne":
+            return self.emit(unary.NotOp, self.emit(binary.EqualOp, *arguments))
+        if part.word in LOGICAL and is_bool(part.element):
+            return self.emit(LOGICAL[part.word], *arguments)
+        return self.emit((UNARY if len(arguments) == 1 else BINARY)[part.word], *arguments)
+
+    def _argument(self, argument: Tensor | Number, element: Attribute) -> SSAValue:
+        if isinstance(argument, Tensor):
+            return self.made[argument]
+        return self.emit.splat(argument, element)
