@@ -45,6 +45,11 @@ class GenericForm:
                     sizes[expression.position] = size
         return tuple(sizes[number] for number in range(len(self.kinds)))
 
+    def result_sizes(self, shapes: Sequence[Sizes]) -> Sizes:
+        """The sizes of the result, where the operands have these."""
+        space, axes = self.space(shapes), self.maps[-1].results
+        return tuple(space[axis.position] if isinstance(axis, AffineDimExpr) else 1 for axis in axes)
+
     @property
     def rows(self) -> tuple[int, ...]:
         """The dimensions that are not parallel."""

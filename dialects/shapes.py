@@ -16,9 +16,9 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.dialects.element_types import byte_width, is_storable
 from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.sizes import RunTimeSizeError, SizesAttr, largest, smallest, static
-from glow_mlir.options.policy import MOST_BYTES
+from glow_mlir.options.policy import MAX_BYTES
 from glow_mlir.support.identity import kept_by_identity
-from glow_mlir.support.symbols import Size, Sizes
+from glow_mlir.support.symbols import Size, Sizes, product_of
 
 Shape = tuple[int, ...]
 
@@ -66,6 +66,28 @@ def shape_of(value: SSAValue | Attribute) -> Shape:
 def _shape(type_: Attribute) -> Shape:
     """The sizes that a type says, as numbers."""
     return static(_sizes(type_))
+
+
+def split_axes(sizes: Sizes, viewed: Sizes) -> list[Sizes]:
+    """The sizes of the axes of a view that each axis is split into, one or several."""
+    left, groups = list(viewed), list[Sizes]()
+    for size in sizes:
+        group = [left.pop(0)]
+        while group != [size] and product_of(group) != size:
+            group.append(left.pop(0))
+        groups.append(tuple(group))
+    return groups
+
+
+def split_strides(sizes: Sizes, strides: Sequence[int], viewed: Sizes) -> Shape:
+    """The strides of a view whose axes are those of a buffer or parts of them."""
+    if len(sizes) == len(viewed):
+        return tuple(strides)
+    found: list[int] = []
+    for group, stride in zip(split_axes(sizes, viewed), strides, strict=True):
+        counts = [size if isinstance(size, int) else 1 for size in group[1:]]
+        found += [stride * math.prod(counts[place:]) for place in range(len(group))]
+    return tuple(found)
 
 
 def sizes_of(value: SSAValue | Attribute) -> Sizes:
@@ -189,7 +211,7 @@ def encoded(sizes: Sizes) -> tuple[Shape, Attribute]:
     return places, SizesAttr(symbolic) if symbolic else NOTHING
 
 
-MOST_AXES = 32
+MAX_AXES = 32
 """Axes of a tensor at most: parts of numpy stop at as many, and windows have two for each, of which numpy has 64."""
 
 
@@ -211,7 +233,7 @@ def verify_extent(value: SSAValue | Attribute, noun: str, reach: int | None = No
     """Check that memory can hold as many elements as a tensor or buffer has, or spans; raises `VerifyException`."""
     element = element_of(value)
     spanned = math.prod(size for size in largest_shape(value) if size) if reach is None else reach
-    require(spanned * byte_width(element) <= MOST_BYTES, f"{noun} of {spanned} elements of {element} fits no memory")
+    require(spanned * byte_width(element) <= MAX_BYTES, f"{noun} of {spanned} elements of {element} fits no memory")
 
 
 def _verify_quantized_axis(shape: Shape, element: UniformQuantizedType, noun: str) -> None:

@@ -249,11 +249,11 @@ class StageOp(LeanOperation):
 def folds_of(element: Attribute) -> tuple[str, ...]:
     """How elements of a type are folded: floats of at least 32 bits, and integers of at least 8; others are not."""
     if is_float(element):
-        return FLOAT_FOLDS if number_width(element) >= LEAST_FOLDED else ()
+        return FLOAT_FOLDS if number_width(element) >= MIN_FOLDED else ()
     return INTEGER_FOLDS if is_integer(element) else ()
 
 
-LEAST_FOLDED = 32
+MIN_FOLDED = 32
 """Bits that floats have at least which are folded: sums of narrower ones would lose most of their digits."""
 
 

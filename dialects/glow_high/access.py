@@ -21,9 +21,9 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from glow_mlir.dialects.glow_high.independence import IndependentAxis, ParallelAxes
-from glow_mlir.dialects.shapes import MOST_AXES, require, require_equal
+from glow_mlir.dialects.shapes import MAX_AXES, require, require_equal
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.identity import MOST_KEPT
+from glow_mlir.support.identity import MAX_KEPT
 from glow_mlir.support.symbols import Size, Sizes
 
 Axes = tuple[str, ...]
@@ -51,7 +51,7 @@ class AccessMap:
 
     operands: tuple[Axes, ...]
     results: tuple[Axes, ...]
-    tiled: int = MOST_AXES
+    tiled: int = MAX_AXES
 
     def independent(self) -> Sequence[IndependentAxis]:
         """The axes along which each index is computed by itself, in the order of the first result."""
@@ -70,7 +70,7 @@ class AccessMap:
         return ParallelAxes(len(leading), moved)
 
 
-@lru_cache(MOST_KEPT)
+@lru_cache(MAX_KEPT)
 def _independent(operands: tuple[Axes, ...], results: tuple[Axes, ...]) -> tuple[IndependentAxis, ...]:
     """The independent axes of a map, which layers that are alike ask for again and again."""
     tensors = (*operands, *results)
@@ -129,7 +129,7 @@ def result_sizes(found: AccessMap, shapes: Sequence[Sizes]) -> list[Sizes]:
     return [tuple(known[plain(name)] for name in axes) for axes in found.results]
 
 
-@lru_cache(MOST_KEPT)
+@lru_cache(MAX_KEPT)
 def access_map(notation: str, operands: Ranks, results: Ranks) -> AccessMap:
     """
     The map that a notation says for operands and results of these names and ranks.
@@ -144,7 +144,7 @@ def access_map(notation: str, operands: Ranks, results: Ranks) -> AccessMap:
     widths = [_width(axes, rank) for axes, (_, rank) in zip(texts, ranked, strict=True)]
     most = max((width for axes, width in zip(texts, widths, strict=True) if _has_free(axes)), default=0)
     spelled = [_spelled(axes, width, most, rank) for axes, width, (_, rank) in zip(texts, widths, ranked, strict=True)]
-    tiled = MOST_AXES
+    tiled = MAX_AXES
     if results and TILE in texts[len(operands)]:
         front = texts[len(operands)][: texts[len(operands)].index(TILE)]
         tiled = len(_spelled(front, widths[len(operands)], most, None))
@@ -161,7 +161,7 @@ def _ranked(notation: str, operands: Ranks) -> Ranks:
     return tuple((name, _named(axes) + most * _has_free(axes)) for name, axes in outputs.items())
 
 
-@lru_cache(MOST_KEPT)
+@lru_cache(MAX_KEPT)
 def _parsed(notation: str) -> tuple[dict[str, Axes], dict[str, Axes]]:
     """The axes of operands and of results, by name, as a notation has them."""
     left, arrow, right = notation.partition("->")

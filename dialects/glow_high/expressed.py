@@ -19,7 +19,7 @@ from glow_mlir.dialects.generic_form import PARALLEL, GenericForm, generic_form,
 from glow_mlir.dialects.glow_high.access import STAR, AccessMap
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.index_notation import Access, Signature
-from glow_mlir.dialects.shapes import MOST_AXES, element_of, rank_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import MAX_AXES, element_of, rank_of, sizes_of, tensor
 from glow_mlir.support.symbols import Sizes
 
 
@@ -43,12 +43,18 @@ class Expressed(HighOp):
             form = self.generic_form()
         except ValueError as error:
             raise VerifyException(str(error)) from error
-        space = form.space([sizes_of(value) for value in self.inputs()])
+        space = form.space(self.views())
         return (tensor(tuple(space[dimension] for dimension in dimensions_in(form.maps[-1])), form.element),)
 
     def access_map(self) -> AccessMap:
+        if list(self.views()) != [sizes_of(value) for value in self.inputs()]:
+            return self.whole_map()  # The form has other axes than the operands.
         form = self.generic_form()
         return form_map(form.maps, form.kinds)
+
+    def views(self) -> Sequence[Sizes]:
+        """The sizes in which the notation sees each operand: some axes may be split, and so those of the result are."""
+        return [sizes_of(value) for value in self.inputs()]
 
     @abstractmethod
     def expression(self, *operands: Tensor) -> Tensor:
@@ -61,10 +67,10 @@ class Expressed(HighOp):
         if is_exact:
             elements = [f64 if is_float(element) else element for element in elements]
         root = rounded(self.expression(*operand_tensors(signature, elements)), elements[0])
-        return generic_form(signature, root, elements, [sizes_of(value) for value in values])
+        return generic_form(signature, root, elements, self.views())
 
 
-def form_map(maps: Sequence[AffineMap], kinds: Sequence[str], tiled: int = MOST_AXES) -> AccessMap:
+def form_map(maps: Sequence[AffineMap], kinds: Sequence[str], tiled: int = MAX_AXES) -> AccessMap:
     """The access map of a computation with these maps of operands and result, and kinds of dimensions."""
     *operands, result = (
         tuple(

@@ -20,7 +20,7 @@ from glow_mlir.dialects.glow_high.expressed import form_map
 from glow_mlir.dialects.glow_high.interfaces import Arithmetic
 from glow_mlir.dialects.operand_types import TENSOR
 from glow_mlir.dialects.properties import optional_type_prop
-from glow_mlir.dialects.shapes import Shape, element_of, require, tensor
+from glow_mlir.dialects.shapes import Shape, element_of, require, sizes_of, tensor
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.stages import RowType, StageOp, YieldOp, dimensions_of, element_at, verify_scalar
 from glow_mlir.support.op_definition import op_definition
@@ -72,6 +72,10 @@ class GenericOp(HighOp):
         if form.element != signless(form.element):
             properties["element"] = form.element
         return cls.inferred(sources, properties, location, [Region(form.block)])
+
+    def views(self) -> Sequence[Sizes]:
+        """The sizes of the operands, as the maps see them."""
+        return [sizes_of(value) for value in self.inputs()]
 
     def kinds(self) -> list[str]:
         """The kind of each dimension."""

@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.glow_high.access import UNKNOWN, AccessMap, access_map, free_axes, result_sizes, starred
+from glow_mlir.dialects.glow_high.access import STAR, UNKNOWN, AccessMap, access_map, free_axes, result_sizes, starred
 from glow_mlir.dialects.glow_high.independence import ParallelAxes
-from glow_mlir.dialects.shapes import MOST_AXES, Shape, element_of, rank_of, require, size_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import MAX_AXES, Shape, element_of, rank_of, require, size_of, sizes_of, tensor
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -75,7 +75,12 @@ class Workload(ABC):
         """Which dimension each axis of operands and results is."""
         return self.accessed(self.NOTATION)
 
-    def aligned(self, whole: Iterable[int] = (), tiled: int = MOST_AXES) -> AccessMap:
+    def whole_map(self) -> AccessMap:
+        """The map of an operator of whose axes nothing is known."""
+        own, given = (tuple((STAR,) * rank_of(value) for value in each) for each in (self.inputs(), self.outputs()))
+        return AccessMap(own, given)
+
+    def aligned(self, whole: Iterable[int] = (), tiled: int = MAX_AXES) -> AccessMap:
         """
         The map of an operator whose operands and results have the same axes, counted from the last one.
 

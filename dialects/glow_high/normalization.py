@@ -129,7 +129,7 @@ class HardmaxOp(AlongAxis):
 
 
 @op_definition
-class BatchNormalizationOp(Normalization):
+class BatchNormalizationOp(Normalization, Expressed):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + offset for each channel (ONNX BatchNormalization, inference).
 
@@ -158,8 +158,19 @@ class BatchNormalizationOp(Normalization):
         require_channels(self.inputs()[1:], channels)
         return same_as_input(self, self.input, "batch_normalization")
 
+    def notation(self) -> Signature:
+        names = axis_names(rank_of(self.input))
+        channels = (names[normalize_axis(integer(self.axis), len(names))],)
+        parameters = (Access(name, channels) for name in ("scale", "offset", "mean", "variance"))
+        return Signature((Access("input", names), *parameters), Access("result", names))
 
-class OverImages(Normalization):
+    def expression(self, *operands: Tensor) -> Tensor:
+        x, scale, offset, mean, variance = operands
+        factor = scale / sqrt(variance + number(self.epsilon))
+        return x * factor + (offset - mean * factor)
+
+
+class OverImages(Normalization, Expressed):
     """Mean and variance of each image, not of the batch: axis 0 is the batch, channels lie along `axis`."""
 
     AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
@@ -189,6 +200,31 @@ class OverImages(Normalization):
     def infer_types(self) -> tuple[TensorType[Attribute], ...]:
         require_channels(self.inputs()[1:], sizes_of(self.input)[self.channel_axis()])
         return same_as_input(self, self.input, "the operator")
+
+    def grouped_shape(self) -> Sizes:
+        """The shape of the input with the channels split into groups and the channels of each, if they are."""
+        return sizes_of(self.input)
+
+    def views(self) -> Sequence[Sizes]:
+        shape, axis = self.grouped_shape(), self.channel_axis()
+        channels = shape[axis : axis + 1 + len(shape) - rank_of(self.input)]
+        return [shape, channels, channels]
+
+    def notation(self) -> Signature:
+        input_, channels, _ = self.views()
+        names, axis = axis_names(len(input_)), self.channel_axis()
+        own = names[axis : axis + len(channels)]
+        return Signature((Access("input", names), Access("scale", own), Access("offset", own)), Access("result", names))
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        x, scale, offset = operands
+        shape = self.grouped_shape()
+        names = axis_names(len(shape))
+        axes = [axis for axis in range(1, len(shape)) if axis != self.channel_axis()]
+        along, sizes = [names[axis] for axis in axes], tuple(shape[axis] for axis in axes)
+        difference = x - mean_along(x, along, sizes)
+        factor = 1.0 / sqrt(mean_along(difference * difference, along, sizes) + number(self.epsilon))
+        return fma(difference, factor * scale, offset)
 
 
 @op_definition

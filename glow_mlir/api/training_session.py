@@ -38,8 +38,8 @@ from glow_mlir.training.batches import targets_name
 from glow_mlir.training.checkpoint import read_checkpoint, write_checkpoint
 from glow_mlir.training.initializers import INITIALIZERS, Initializer
 from glow_mlir.training.losses import LOSSES, Loss
+from glow_mlir.training.microbatches import Parts
 from glow_mlir.training.optimizers import OPTIMIZERS, Optimizer
-from glow_mlir.training.parts import Parts
 from glow_mlir.training.step import LOSS, NUMBER, RATE, gradient_states, share_name
 from glow_mlir.training.training_module import EVALUATE, GRADIENTS, PREDICT, TRAIN, trainable_model
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from glow_mlir.bundle.debug_header import debug_header
-from glow_mlir.bundle.exchanged_codes import CodeParameters
+from glow_mlir.bundle.exchanged_quantized_values import CodeParameters
 from glow_mlir.bundle.names import distinct, identifier, identifiers
 from glow_mlir.bundle.shared_types import TYPES
 from glow_mlir.dialects.glow_low.memory import aligned_size

@@ -9,14 +9,14 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.codegen.build import build_entry, build_manifest, build_region, zeroed
-from glow_mlir.codegen.glow_low_to_llvm import GlowLowToLlvmPass
+from glow_mlir.codegen.glow_low_to_scf import GlowLowToScfPass
 from glow_mlir.dialects.glow_low.memory import FuncOp
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.launches import LaunchProgram
-from glow_mlir.support.beside import both
 from glow_mlir.support.collector import without_collector
+from glow_mlir.support.parallel_work import both
 
 Emit = Callable[[Sequence[FuncOp], Target], tuple[str, list[LaunchProgram]]]
 """Makes LLVM IR text of the device functions of functions for one target, and the launch program of each."""
@@ -36,7 +36,7 @@ def build_device_artifact(
     """
     functions = low_functions(module)
     targets = list(dict.fromkeys(function.target for function in functions))
-    host = GlowLowToLlvmPass(cancellable=False)
+    host = GlowLowToScfPass(cancellable=False)
     entries = {
         function.sym_name.data: build_entry(function, False, targets.index(function.target), host)
         for function in functions

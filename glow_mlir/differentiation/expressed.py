@@ -37,7 +37,9 @@ def expressed(op: Expressed | GenericOp, cotangent: SSAValue, emit: Emitter) -> 
     """By reverse mode on the expression: each contribution is a `generic` of operands, result and cotangent."""
     form = op.generic_form()
     *reads, written = accesses_of(form)
-    sources = op.inputs()
+    views = op.views()
+    sources = [reshaped(value, view, emit) for value, view in zip(op.inputs(), views, strict=True)]
+    y, g = (reshaped(value, form.result_sizes(views), emit) for value in (op.results[0], cotangent))
     operands = [
         operand_tensor(element_of(value), access, place)
         for place, (value, access) in enumerate(zip(sources, reads, strict=True))
@@ -45,13 +47,15 @@ def expressed(op: Expressed | GenericOp, cotangent: SSAValue, emit: Emitter) -> 
     root = expression_of_form(form, operands)
     result = operand_tensor(root.element, replace(written, name="result"), len(operands))
     given = operand_tensor(root.element, replace(written, name="cotangent"), len(operands) + 1)
-    values = (*sources, op.results[0], cotangent)
+    values = (*sources, y, g)
     known: Known = dict(zip((*operands, result, given), zip(values, (*reads, written, written)), strict=True))
     found = adjoints(root, given, {root: result})
 
     def contribution(place: int) -> SSAValue | None:
         value = tensor_of(found.get(operands[place], 0), operands[place])
-        return computed(value, known, operands[place], emit) if isinstance(value, Tensor) else None
+        if not isinstance(value, Tensor):
+            return None
+        return reshaped(computed(value, known, operands[place], emit), sizes_of(op.inputs()[place]), emit)
 
     return by_operand(op, [partial(contribution, place) for place in range(len(operands))])
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.scalar_body import is_elementwise, scalar_body
-from glow_mlir.dialects.shapes import element_of
+from glow_mlir.dialects.shapes import Shape, element_of, sizes_of, split_axes
 from glow_mlir.errors import CompilerBugError
 from glow_mlir.interpreter.forms import run_form
 from glow_mlir.interpreter.index_space import as_stored, signless_array
 from glow_mlir.interpreter.scalar import ScalarProgram, round_float
 from glow_mlir.ir.registry import SEMANTICS
 from glow_mlir.support.dtypes import is_float_dtype
-from glow_mlir.support.identity import MOST_KEPT, number_of
+from glow_mlir.support.identity import MAX_KEPT, number_of
+from glow_mlir.support.symbols import Sizes
 
 
 def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray, ...]:
@@ -47,8 +49,27 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
 def _exact(op: Expressed, arrays: Sequence[np.ndarray]) -> np.ndarray:
     """What an expression gives, of floats in f64, rounded once."""
     wide = [array.astype(np.float64) if is_float_dtype(array.dtype) else array for array in arrays]
-    result = run_form(op.generic_form(is_exact=True), wide)
+    views = op.views()
+    form = op.generic_form(is_exact=True)
+    seen = [_viewed(array, sizes_of(value), view) for array, value, view in zip(wide, op.inputs(), views, strict=True)]
+    result = _merged(run_form(form, seen), sizes_of(_result_type(op)), form.result_sizes(views))
     return round_float(result, _result_dtype(op)) if result.dtype == np.float64 else result
+
+
+def _viewed(array: np.ndarray, sizes: Sizes, view: Sizes) -> np.ndarray:
+    """An operand of these sizes as a view of it with some axes split."""
+    if array.ndim == len(view):
+        return array
+    pieces = zip(array.shape, split_axes(sizes, view), strict=True)
+    return array.reshape([size for own, group in pieces for size in (cast(Shape, group) if len(group) > 1 else (own,))])
+
+
+def _merged(array: np.ndarray, sizes: Sizes, view: Sizes) -> np.ndarray:
+    """A result that is a view of one of these sizes, with its axes joined."""
+    if array.ndim == len(sizes):
+        return array
+    left = iter(array.shape)
+    return array.reshape([math.prod(next(left) for _ in group) for group in split_axes(sizes, view)])
 
 
 _PROGRAMS: dict[tuple[object, ...], ScalarProgram] = {}
@@ -60,14 +81,18 @@ def _program_of(op: Operation) -> ScalarProgram:
     types = [number_of(value.type) for value in (*op.operands, *op.results)]
     form = type(op), *types, *op.properties, *map(number_of, op.properties.values())
     if form not in _PROGRAMS:
-        if len(_PROGRAMS) >= MOST_KEPT:
+        if len(_PROGRAMS) >= MAX_KEPT:
             _PROGRAMS.clear()
         _PROGRAMS[form] = ScalarProgram.of(*scalar_body(op))
     return _PROGRAMS[form]
 
 
 def _result_dtype(op: Operation) -> np.dtype:
+    return numpy_dtype(element_of(_result_type(op)))
+
+
+def _result_type(op: Operation) -> Attribute:
     if op.results:
-        return numpy_dtype(element_of(op.results[0]))
+        return op.results[0].type
     infer = cast(Callable[..., Any], getattr(type(op), "infer_types"))
-    return numpy_dtype(infer(op)[0].element_type)
+    return infer(op)[0]

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 
 from glow_mlir.errors import OptionError
-from glow_mlir.support.kinds import FLAG, NAMES, NUMBER, PATH, TEXT, WORDS_BY_NAMES, Kind
+from glow_mlir.support.option_types import FLAG, NAMES, NUMBER, PATH, TEXT, WORDS_BY_NAMES, Kind
 
 SomeClass = TypeVar("SomeClass", bound=type)
 

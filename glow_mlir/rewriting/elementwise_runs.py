@@ -18,10 +18,10 @@ from glow_mlir.dialects.shapes import bytes_of, sizes_of
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes
 
-MOST_MEMBERS = 128
+MAX_MEMBERS = 128
 """Instructions in one stack; a longer run becomes several, so that their code stays of reasonable size."""
 
-MOST_BUFFERS = 64
+MAX_BUFFERS = 64
 """Buffers that the members of one stack read from outside or write (Glow's kArgLimit)."""
 
 
@@ -108,7 +108,7 @@ class ElementwiseRun:
         return (
             sizes_of(op.outputs()[0]) == self.space
             and len(self.members) < most
-            and len(self.sources) + len(self.written) + len(op.operands) <= MOST_BUFFERS
+            and len(self.sources) + len(self.written) + len(op.operands) <= MAX_BUFFERS
             and is_profitable(self.saved_bytes(op))
             and self._is_even(op)
             and (time == self.last + 1 or self._may_wait())
@@ -117,7 +117,7 @@ class ElementwiseRun:
     def may_grow(self, most: int) -> bool:
         """Whether any instruction may join the run, but the one right behind it; if not, none ever may."""
         # What joins reads a buffer and writes one.
-        has_room = len(self.members) < most and len(self.sources) + len(self.written) + 2 <= MOST_BUFFERS
+        has_room = len(self.members) < most and len(self.sources) + len(self.written) + 2 <= MAX_BUFFERS
         return has_room and self._may_wait()
 
     def saved_bytes(self, op: DerivedInstruction) -> int:
@@ -191,7 +191,7 @@ def merged(runs: Sequence[ElementwiseRun], most: int) -> ElementwiseRun | None:
     if len(runs) == 1:
         return first
     buffers = sum(len(run.sources) + len(run.written) for run in runs)
-    if sum(len(run.members) for run in runs) >= most or buffers >= MOST_BUFFERS:
+    if sum(len(run.members) for run in runs) >= most or buffers >= MAX_BUFFERS:
         return None
     union = ElementwiseRun(first.block, first.space, first.splats, first.buffers)
     for time, op in sorted((item for run in runs for item in run.members), key=lambda item: item[0]):

@@ -18,7 +18,7 @@ from glow_mlir.dialects.shapes import element_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.rewriting.quantized_values import Combination, stored_integers
 
-MOST_SHIFT = 62
+MAX_SHIFT = 62
 """The largest shift of `integer_rescale`."""
 
 SUM_BITS = 30
@@ -60,7 +60,7 @@ def _rescaled(
 ) -> SSAValue | None:
     """Integers, and an offset, times a factor of 31 bits; `None` where it is too large. Without a type, i32."""
     fraction, exponent = np.frexp(factor.astype(np.float64))
-    shift = np.minimum(31 - exponent, MOST_SHIFT)
+    shift = np.minimum(31 - exponent, MAX_SHIFT)
     multiplier = np.rint(np.ldexp(fraction, exponent + shift))
     is_carried = np.abs(multiplier) == 2.0**31
     multiplier, shift = np.where(is_carried, multiplier / 2, multiplier), np.where(is_carried, shift - 1, shift)

@@ -33,7 +33,7 @@ from glow_mlir.rewriting.quantized_values import combination_of
 from glow_mlir.rewriting.rescaled_values import limited
 from glow_mlir.support.dataclass import dataclass
 
-MOST_OPERATORS = 64
+MAX_OPERATORS = 64
 """How many operators of a function are looked at."""
 
 CHEAP = (
@@ -86,7 +86,7 @@ class OriginSearch:
         """The code that a value is a function of, the earliest one; the value itself where it is a code of its own."""
         if value not in self.origins:
             self.origins[value] = None  # Until it is known, and for good where there are too many.
-            if len(self.origins) <= MOST_OPERATORS:
+            if len(self.origins) <= MAX_OPERATORS:
                 self.origins[value] = self._origin(value)
         return self.origins[value]
 

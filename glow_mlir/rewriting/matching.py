@@ -33,10 +33,10 @@ from glow_mlir.rewriting.formulas import (
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import float_limits
 
-MOST_PARTS = 6
+MAX_PARTS = 6
 """Factors or terms beyond which no formula goes, so that the search ends early in long chains."""
 
-MOST_LEVELS = 8
+MAX_LEVELS = 8
 """How often the members of a product or sum are split, so that the search in long chains takes no longer either."""
 
 ROUNDINGS = 4
@@ -224,8 +224,8 @@ class Matcher:
 
     def _expansions(self, value: SSAValue, splits: dict[type[Operation], Split], parts: Parts) -> Iterator[Parts]:
         """`parts`, and what it becomes as its members are split further and further."""
-        for _ in range(MOST_LEVELS):
-            if len(parts.weights) > MOST_PARTS:
+        for _ in range(MAX_LEVELS):
+            if len(parts.weights) > MAX_PARTS:
                 return
             yield parts
             grown = self._split(parts, splits, value)

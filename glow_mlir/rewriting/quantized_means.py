@@ -27,7 +27,7 @@ from glow_mlir.support.symbols import Sizes
 LONGEST_SUM = 1 << 16
 """How many codes of 16 bits, and more than enough of 8, are summed in 32 bits."""
 
-LEAST_IMAGE_RANK = 3
+MIN_IMAGE_RANK = 3
 """Axes of an image: batch, channels, and one that is spatial."""
 
 
@@ -58,7 +58,7 @@ class SumImages(Pattern):
         wide = op.input.owner
         if not isinstance(wide, CastOp) or wide.to != i32 or byte_width(element_of(wide.input)) > 1:
             return
-        if not is_integer(element_of(wide.input)) or rank_of(op.input) < LEAST_IMAGE_RANK:
+        if not is_integer(element_of(wide.input)) or rank_of(op.input) < MIN_IMAGE_RANK:
             return
         _, *image, channels = sizes_of(wide.input)
         window = [size for size in image if isinstance(size, int) and size > 0]

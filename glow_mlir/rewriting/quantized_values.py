@@ -20,7 +20,7 @@ from glow_mlir.dialects.shapes import Shape, element_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.support.dataclass import dataclass
 
-MOST_TERMS = 8
+MAX_TERMS = 8
 """How many operators of a sum are looked at."""
 
 
@@ -125,7 +125,7 @@ class Combination:
         return Combination((*self.terms, *other.terms), np.asarray(sum(offsets)) if offsets else None)
 
 
-def combination_of(value: SSAValue, storage: Storage, limit: int = MOST_TERMS) -> Combination | None:
+def combination_of(value: SSAValue, storage: Storage, limit: int = MAX_TERMS) -> Combination | None:
     """What a value of f32 is as a sum of codes and a constant; `None` where it is something else."""
     known = storage.value_of(value)
     if known is not None:

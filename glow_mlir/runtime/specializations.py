@@ -22,7 +22,7 @@ from glow_mlir.errors import (
     OptionError,
 )
 from glow_mlir.runtime.assumptions import Assumptions, InputValue, following
-from glow_mlir.runtime.beside import start
+from glow_mlir.runtime.background_compilation import start
 from glow_mlir.runtime.device_array import Place, Tensor, on_host
 from glow_mlir.runtime.executable import MAIN, DirectCall, EntryPoint, Executable, Shapes
 from glow_mlir.runtime.general import GeneralCode, holds, is_end, power_of_two, widest
@@ -75,14 +75,14 @@ KEPT_BYTES = 2 << 30
 OTHER_BOUNDS = "begin a session with other bounds"
 """What to do where a size is outside of bounds."""
 
-_MOST_SHAPES = 1024
+_MAX_SHAPES = 1024
 """Shapes of inputs of which it is kept what they want."""
 
 FIRST_ROOM = 64
 """For how many trips of a loop that nothing bounds there is room at first."""
 MORE_ROOM = 4
 """How many times as many trips there is room for where there was none for all."""
-MOST_ROOM = 1 << 24
+MAX_ROOM = 1 << 24
 """For how many trips there is room at most: a loop may never end."""
 
 Served = TypeVar("Served")
@@ -214,8 +214,8 @@ class Specializations(Executable):
             if not grown:
                 return False
             label = max(grown, key=lambda label: grown[label])
-            if grown[label] > MOST_ROOM:
-                raise _no_room(label, self._rooms[label], f"room for more than {MOST_ROOM} is made for none")
+            if grown[label] > MAX_ROOM:
+                raise _no_room(label, self._rooms[label], f"room for more than {MAX_ROOM} is made for none")
             self._rooms = grown
             return True
 
@@ -283,7 +283,7 @@ class Specializations(Executable):
         sizes = (*self._open_sizes(self.signature.sizes(inputs)).items(), *rooms)
         wanted = Assumptions(sizes, tuple(InputValue.of(name, on_host(inputs[name])) for name in names))
         if shapes is not None:
-            if len(self._by_shapes) >= _MOST_SHAPES:
+            if len(self._by_shapes) >= _MAX_SHAPES:
                 self._by_shapes.clear()
             self._by_shapes[shapes] = wanted
         return wanted

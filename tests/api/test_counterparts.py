@@ -18,6 +18,15 @@ from glow_mlir.errors import GlowError, GlowWarning, OptionError, UnsupportedErr
 from glow_mlir.frontends.onnx.importer import import_model
 
 
+def test_quantization_by_samples_has_a_hint() -> None:
+    package: Any = import_module("glow_mlir.quantization")
+    for name in ("quantize_static", "CalibrationDataReader"):
+        with pytest.raises(GlowError, match=rf"glow_mlir\.quantization has no '{name}' \(hint: glow-profile model"):
+            getattr(package, name)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = package.nothing
+
+
 def test_errors_are_those_that_programs_catch() -> None:
     state: Any = import_module("glow_mlir.capi.onnxruntime_pybind11_state")
     theirs: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state")

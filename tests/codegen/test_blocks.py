@@ -18,6 +18,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
 from glow_mlir.codegen.nvptx import add_races, by_emulated_grid, by_grid
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.errors import ExecutionError
 
 THREADS = 64
@@ -31,7 +32,7 @@ def emulated(body: Body, *arrays: np.ndarray) -> None:
     with by_emulated_grid(module, "f", [ptr] * len(arrays), 1, THREADS, "") as (b, arguments, _):
         body(Block.of(b, THREADS), arguments)
     add_races(module)
-    function = EmulatedFunction(EmulatedModule(compile_text(emit_module(module.module), host_target())), "f")
+    function = EmulatedFunction(EmulatedModule(compile_text(emit_module(flattened(module.module)), host_target())), "f")
     function.run(Grid(1, THREADS), [array.ctypes.data for array in arrays], backwards=False)
 
 
@@ -40,7 +41,7 @@ def assembled(body: Body, count: int) -> str:
     module = ModuleBuilder(PRESETS["sm_80"])
     with by_grid(module, "f", [ptr] * count, 1, THREADS, "") as (b, arguments, _):
         body(Block.of(b, THREADS), arguments)
-    return assembly_text(emit_module(module.module), PRESETS["sm_80"])
+    return assembly_text(emit_module(flattened(module.module)), PRESETS["sm_80"])
 
 
 def reversing(waits: bool) -> Body:

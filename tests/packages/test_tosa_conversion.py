@@ -126,11 +126,11 @@ WRITTEN: dict[str, str] = {
     "layer_normalization": ("reduce_sum mul sub mul reduce_sum mul add pow reciprocal mul mul reshape reshape mul add"),
     "rms_normalization": "mul reduce_sum mul add pow reciprocal mul mul reshape mul",
     "instance_normalization": (
-        "reduce_sum reduce_sum mul sub mul reduce_sum reduce_sum mul add pow reciprocal mul reshape mul reshape add"
+        "reduce_sum reduce_sum mul sub mul reduce_sum reduce_sum mul add pow reciprocal mul reshape mul reshape mul add"
     ),
     "group_normalization": (
         "reshape reduce_sum reduce_sum reduce_sum mul sub mul reduce_sum reduce_sum reduce_sum mul add "
-        "pow reciprocal mul reshape reshape mul reshape add"
+        "pow reciprocal mul reshape mul reshape mul add reshape"
     ),
     "batch_normalization": "mul add",
     "lrn": "mul reshape reshape pad avg_pool2d reshape reshape mul add pow pow mul reciprocal mul",

@@ -16,7 +16,7 @@ from glow_mlir.api.session_keywords import KEYWORDS
 from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Declared, declared
 from glow_mlir.support.keywords import keyword_error
-from glow_mlir.support.kinds import check_kinds
+from glow_mlir.support.option_types import check_kinds
 from glow_mlir.support.symbols import Dimension
 
 STRICT_KEY = "session.strict_shape_type_inference"

@@ -175,7 +175,10 @@ class SessionOptions(Settings, Explained):
         "levels leave passes of the graph out, as `disable`; kernels and memory are optimized at all of them",
     )
     optimized_model_filepath = Setting(
-        "", path_text, Effect.HONOURED, "the optimized graph is written as an ONNX model"
+        "",
+        path_text,
+        Effect.HONOURED,
+        "the optimized graph, of the sizes that dimensions have, is written as an ONNX model",
     )
     enable_profiling = Setting(False, flag, Effect.HONOURED, "machine code keeps the time of each instruction")
     profile_file_prefix = Setting("onnxruntime_profile_", text, Effect.HONOURED, "the name that profiles begin with")

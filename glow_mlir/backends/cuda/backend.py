@@ -34,6 +34,7 @@ from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text, compile_text
 from glow_mlir.codegen.matrix_instructions import generation_of
 from glow_mlir.codegen.nvptx import add_races, by_emulated_grid, by_grid
+from glow_mlir.codegen.scf_to_llvm import flattened
 from glow_mlir.constants.storage import Storage
 from glow_mlir.dialects.control_flow import ControlFlowOp
 from glow_mlir.dialects.glow_high.loop import LoopOp
@@ -150,7 +151,7 @@ def emit(functions: Sequence[FuncOp], target: Target) -> tuple[str, list[LaunchP
     programs = emit_device_functions(functions, module, by_emulated_grid if emulated else by_grid)
     if emulated:
         add_races(module)
-    return emit_module(module.module), programs
+    return emit_module(flattened(module.module)), programs
 
 
 def translate(text: str, target: Target) -> bytes:

@@ -22,8 +22,8 @@ from glow_mlir.codegen.builder.types import i32_array, i64, index_type, integer_
 from glow_mlir.codegen.builder.value import Number, Operators, Value
 from glow_mlir.dialects.llvm_ops import values
 from glow_mlir.dialects.target import Target
-from glow_mlir.support.identity import MOST_KEPT
-from glow_mlir.support.op_creation import created
+from glow_mlir.support.identity import MAX_KEPT
+from glow_mlir.support.op_creation import append, created
 
 
 class Emission(Operators):
@@ -49,7 +49,7 @@ class Emission(Operators):
     ) -> Value:
         """Append an operation with one result of type `result` and return the result."""
         op = created(kind, [operand.ssa for operand in operands], (result,), properties)
-        self.block.add_op(op)
+        append(self.block, op)
         (ssa,) = op.results
         return Value(self, ssa)
 
@@ -60,7 +60,7 @@ class Emission(Operators):
         properties: Mapping[str, Attribute] | None = None,
     ) -> None:
         """Append an operation without result."""
-        self.block.add_op(created(kind, [operand.ssa for operand in operands], (), properties))
+        append(self.block, created(kind, [operand.ssa for operand in operands], (), properties))
 
     def constant(self, value: float | Sequence[float], type_: Attribute) -> Value:
         """
@@ -68,8 +68,9 @@ class Emission(Operators):
 
         Each constant exists once per function, at its top, whatever block asks for it first.
         """
-        type_ = self.resolved(type_)
-        key = _key(value, type_)
+        if type_ is index_type:
+            type_ = self.index_type
+        key = (id(type_), value) if type(value) is int else _key(value, type_)
         known = self._constant_values.get(key)
         if known is None:
             known = self._constant_values[key] = Value(self, self._add_constant(value, type_))
@@ -185,7 +186,7 @@ def _literal(value: float | Sequence[float], type_: Attribute) -> Attribute:
     key = _key(value, type_)
     known = _literals.get(key)
     if known is None:
-        if len(_literals) >= MOST_KEPT:
+        if len(_literals) >= MAX_KEPT:
             _literals.clear()
         known = _literals[key] = type_, _made_literal(value, type_)
     return known[1]

@@ -16,7 +16,7 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder, Signature, vector_l
 from glow_mlir.codegen.builder.types import i64, index_type, integer_of_width, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.identity import MOST_KEPT
+from glow_mlir.support.identity import MAX_KEPT
 
 PASSES_ATTRIBUTE = "glow-passes"
 
@@ -77,8 +77,7 @@ def define_function(
     if takes_scalars:
         params.append(Param(ptr, readonly=True))
     entry = Block(arg_types=[param.type for param in params])
-    region = Region(entry)
-    builder = Builder(module, region, entry)
+    builder = Builder(module, entry)
     arguments = [Value(builder, argument) for argument in entry.args]
     if takes_scalars:
         builder.scalars = arguments.pop()
@@ -95,7 +94,7 @@ def define_function(
     if passes:
         further.append(ArrayAttr([StringAttr(PASSES_ATTRIBUTE), StringAttr(passes)]))
     further += [ArrayAttr([StringAttr(key), StringAttr(value)]) for key, value in (launch or {}).items()]
-    op = _function_op(module, name, params, result, region, internal, inline, further)
+    op = _function_op(module, name, params, result, Region(entry), internal, inline, further)
     if launch is not None:
         op.attributes[_LAUNCHED[module.target.family]] = UnitAttr()
     module.module.body.block.add_op(op)
@@ -142,6 +141,6 @@ def _function_op(
 _linkage = cache(LinkageAttr)
 
 
-@lru_cache(MOST_KEPT)
+@lru_cache(MAX_KEPT)
 def _function_type(parameters: tuple[Attribute, ...], result: Attribute | None) -> LLVMFunctionType:
     return LLVMFunctionType(parameters, result)

@@ -26,7 +26,6 @@ from glow_mlir.codegen.kernels.generic_program import (
     LINES,
     Program,
     can_run,
-    form_of,
     initial_of,
     is_count,
     lines_over,
@@ -85,8 +84,11 @@ class GenericKernel(Kernel[GenericOp | Expressed]):
     SUMMING = (LINES,)
 
     def accepts(self, op: GenericOp | Expressed) -> bool:
+        program = Program.of(op)
+        # An operator that folds nothing is left to lower: elementwise operators join others.
+        is_wanted = program.is_generic or any(stage.words for stage in program.stages)
         has_prologue = isinstance(op, DerivedInstruction) and op.prologue is not None
-        return can_run(form_of(op)) and (not has_prologue or Program.of(op).reads_first_once)
+        return is_wanted and can_run(program.form) and (not has_prologue or program.reads_first_once)
 
     def candidates(self, op: GenericOp | Expressed, storage: Storage, target: Target) -> Sequence[Tiles]:
         return Program.of(op).candidates(target) if isinstance(op, Instruction) else ({},)

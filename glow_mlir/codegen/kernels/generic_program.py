@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir.affine import AffineMap
 
 from glow_mlir.codegen.access import computed, lanes_for
 from glow_mlir.codegen.builder.builder import Builder
@@ -31,7 +32,7 @@ from glow_mlir.dialects.glow_high.expressed import Expressed
 from glow_mlir.dialects.glow_high.generic import GenericOp, yielded_rows
 from glow_mlir.dialects.glow_low.body import Body
 from glow_mlir.dialects.glow_low.memory import contiguous_strides, strides_of
-from glow_mlir.dialects.shapes import Shape, element_of, sizes_of
+from glow_mlir.dialects.shapes import Shape, element_of, sizes_of, split_strides
 from glow_mlir.dialects.sizes import largest
 from glow_mlir.dialects.stages import RowType, StageOp, dimensions_of, element_at, scalar_ops_of, stages_of
 from glow_mlir.dialects.target import Target
@@ -66,7 +67,7 @@ COMBINE: Mapping[str, tuple[Callable[[Attribute], float], Combine]] = {
 """Word of a fold → what it starts from, for an element type, and how it takes in an element, the second one."""
 
 
-MOST_FORMS = 1 << 8
+MAX_FORMS = 1 << 8
 """Of how many different operators the form is kept."""
 
 _FORMS: dict[object, GenericForm] = {}
@@ -84,7 +85,7 @@ def form_of(op: GenericOp | Expressed) -> GenericForm:
     properties = tuple((name, value) for name, value in op.properties.items() if name in definition.properties)
     key = kind_of(op), operands, properties
     if key not in _FORMS:
-        if len(_FORMS) >= MOST_FORMS:
+        if len(_FORMS) >= MAX_FORMS:
             _FORMS.clear()
         _FORMS[key] = op.generic_form()
     return _FORMS[key]
@@ -121,7 +122,12 @@ class Program:
     @property
     def space(self) -> Sizes:
         """The sizes of the index space."""
-        return self.form.space([sizes_of(value) for value in self.op.inputs()])
+        return self.form.space(self.op.views())
+
+    @property
+    def result_view(self) -> Sizes:
+        """The sizes in which the form sees the result."""
+        return self.form.result_sizes(self.op.views())
 
     @property
     def names(self) -> frozenset[str]:
@@ -168,6 +174,11 @@ class Program:
         return all(stage.space == self.rows and stage.folded in ((), self.rows) for stage in self.stages)
 
     @property
+    def is_generic(self) -> bool:
+        """Whether it is `generic` itself, and no operator of another name."""
+        return kind_of(self.op) is GenericOp
+
+    @property
     def is_reduction(self) -> bool:
         """Whether a line has one element of the result."""
         return not isinstance(self.result.type, RowType)
@@ -176,15 +187,23 @@ class Program:
         """By how many elements each dimension moves the result, and then each operand."""
         *maps, last = self.form.maps
         values = [*self.op.outputs(), *self.op.inputs()]
-        return [strides_over(affine, strides_of(value)) for affine, value in zip((last, *maps), values, strict=True)]
+        views = [self.result_view, *self.op.views()]
+        return [
+            strides_over(affine, split_strides(sizes_of(value), strides_of(value), view))
+            for affine, value, view in zip((last, *maps), values, views, strict=True)
+        ]
 
     def plane_strides(self, planes: Sequence[Shape]) -> list[Shape]:
         """By how many elements each dimension moves planes that move with the axes of the result."""
-        return [strides_over(self.form.maps[-1], strides) for strides in planes]
+        return self._split(planes, self.op.outputs()[0], self.result_view, self.form.maps[-1])
 
     def prologue_strides(self, planes: Sequence[Shape]) -> list[Shape]:
         """By how many elements each dimension moves planes that move with the axes of the first operand."""
-        return [strides_over(self.form.maps[0], strides) for strides in planes]
+        return self._split(planes, self.op.inputs()[0], self.op.views()[0], self.form.maps[0])
+
+    def _split(self, planes: Sequence[Shape], value: SSAValue, view: Sizes, affine: AffineMap) -> list[Shape]:
+        """By how many elements each dimension moves planes that move with the axes of an operand."""
+        return [strides_over(affine, split_strides(sizes_of(value), strides, view)) for strides in planes]
 
     @property
     def reads_first_once(self) -> bool:

@@ -34,7 +34,7 @@ from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, SymbolicSize, symbols_of
 
-MOST_ATTEMPTS = 16
+MAX_ATTEMPTS = 16
 """How often a body is looked at, until it is known which sizes change, and how."""
 
 Place = tuple[int, int]
@@ -123,7 +123,7 @@ class SizedLoop:
             self.most_trips = largest(self.count)
         elif rows:
             self._limit()
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             trial = self._tried()
             if trial is None:
                 return None

@@ -15,7 +15,7 @@ from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
-from glow_mlir.partitioning.places import HOST_MEMORY, Places
+from glow_mlir.partitioning.device_memories import HOST_MEMORY, Places
 from glow_mlir.support.dataclass import dataclass
 
 

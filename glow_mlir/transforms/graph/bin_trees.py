@@ -17,22 +17,22 @@ from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
 from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.support.dataclass import dataclass
 
-MOST_LEVELS = 8
+MAX_LEVELS = 8
 """The deepest trees that become complete: code has a piece for each node of one."""
 
-MOST_GROWTH = 4
+MAX_GROWTH = 4
 """Nodes of complete trees beside one of a tree as it is, beyond which to link them takes less."""
 
-MOST_NODES = 128
+MAX_NODES = 128
 """Leaves of a tree beyond which what is known of its nodes for many rows fills the caches."""
 
-MOST_LEAVES = 1 << 21
+MAX_LEAVES = 1 << 21
 """Leaves of all trees beyond which the trees as they are take less of the caches."""
 
 FEW = 8
 """Nodes up to which a tree becomes complete whatever its form."""
 
-MOST_TESTS = 1 << 16
+MAX_TESTS = 1 << 16
 """Different tests that a ui16 tells apart."""
 
 
@@ -50,7 +50,7 @@ class BinTrees(Pattern):
             return
         tests = trees.tests(target.vector_width(element_of(op.input)))
         targets = trees.targets_by_tree(form.leaves)
-        if len(tests.thresholds) <= MOST_TESTS and (trees.targets is None or targets is not None):
+        if len(tests.thresholds) <= MAX_TESTS and (trees.targets is None or targets is not None):
             rewriter.replace(op, (), [_binned(op, rewriter.emit, trees, form, tests, targets)])
 
 
@@ -128,12 +128,12 @@ class _Trees:
         levels = [self.roots[:, None]]
         while len(levels) == 1 or np.any(levels[-1] >= 0):
             places = levels[-1]
-            if len(levels) > MOST_LEVELS or 2 * places.size > MOST_LEAVES:
+            if len(levels) > MAX_LEVELS or 2 * places.size > MAX_LEAVES:
                 return None
             links = self.nodes[np.maximum(places, 0), LINKS - 1 : 0 : -1]  # Where the test fails comes first.
             levels.append(np.where(places[..., None] < 0, places[..., None], links).reshape(len(places), -1))
         nodes = np.maximum(np.concatenate(levels[:-1], axis=1), -1)
-        if nodes.shape[1] > MOST_GROWTH * max(np.count_nonzero(nodes >= 0, axis=1).max(), FEW):
+        if nodes.shape[1] > MAX_GROWTH * max(np.count_nonzero(nodes >= 0, axis=1).max(), FEW):
             return None
         return _Form(nodes, -1 - levels[-1], None)
 
@@ -145,7 +145,7 @@ class _Trees:
             return None
         sizes = np.diff(roots, append=count)
         most, trees = int(sizes.max()), len(self.roots)
-        if most >= MOST_NODES or most * trees > MOST_GROWTH * max(count, FEW * trees):
+        if most >= MAX_NODES or most * trees > MAX_GROWTH * max(count, FEW * trees):
             return None
         own = np.repeat(np.arange(len(roots)), sizes)  # The tree of each node, among those that are no leaf.
         place = np.arange(count) - roots[own]

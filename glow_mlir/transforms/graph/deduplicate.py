@@ -21,7 +21,7 @@ from glow_mlir.support.dataclass import dataclass
 FIRST = (False, -1)
 """The place of what a loop carries, in front of all that operators define."""
 
-MOST_COMPARED = 1 << 16
+MAX_COMPARED = 1 << 16
 """Elements of a constant up to which it is searched for others than the first."""
 
 
@@ -68,7 +68,7 @@ def _read_once(function: FuncOp, renamed: dict[str, ConstantOp]) -> None:
 def _splat_uniform(function: FuncOp, storage: Storage) -> None:
     """Let elementwise operators, which then load nothing, read splats instead of constants of equal elements."""
     for op in operations(function):
-        small = isinstance(op, GetOp) and storage.is_constant(op.result) and 0 < size_of(op.result) <= MOST_COMPARED
+        small = isinstance(op, GetOp) and storage.is_constant(op.result) and 0 < size_of(op.result) <= MAX_COMPARED
         array = storage.value_of(op.result) if isinstance(op, GetOp) and small else None
         if array is None or not _is_uniform(array):
             continue

@@ -30,7 +30,7 @@ from glow_mlir.ir.rewriter import Rewriter
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 from glow_mlir.support.dataclass import dataclass
 
-MOST_GROWTH = 8
+MAX_GROWTH = 8
 """How often the bytes of all constants results may have: some operators follow one another on weights."""
 
 LARGEST_SPLATS = 1 << 28
@@ -62,7 +62,7 @@ class Growth:
 
     def allows(self, size: int, total: int) -> bool:
         """Whether there may be as many bytes more: `total` in all, or so many times what was there."""
-        return self.made + size <= max(total, MOST_GROWTH * self.held)
+        return self.made + size <= max(total, MAX_GROWTH * self.held)
 
 
 _GROWTHS: WeakKeyDictionary[Operation, Growth] = WeakKeyDictionary()

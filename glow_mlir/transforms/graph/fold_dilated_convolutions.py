@@ -21,7 +21,7 @@ from glow_mlir.support.dataclass import dataclass
 
 Rearranging = ReshapeOp | TransposeOp
 
-MOST_STEPS = 8
+MAX_STEPS = 8
 """Reshapes and transposes that are followed on either side; exporters write three to five."""
 
 
@@ -87,7 +87,7 @@ def _dealt_image(op: ConvOp) -> Dealt | None:
     """The nearest value of whose pixels every b-th is in the same image of the operand of `op`, or `None`."""
     steps: list[Rearranging] = []
     value = op.input
-    while isinstance(value.owner, Rearranging) and len(steps) < MOST_STEPS:
+    while isinstance(value.owner, Rearranging) and len(steps) < MAX_STEPS:
         steps.insert(0, value.owner)
         value = value.owner.input
         arranged = _after(steps, arrangement_of(shape_of(value)))
@@ -156,7 +156,7 @@ def _gathered(value: SSAValue, axes: Arrangement | None, shape: Shape) -> tuple[
     are; `None` where they never are, or something else reads what lies between.
     """
     steps: list[Rearranging] = []
-    while axes is not None and len(steps) < MOST_STEPS and value.has_one_use():
+    while axes is not None and len(steps) < MAX_STEPS and value.has_one_use():
         user = next(iter(value.uses)).operation
         if not isinstance(user, Rearranging):
             return None

@@ -68,7 +68,7 @@ NAMES: dict[type[Operation], str] = {MulOp: "factor", AddOp: "addend"}
 """Operator → name of its constant."""
 
 
-MOST_CANCELLED = 2.0**-10
+MAX_CANCELLED = 2.0**-10
 """Addends whose sum is smaller than this share of the largest stay apart: `(x + c) - c` may be meant to round."""
 
 
@@ -108,7 +108,7 @@ def _extend(chain: _Chain, op: Operation, step: Affine) -> bool:
     if max(total.factor.size, total.addend.size) > most or not total.is_safe(element_of(op.results[0])):
         return False
     largest = np.maximum(chain.largest * np.abs(step.factor), np.abs(step.addend))
-    if ((np.abs(total.addend) < largest * MOST_CANCELLED) & (largest > 0)).any():
+    if ((np.abs(total.addend) < largest * MAX_CANCELLED) & (largest > 0)).any():
         return False
     chain.ops.append(op)
     chain.total, chain.most, chain.largest = total, most, largest

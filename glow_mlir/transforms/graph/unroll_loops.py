@@ -23,7 +23,7 @@ from glow_mlir.ir.rewriting import copied
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dataclass import dataclass
 
-MOST_OPERATORS = 64
+MAX_OPERATORS = 64
 """Operators that unrolled trips have together at most: half of what one stack may have."""
 
 
@@ -46,14 +46,14 @@ class UnrollLoop(Pattern):
             return
         if trips is None and op.trip_count is None:
             return
-        if trips is not None and trips * len(body) <= MOST_OPERATORS:
+        if trips is not None and trips * len(body) <= MAX_OPERATORS:
             carried, rows = unrolled(op, range(trips), op.initial, rewriter.emit)
             rewriter.replace(op, [], [*carried, *rows])
             return
         is_plain = not op.scanned and not op.stacked and not op.index.uses
         is_elementwise = all(isinstance(inner, Elementwise) for inner in body)
-        factor = MOST_OPERATORS // len(body) if is_elementwise else 2
-        if is_plain and 1 < factor <= MOST_OPERATORS // len(body):
+        factor = MAX_OPERATORS // len(body) if is_elementwise else 2
+        if is_plain and 1 < factor <= MAX_OPERATORS // len(body):
             rewriter.replace(op, in_steps(op, factor, rewriter.emit))
 
 

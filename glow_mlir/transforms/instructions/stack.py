@@ -25,7 +25,7 @@ from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.ir import statistics
 from glow_mlir.ir.rewriting import fuse_locations, low_functions
 from glow_mlir.ir.traversal import blocks, own_operations
-from glow_mlir.rewriting.elementwise_runs import MOST_MEMBERS, Buffers, ElementwiseRun, Place, Use, merged, splat_behind
+from glow_mlir.rewriting.elementwise_runs import MAX_MEMBERS, Buffers, ElementwiseRun, Place, Use, merged, splat_behind
 from glow_mlir.rewriting.open_elementwise_runs import OpenRuns
 from glow_mlir.support.dataclass import dataclass
 
@@ -42,7 +42,7 @@ class StackPass(ModulePass):
 
     name = "stack"
 
-    members: int = MOST_MEMBERS
+    members: int = MAX_MEMBERS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in low_functions(op):
@@ -102,7 +102,7 @@ class Stacking:
                 emit_stack(run)
 
 
-def stack_block(block: Block, most: int = MOST_MEMBERS) -> None:
+def stack_block(block: Block, most: int = MAX_MEMBERS) -> None:
     """Stack the elementwise instructions of one block, `most` into one."""
     Stacking(block, most).run()
 

@@ -28,7 +28,7 @@ from glow_mlir.dialects.index_notation import Access
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.dialects.staging import postorder
 from glow_mlir.ir.emitter import Emitter
-from glow_mlir.support.symbols import Size
+from glow_mlir.support.symbols import Size, Sizes
 
 UNARY: Mapping[str, type[HighOp]] = {
     **{
@@ -78,11 +78,12 @@ FOLDS: Mapping[str, type[Reduction]] = {
 
 def lowered(op: Expressed, emit: Emitter) -> SSAValue | None:
     """What the expression of an operator is in simpler operators; `None` where it has a part that is none of them."""
-    values, signature = op.inputs(), op.notation()
-    operands = operand_tensors(signature, [element_of(value) for value in values])
-    root = rounded(op.expression(*operands), element_of(values[0]))
+    signature = op.notation()
+    operands = operand_tensors(signature, [element_of(value) for value in op.inputs()])
+    root = rounded(op.expression(*operands), element_of(op.inputs()[0]))
     if not all(map(_is_known, postorder(root))):
         return None
+    values = [_shaped(value, view, emit) for value, view in zip(op.inputs(), op.views(), strict=True)]
     sizes: dict[str, Size] = {}
     for access, value in zip(signature.operands, values, strict=True):
         own = zip(access.axes, sizes_of(value), strict=True)
@@ -91,8 +92,15 @@ def lowered(op: Expressed, emit: Emitter) -> SSAValue | None:
     lowering = Lowering(order, sizes, emit)
     for part in postorder(root):
         lowering.add(part, values, signature.operands)
-    found, wanted = lowering.arranged(lowering.made[root], order, signature.result.axes), sizes_of(op.results[0])
-    return found if sizes_of(found) == wanted else emit(ExpandOp, found, shape=wanted)
+    found = lowering.arranged(lowering.made[root], order, signature.result.axes)
+    seen = tuple(sizes[name] if name in sizes and name != "1" else 1 for name in signature.result.axes)
+    whole = found if sizes_of(found) == seen else emit(ExpandOp, found, shape=seen)
+    return _shaped(whole, sizes_of(op.results[0]), emit)
+
+
+def _shaped(value: SSAValue, shape: Sizes, emit: Emitter) -> SSAValue:
+    """A value in other sizes, with the same elements."""
+    return value if sizes_of(value) == shape else emit(ReshapeOp, value, shape=shape)
 
 
 def _is_known(part: Tensor) -> bool:
@@ -129,10 +137,7 @@ class Lowering:
         if axes != sorted(axes):
             rest = [axis for axis in range(len(names)) if axis not in axes]
             value = self.emit(TransposeOp, value, permutation=(*axes, *rest))
-        return self._shaped(value, tuple(sizes[name] if name in present else 1 for name in wanted))
-
-    def _shaped(self, value: SSAValue, shape: tuple[Size, ...]) -> SSAValue:
-        return value if sizes_of(value) == shape else self.emit(ReshapeOp, value, shape=shape)
+        return _shaped(value, tuple(sizes[name] if name in present else 1 for name in wanted), self.emit)
 
     def _count(self, part: Tensor) -> SSAValue:
         """How many indices some dimensions have."""
@@ -141,7 +146,7 @@ class Lowering:
         if all(isinstance(size, int) for size in sizes):
             return self.emit.splat(math.prod(size for size in sizes if isinstance(size, int)), part.element, ones)
         counted = self.emit(ReduceProdOp, self.emit(ShapeOp, sizes=tuple(sizes)), axes=(0,))
-        return self._shaped(self.emit(unary.CastOp, counted, to=part.element), ones)
+        return _shaped(self.emit(unary.CastOp, counted, to=part.element), ones, self.emit)
 
     def _operation(self, part: Tensor) -> SSAValue:
         """An operation on elements."""

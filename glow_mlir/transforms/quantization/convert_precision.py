@@ -33,7 +33,7 @@ from glow_mlir.support.dataclass import dataclass
 PRECISIONS: dict[str, Attribute] = {"bf16": bf16, "f16": f16}
 """What the option `to` may be."""
 
-MOST_F16 = float(np.finfo(np.float16).max)
+MAX_F16 = float(np.finfo(np.float16).max)
 """The largest number of f16."""
 
 
@@ -114,7 +114,7 @@ class NarrowOperator(Pattern):
         if isinstance(value.owner, CastOp) and element_of(value.owner.input) == self.to:
             return value.owner.input
         if self.clip and self.to == f16:
-            value = emit(ClipOp, value, emit.splat(-MOST_F16, f32), emit.splat(MOST_F16, f32))
+            value = emit(ClipOp, value, emit.splat(-MAX_F16, f32), emit.splat(MAX_F16, f32))
         return emit(CastOp, value, to=self.to)
 
 

@@ -21,7 +21,7 @@ from glow_mlir.ir.traversal import own_operations
 from glow_mlir.rewriting.linear_operators import Linear, linear_operator
 from glow_mlir.support.dataclass import dataclass
 
-MOST_SWEEPS = 20
+MAX_SWEEPS = 20
 """How often all pairs are equalized at most: a product in the middle of a chain is in two of them."""
 
 
@@ -43,7 +43,7 @@ class EqualizeChannelsPass(ModulePass):
         storage = Storage(op)
         for function in high_functions(op):
             pairs = [pair for inner in own_operations(function) for pair in _pairs(inner, storage)]
-            for _ in range(MOST_SWEEPS):
+            for _ in range(MAX_SWEEPS):
                 if not sum(_equalized(first, second, storage) for first, second in pairs):
                     break
                 statistics.count("sweeps")

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from glow_mlir.constants.codes import CELL_BITS, pack_codes
+from glow_mlir.constants.sub_byte_values import CELL_BITS, pack_codes
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, Blockwise, BlockwiseDequantizeOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, SliceOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp

@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, aligned_size, b
 from glow_mlir.ir.checks import CheckFailed, require_at
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
-from glow_mlir.options.policy import MOST_BYTES
+from glow_mlir.options.policy import MAX_BYTES
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.memory.allocate import alignment_of, exchanged_bytes
 
@@ -116,7 +116,7 @@ def check_constants(functions: Sequence[FuncOp]) -> None:
 def _size(function: FuncOp, region: str) -> int:
     """The bytes of a region, which the caller has to provide."""
     size = _number(function, function.properties.get(region), f"no size of its {region}")
-    require_at(function, 0 <= size <= MOST_BYTES, f"{size} is no size of its {region}")
+    require_at(function, 0 <= size <= MAX_BYTES, f"{size} is no size of its {region}")
     return size
 
 

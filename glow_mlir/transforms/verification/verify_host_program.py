@@ -13,7 +13,7 @@ from glow_mlir.ir.checks import require_at
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import own_operations
 from glow_mlir.partitioning.clocks import Clocks
-from glow_mlir.partitioning.places import Places
+from glow_mlir.partitioning.device_memories import Places
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.transforms.devices.insert_events import Work, earlier, note
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from glow_mlir.support.beside import both
+from glow_mlir.support.parallel_work import both
 
 
 def test_both_results_from_two_threads() -> None:

@@ -22,7 +22,7 @@ from glow_mlir.support.forks import anew_in_forks, around_forks
 THREAD = "glow-beside"
 """The name of the thread."""
 
-MOST_WAITING = 64
+MAX_WAITING = 64
 """How many pieces of work may wait; what comes then has to come again."""
 
 _LONGEST = 10.0
@@ -140,7 +140,7 @@ class _Worker:
         What begins at once has its turn from now on, if that is free: nothing that waits has one.
         """
         with self._lock:
-            if len(self._waiting) >= MOST_WAITING:
+            if len(self._waiting) >= MAX_WAITING:
                 return False
             has_turn = not self._is_running and turn.acquire(blocking=False)
             self._waiting.append(_Work(copy_context(), run, turn, has_turn))

@@ -1,4 +1,4 @@
-"""`glow-low-to-llvm`: from allocated instructions to the `llvm` dialect."""
+"""`glow-low-to-scf`: from allocated instructions to structured functions of the `llvm` dialect."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ from glow_mlir.support.symbols import Quotient, Size
 
 
 @dataclass(frozen=True)
-class GlowLowToLlvmPass(ModulePass):
+class GlowLowToScfPass(ModulePass):
     """
     Turn each allocated function into an entry `int32_t name(constants, bindings, activations, parallel)` of the `llvm`
     dialect, and each distinct instruction into a function that the entry calls.
@@ -80,7 +80,7 @@ class GlowLowToLlvmPass(ModulePass):
     instruction, what the `glow_observer` has that the binding behind all others is.
     """
 
-    name = "glow-low-to-llvm"
+    name = "glow-low-to-scf"
 
     profile: bool = False
     pool: bool = True
@@ -259,8 +259,7 @@ class FunctionEmission:
     def _end_if_cancelled(self, b: Builder) -> None:
         """Return where somebody wrote that the entry is to end, if it is one that may."""
         if self.cancelled is not None:
-            with b.when(b.atomic_load(self.cancelled, i32, "monotonic").ne(0)):
-                b.give_back(b.constant(CANCELLED, i32))
+            b.return_if(b.atomic_load(self.cancelled, i32, "monotonic").ne(0), b.constant(CANCELLED, i32))
 
     def _instruction(
         self, b: Builder, op: Instruction, pointers: Sequence[Value], data: Value, parallel: Value

@@ -14,7 +14,7 @@ from in_process import run_tool
 from models import GraphBuilder
 from onnx import TensorProto
 
-from glow_mlir.bundle.exchanged_codes import CodeParameters, exchanged_codes
+from glow_mlir.bundle.exchanged_quantized_values import CodeParameters, exchanged_codes
 from glow_mlir.bundle.header import c_float
 from glow_mlir.dialects.glow_high.storage import FuncOp
 from glow_mlir.ir.context import new_context

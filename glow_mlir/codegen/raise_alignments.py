@@ -1,5 +1,5 @@
 """
-Alignments of accesses, as far as they follow from those of parameters: LLVM's pass for that is not in llvmlite.
+`raise-alignments`: alignments of accesses that follow from those of parameters; LLVM's own pass is not in llvmlite.
 
 Kernels say of an access that it is aligned to one element, which any array is. A device reads a vector at once only
 where it knows more.
@@ -7,16 +7,15 @@ where it knows more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp
 from xdsl.dialects.llvm import (
     GEP_USE_SSA_VAL,
     AddOp,
     AndOp,
-    BrOp,
-    CondBrOp,
     ConstantOp,
     FuncOp,
     MulOp,
@@ -29,12 +28,16 @@ from xdsl.dialects.llvm import (
     XOrOp,
     ZExtOp,
 )
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.scf import ForOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from glow_mlir.codegen.builder.types import ALIGNMENTS, type_info
+from glow_mlir.codegen.passed_values import passed_values
 from glow_mlir.dialects.llvm_ops.memory import GEPOp, LoadOp, StoreOp
 from glow_mlir.dialects.llvm_ops.values import AddrSpaceCastOp, SelectOp
-from glow_mlir.ir.traversal import own_operations
+from glow_mlir.ir.traversal import all_operations, own_operations
+from glow_mlir.support.dataclass import dataclass
 
 MOST = 16
 """Bytes of the largest access: no larger alignment is asked about."""
@@ -43,11 +46,21 @@ Factors = dict[SSAValue, int]
 """Value → a power of two of which it is a multiple, `MOST` at most."""
 
 
-def raise_alignments(module: ModuleOp) -> None:
-    """Let loads and stores of vectors in the functions of a module say how their addresses are aligned."""
-    for op in own_operations(module.body.block):
-        if isinstance(op, FuncOp) and op.body.blocks:
-            _raise(op)
+@dataclass(frozen=True)
+class RaiseAlignmentsPass(ModulePass):
+    """
+    Let loads and stores of vectors in structured functions say how their addresses are aligned, as far as that follows
+    from what is promised of the parameters.
+    """
+
+    name = "raise-alignments"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in own_operations(op.body.block):
+            if isinstance(inner, ModuleOp):
+                self.apply(ctx, inner)
+            elif isinstance(inner, FuncOp) and inner.body.blocks:
+                _raise(inner)
 
 
 def _raise(function: FuncOp) -> None:
@@ -55,15 +68,14 @@ def _raise(function: FuncOp) -> None:
     The largest fixed point: all values count as multiples of `MOST` at first, and as of less where they are of less.
     """
     factors = _of_parameters(function)
-    blocks = list(function.body.blocks)
-    while _lower(blocks, factors):
+    ops = all_operations(function.body.block)
+    while _lower(ops, factors):
         pass
-    for block in blocks:
-        for op in own_operations(block):
-            if isinstance(op, LoadOp):
-                _say(op, op.operands[0], op.results[0].type, factors)
-            elif isinstance(op, StoreOp):
-                _say(op, op.operands[1], op.operands[0].type, factors)
+    for op in ops:
+        if isinstance(op, LoadOp):
+            _say(op, op.operands[0], op.results[0].type, factors)
+        elif isinstance(op, StoreOp):
+            _say(op, op.operands[1], op.operands[0].type, factors)
 
 
 def _say(op: Operation, address: SSAValue, type_: Attribute, factors: Mapping[SSAValue, int]) -> None:
@@ -80,22 +92,25 @@ def _of_parameters(function: FuncOp) -> Factors:
     attributes = function.properties.get("arg_attrs")
     promises = cast("ArrayAttr[Attribute]", attributes).data if isinstance(attributes, ArrayAttr) else ()
     found: Factors = {}
-    for number, argument in enumerate(function.body.blocks[0].args):
+    for number, argument in enumerate(function.body.block.args):
         promise = promises[number] if number < len(promises) else None
         aligned = promise.data.get("llvm.align") if isinstance(promise, DictionaryAttr) else None
         found[argument] = min(aligned.value.data, MOST) if isinstance(aligned, IntegerAttr) else 1
     return found
 
 
-def _lower(blocks: list[Block], factors: Factors) -> bool:
+def _lower(ops: Sequence[Operation], factors: Factors) -> bool:
     """Lower what is too large where all else is as it is said; whether anything was."""
     is_lowered = False
-    for block in blocks:
-        for op in own_operations(block):
+    for op in ops:
+        if not op.regions:
             if op.results:
                 is_lowered |= _set(factors, op.results[0], _factor(op, factors))
-            for value, passed in _passed(op):
-                is_lowered |= _set(factors, value, factors.get(passed, MOST))
+            continue
+        if isinstance(op, ForOp):
+            is_lowered |= _set(factors, op.body.block.args[0], min(_at(factors, op.lb), _at(factors, op.step)))
+        for value, passed in passed_values(op):
+            is_lowered |= _set(factors, value, _at(factors, passed))
     return is_lowered
 
 
@@ -105,17 +120,6 @@ def _set(factors: Factors, value: SSAValue, found: int) -> bool:
         return False
     factors[value] = found
     return True
-
-
-def _passed(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
-    """Arguments of blocks, and what a jump passes to them."""
-    if isinstance(op, BrOp):
-        yield from zip(op.successors[0].args, op.operands, strict=True)
-    elif isinstance(op, CondBrOp):
-        first, second = op.successors
-        behind = 1 + len(first.args)
-        yield from zip(first.args, op.operands[1:behind], strict=True)
-        yield from zip(second.args, op.operands[behind:], strict=True)
 
 
 def _factor(op: Operation, factors: Mapping[SSAValue, int]) -> int:

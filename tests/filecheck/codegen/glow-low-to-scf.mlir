@@ -1,9 +1,9 @@
 // Allocated instructions become functions, one for all that are equal, and an entry that calls them in order.
 
-// RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},glow-low-to-llvm' | filecheck %s
-// RUN: glow-opt %s -p 'assign-target{target=scalar threads=2},glow-low-to-llvm' | filecheck %s --check-prefix=SCALAR
-// RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},glow-low-to-llvm{profile=true}' | filecheck %s --check-prefix=PROFILE
-// RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},glow-low-to-llvm{instrument=true pool=false}' | filecheck %s --check-prefix=OBSERVE
+// RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},glow-low-to-scf' | filecheck %s
+// RUN: glow-opt %s -p 'assign-target{target=scalar threads=2},glow-low-to-scf' | filecheck %s --check-prefix=SCALAR
+// RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},glow-low-to-scf{profile=true}' | filecheck %s --check-prefix=PROFILE
+// RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},glow-low-to-scf{instrument=true pool=false}' | filecheck %s --check-prefix=OBSERVE
 
 glow_high.constant @scale : tensor<20xf32> {weights = "sha256:0"}
 glow_high.placeholder @x : tensor<2x20xf32> {input}
@@ -38,22 +38,24 @@ glow_low.func @parts(@x, @y) attributes {activations = 64, activations_bound = 6
 // One loop over the rows; in it vectors of the register's width, and half of one for what remains.
 // CHECK-LABEL: llvm.func internal @stack
 // CHECK-SAME: (%{{.*}}: !llvm.ptr, %[[X:.*]]: !llvm.ptr, %[[S:.*]]: !llvm.ptr)
-// CHECK: llvm.br ^[[ROW:.*]](%{{.*}} : i64)
+// CHECK: scf.for %[[ROW:.*]] = %{{.*}} to %{{.*}} step %{{.*}} : i64 {
+// CHECK-NEXT: scf.for %[[COLUMN:.*]] = %{{.*}} to %{{.*}} step %{{.*}} : i64 {
 // CHECK: llvm.getelementptr inbounds %[[X]]
 // CHECK-NEXT: llvm.load {{.*}} {alignment = 4 : i64} : !llvm.ptr -> vector<8xf32>
 // CHECK: llvm.getelementptr inbounds %[[S]]
 // CHECK: llvm.fmul {{.*}} : vector<8xf32>
-// CHECK: llvm.cond_br
+// CHECK: {{^      }$}}
+// CHECK-NOT: scf.for
 // CHECK: llvm.fmul {{.*}} : vector<4xf32>
-// CHECK: llvm.cond_br {{.*}} ^[[ROW]](
-// CHECK: llvm.return
+// CHECK: {{^    }$}}
+// CHECK-NEXT: llvm.return
 
 // Both copies are one function, and one loop: rows follow each other without a gap.
 // CHECK-LABEL: llvm.func internal @copy
 // CHECK: llvm.mlir.constant(40) : i64
+// CHECK: scf.for
 // CHECK: llvm.load {{.*}} -> vector<8xi32>
-// CHECK: llvm.cond_br
-// CHECK-NOT: llvm.cond_br
+// CHECK-NOT: scf.for
 // CHECK: llvm.return
 // CHECK-NOT: llvm.func internal
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr
 
 from glow_mlir.backends.cpu.targets import PRESETS
-from glow_mlir.codegen.alignments import raise_alignments
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.functions import Param, define_function
 from glow_mlir.codegen.builder.modules import ModuleBuilder
 from glow_mlir.codegen.builder.types import f32, index_type, ptr, vector
 from glow_mlir.codegen.builder.value import Value
+from glow_mlir.codegen.raise_alignments import RaiseAlignmentsPass
 from glow_mlir.dialects.llvm_ops.memory import LoadOp
 
 Body = Callable[[Builder, Value, Value], None]
@@ -54,7 +55,7 @@ def test_alignment(name: str) -> None:
     module = ModuleBuilder(PRESETS["avx2"])
     with define_function(module, "f", [Param(ptr, align=64), index_type]) as (b, (pointer, index)):
         body(b, pointer, index)
-    raise_alignments(module.module)
+    RaiseAlignmentsPass().apply(Context(), module.module)
     (load,) = (op for op in module.module.walk() if isinstance(op, LoadOp))
     said = load.properties["alignment"]
     assert isinstance(said, IntegerAttr)
@@ -65,6 +66,6 @@ def test_nothing_is_promised_of_plain_pointers() -> None:
     module = ModuleBuilder(PRESETS["avx2"])
     with define_function(module, "f", [ptr]) as (_, (pointer,)):
         _load(pointer)
-    raise_alignments(module.module)
+    RaiseAlignmentsPass().apply(Context(), module.module)
     (load,) = (op for op in module.module.walk() if isinstance(op, LoadOp))
     assert "alignment = 4" in str(load)

@@ -13,7 +13,7 @@ from glow_mlir.backends.interface import get_backend
 from glow_mlir.codegen.build import build_artifact
 from glow_mlir.constants.weights import add_weights
 from glow_mlir.driver.compiler import Compilation
-from glow_mlir.driver.given import promises
+from glow_mlir.driver.model_checks import promises
 from glow_mlir.driver.pipelines import OPTIMIZE
 from glow_mlir.errors import ModelError, ParseFailure
 from glow_mlir.ir.context import new_context
