@@ -48,11 +48,7 @@ def require_channels(operands: tuple[SSAValue, ...], channels: Size) -> None:
         shape_of(operand)
 
 
-class Normalization(HighOp):
-    """An operator with an element of the result for each of its first operand, and parameters behind it."""
-
-
-class AlongAxis(Normalization):
+class AlongAxis(HighOp):
     """A function of all elements along `axis`, with a result for each of them; floats only."""
 
     AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
@@ -129,7 +125,7 @@ class HardmaxOp(AlongAxis):
 
 
 @op_definition
-class BatchNormalizationOp(Normalization, Expressed):
+class BatchNormalizationOp(Expressed):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + offset for each channel (ONNX BatchNormalization, inference).
 
@@ -170,7 +166,7 @@ class BatchNormalizationOp(Normalization, Expressed):
         return x * factor + (offset - mean * factor)
 
 
-class OverImages(Normalization, Expressed):
+class OverImages(Expressed):
     """Mean and variance of each image, not of the batch: axis 0 is the batch, channels lie along `axis`."""
 
     AXIS_PROPERTIES: ClassVar[tuple[str, ...]] = ("axis",)
@@ -290,7 +286,7 @@ def require_broadcast(operands: tuple[SSAValue, ...], shape: Sizes) -> None:
 
 
 @op_definition
-class LayerNormalizationOp(Normalization, Expressed):
+class LayerNormalizationOp(Expressed):
     """
     (x - mean) / sqrt(variance + `epsilon`) · scale + bias over all axes from `axis` on (ONNX LayerNormalization).
 
@@ -335,7 +331,7 @@ class LayerNormalizationOp(Normalization, Expressed):
 
 
 @op_definition
-class RmsNormalizationOp(Normalization, Expressed):
+class RmsNormalizationOp(Expressed):
     """
     x / sqrt(mean of squares + `epsilon`) · scale over all axes from `axis` on (ONNX RMSNormalization).
 
@@ -372,7 +368,7 @@ class RmsNormalizationOp(Normalization, Expressed):
 
 
 @op_definition
-class LrnOp(Normalization):
+class LrnOp(HighOp):
     """
     x / (`bias` + `alpha` / `size` · sum of squares)^`beta` (ONNX LRN).
 

@@ -319,10 +319,6 @@ class _Running(HighOp):
         rank = rank_of(self.input)
         return self.aligned((normalize_axis(integer(self.axis), rank),) if rank else ())
 
-    def infer_types(self) -> tuple[TensorType[Attribute], ...]:
-        normalize_axis(integer(self.axis), rank_of(self.input))
-        return (tensor(sizes_of(self.input), element_of(self.input)),)
-
 
 @op_definition
 class CumSumOp(_Running):
