@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute
 
 from glow_mlir.dialects.element_types import element_type, is_bool, is_float, is_unsigned, number_width
+from glow_mlir.dialects.stages import index_type
 from glow_mlir.errors import OptionError
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import named_dtype
@@ -230,6 +231,13 @@ def fold(word: str, x: Tensor, along: str | Sequence[str]) -> Tensor:
     return Tensor(element, x.dimensions - names, _combining(word, element), (x,), along=names)
 
 
+def position(x: Tensor, along: str, is_largest: bool = True, is_last: bool = False) -> Tensor:
+    """The index along a dimension of the first or last extreme, NaN before each number, as `indices` are; 0 of none."""
+    word = f"{'last' if is_last else 'first'}_{_combining('max' if is_largest else 'min', x.element)}"
+    names = _names(x, along)
+    return Tensor(index_type(x.element), x.dimensions - names, word, (x,), along=names)
+
+
 def size_along(x: Tensor, along: str | Sequence[str]) -> Tensor:
     """
     How many elements `x` has along dimensions, as a number of its element type.
@@ -237,6 +245,15 @@ def size_along(x: Tensor, along: str | Sequence[str]) -> Tensor:
     Raises `OptionError` for one that it does not have.
     """
     return Tensor(_element("size", (x,)), frozenset(), "size", counted=_names(x, along))
+
+
+def indices(x: Tensor, along: str) -> Tensor:
+    """
+    The index along a dimension of `x`, as i32, or as i64 beside elements of 64 bits.
+
+    Raises `OptionError` for a dimension that it does not have.
+    """
+    return Tensor(index_type(x.element), _names(x, along), "index")
 
 
 def _names(x: Tensor, along: str | Sequence[str]) -> frozenset[str]:

@@ -6,8 +6,8 @@ from xdsl.ir import Dialect
 
 from glow_mlir.dialects.device import DeviceAttr
 from glow_mlir.dialects.sizes import SizesAttr
-from glow_mlir.dialects.stages import RowType, StageOp, YieldOp
+from glow_mlir.dialects.stages import IndicesOp, RowType, StageOp, YieldOp
 from glow_mlir.dialects.target import TargetAttr
 
-GLOW = Dialect("glow", [StageOp, YieldOp], [DeviceAttr, RowType, SizesAttr, TargetAttr])
+GLOW = Dialect("glow", [IndicesOp, StageOp, YieldOp], [DeviceAttr, RowType, SizesAttr, TargetAttr])
 """Targets of functions, devices of modules, sizes that are known at run time only, and the stages of `generic`."""

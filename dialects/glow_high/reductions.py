@@ -8,7 +8,7 @@ from math import inf
 from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType, f64, i64
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
 
 from glow_mlir.dialects.element_types import is_bool, is_float
@@ -20,6 +20,7 @@ from glow_mlir.dialects.expressions import (
     fold,
     log,
     maximum,
+    position,
     reduce_max,
     reduce_min,
     reduce_prod,
@@ -79,6 +80,13 @@ def real(x: Tensor) -> Tensor:
     return x if is_float(x.element) else converted(x, f64)
 
 
+def folded_notation(operand: SSAValue, along: tuple[str, ...], keepdims: bool) -> Signature:
+    """All axes of the operand; of the result those that are not folded, `1` in the places of the others or nothing."""
+    names = axis_names(rank_of(operand))
+    kept = ("1" if name in along else name for name in names if keepdims or name not in along)
+    return Signature((Access("input", names),), Access("result", tuple(kept)))
+
+
 class Reduction(Expressed):
     """
     An operator that computes one element from all elements along `axes`.
@@ -110,10 +118,7 @@ class Reduction(Expressed):
         return (tensor(shape, element_of(self.input)),)
 
     def notation(self) -> Signature:
-        """All axes of the input; of the result those that are left, or `1`."""
-        names, along = axis_names(rank_of(self.input)), self.folded()
-        kept = ("1" if name in along else name for name in names if flag(self.keepdims) or name not in along)
-        return Signature((Access("input", names),), Access("result", tuple(kept)))
+        return folded_notation(self.input, self.folded(), flag(self.keepdims))
 
     def folded(self) -> tuple[str, ...]:
         """The dimensions that are folded."""
@@ -280,8 +285,11 @@ class ReduceLogSumExpOp(Reduction):
         return log(reduce_sum(exp(real_x - shift), along)) + shift
 
 
-class _Position(HighOp):
+class _Position(Expressed):
     """The position of an extreme along `axis`, as i64; 0 where a size that is known at run time only turns out as 0."""
+
+    IS_LARGEST: ClassVar[bool]
+    """Whether the extreme is the largest element."""
 
     input = operand_def(NUMBERS)
     axis = int_prop()
@@ -299,14 +307,23 @@ class _Position(HighOp):
         require(bool(shape) and largest(shape[axis]) > 0, f"there is nothing along axis {axis} of shape {shape}")
         return (tensor(reduced_shape(shape, (axis,), flag(self.keepdims)), i64),)
 
+    def folded(self) -> tuple[str, ...]:
+        """The dimension along which the extreme is looked for."""
+        names = axis_names(rank_of(self.input))
+        return (names[normalize_axis(integer(self.axis), len(names))],)
+
+    def notation(self) -> Signature:
+        return folded_notation(self.input, self.folded(), flag(self.keepdims))
+
+    def expression(self, *operands: Tensor) -> Tensor:
+        (x,) = operands
+        (axis,) = self.folded()
+        return converted(position(x, axis, self.IS_LARGEST, flag(self.select_last_index)), i64)
+
     def untransposed(self, permutation: Shape) -> Untransposed:
         axis = normalize_axis(integer(self.axis), len(permutation))
         kept = kept_permutation(permutation, (axis,), flag(self.keepdims))
         return Untransposed(changed(self, axis=permutation[axis]), kept)
-
-    def independent_axes(self) -> Sequence[IndependentAxis]:
-        rank = rank_of(self.input)
-        return unreduced_axes(rank, (normalize_axis(integer(self.axis), rank),), flag(self.keepdims))
 
 
 @op_definition
@@ -320,6 +337,7 @@ class ArgMaxOp(_Position):
     """
 
     name = "glow_high.arg_max"
+    IS_LARGEST: ClassVar[bool] = True
 
 
 @op_definition
@@ -327,6 +345,7 @@ class ArgMinOp(_Position):
     """The position of the smallest element along `axis` (ONNX ArgMin), the first of several or the last; NaN wins."""
 
     name = "glow_high.arg_min"
+    IS_LARGEST: ClassVar[bool] = False
 
 
 class _Running(HighOp):

@@ -14,7 +14,7 @@ from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.generic_form import GenericForm
 from glow_mlir.dialects.glow_high.generic import yielded_rows
 from glow_mlir.dialects.shapes import Shape
-from glow_mlir.dialects.stages import StageOp
+from glow_mlir.dialects.stages import POSITION_FOLDS, IndicesOp, StageOp, element_at
 from glow_mlir.interpreter.index_space import as_stored, index_array, signless_array
 from glow_mlir.interpreter.scalar import evaluate, evaluate_op
 from glow_mlir.ir.traversal import own_operations
@@ -40,6 +40,29 @@ def _highest(dtype: np.dtype) -> Any:
     return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
 
 
+def _position(find: Callable[..., Any], is_last: bool) -> Callable[..., Any]:
+    """A fold into the index of an extreme, 0 where there is none."""
+
+    def fold(x: Array, axis: Shape, keepdims: bool, initial: int) -> Array:
+        (along,) = axis
+        if not x.shape[along]:
+            return np.zeros([1 if d == along else size for d, size in enumerate(x.shape)], np.int64)
+        found = find(np.flip(x, along) if is_last else x, axis=along, keepdims=keepdims)
+        return x.shape[along] - 1 - found if is_last else found
+
+    return fold
+
+
+def _positions(word: str, is_last: bool) -> Callable[..., Any]:
+    """The fold into the index of an extreme that is folded by a word."""
+    find: Callable[..., Any] = np.argmax if word.startswith("max") else np.argmin
+
+    def find_unsigned(x: Array, axis: int, keepdims: bool) -> Array:
+        return find(x.view(x.dtype.str.replace("i", "u")), axis=axis, keepdims=keepdims)
+
+    return _position(find_unsigned if word.endswith("ui") else find, is_last)
+
+
 FOLDS: Mapping[str, tuple[Callable[..., Any], Callable[[np.dtype], Any]]] = {
     "add": (np.add.reduce, lambda _: 0),
     "mul": (np.multiply.reduce, lambda _: 1),
@@ -54,6 +77,7 @@ FOLDS: Mapping[str, tuple[Callable[..., Any], Callable[[np.dtype], Any]]] = {
     "and": (np.bitwise_and.reduce, lambda _: -1),
     "or": (np.bitwise_or.reduce, lambda _: 0),
     "xor": (np.bitwise_xor.reduce, lambda _: 0),
+    **{word: (_positions(extreme, is_last), lambda _: 0) for word, (extreme, is_last) in POSITION_FOLDS.items()},
 }
 """Word of a fold → how it folds an array along axes, and what it gives for no elements."""
 
@@ -66,6 +90,11 @@ def run_form(form: GenericForm, arrays: Sequence[Array]) -> Array:
     for inner in own_operations(form.block):
         if isinstance(inner, StageOp):
             _run_stage(inner, values, extents)
+        elif isinstance(inner, IndicesOp):
+            shape = [size if d == inner.dimension else 1 for d, size in enumerate(extents)]
+            values[inner.row] = np.arange(
+                extents[inner.dimension], dtype=numpy_dtype(element_at(inner.row.type))
+            ).reshape(shape)
         elif inner.results:
             evaluate_op(inner, values)
     (result,) = yielded_rows(form.block)
@@ -92,4 +121,4 @@ def _run_stage(stage: StageOp, values: dict[SSAValue, Any], extents: Shape) -> N
             # Sums and products of floats are those of f64, rounded once.
             wide = whole.astype(np.float64) if words[place] in ("add", "mul") and array.dtype.kind == "f" else whole
             folded = fold(wide, axis=along, keepdims=True, initial=initial(wide.dtype))
-            values[result] = folded.astype(array.dtype)  # numpy sums integers in wider ones.
+            values[result] = folded.astype(numpy_dtype(element_at(result.type)))  # numpy sums integers in wider ones.

@@ -9,8 +9,7 @@ from xdsl.ir import Attribute, Operation
 
 from glow_mlir.codegen.access import computed, lanes_for, load, store
 from glow_mlir.codegen.builder.builder import Builder
-from glow_mlir.codegen.builder.nests import Index
-from glow_mlir.codegen.builder.types import f64, i32, i64, type_info, vector
+from glow_mlir.codegen.builder.types import f64, type_info, vector
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.lines import Line, Lines, line_steps
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, kind_of
@@ -82,71 +81,6 @@ def highest(element: Attribute) -> float:
 def is_computed_as_stored(op: Operation) -> bool:
     """Whether memory holds the elements of an instruction in the type that they are computed in."""
     return all(computed(element_of(value)) == signless(element_of(value)) for value in op.operands)
-
-
-def exceeds(element: Attribute, largest: bool) -> Choose:
-    """Whether x goes before y: it is larger (or smaller), or it is NaN and y is not."""
-    if is_float(element):
-        predicate = "ugt" if largest else "ult"
-        return lambda b, x, y: b.compare(predicate, x, y) & b.compare("ord", y, y)
-    sign = "u" if is_unsigned(element) else "s"
-    return lambda b, x, y: b.compare(f"{sign}{'gt' if largest else 'lt'}", x, y)
-
-
-PREFERS_LARGE: dict[type[Operation], bool] = {ops.ArgMaxOp: True, ops.ArgMinOp: False}
-"""Operator that looks for an extreme → whether for the largest."""
-
-
-@kernel("position")
-class PositionKernel(Kernel[ops.ArgMaxOp | ops.ArgMinOp]):
-    """One pass that keeps the best element and its position, for each lane."""
-
-    name = "position"
-    AXES = ("lines",)
-    RUN_TIME_SIZES = True
-
-    def emit(self, call: KernelCall[ops.ArgMaxOp | ops.ArgMinOp]) -> None:
-        op = call.op
-        b, source, result = call.b, call.one("input"), call.result
-        rank = len(source.sizes)
-        axis = normalize_axis(integer(op.axis), rank)
-        target_strides = spread_strides(result.strides, rank, (axis,), flag(op.keepdims))
-        lines = Lines.of(source.extents, (axis,), [source.strides, target_strides])
-        # Positions are as wide as the elements, so that both fill the same registers.
-        type_ = computed(source.element)
-        position_type = i64 if type_info(type_).bits == 64 else i32
-        largest = PREFERS_LARGE[kind_of(call.op)]
-        better = exceeds(source.element, largest)
-        last = flag(op.select_last_index)
-        width = lanes_for(call.target, position_type, (0,), 2)
-
-        def step(position: Index, offsets: list[Index], lanes: int, values: list[Value]) -> list[Value]:
-            best, place = values
-            x = load(b, source, offsets[0], lines.innermost(0), lanes)
-            replaces = ~better(b, best, x) if last else better(b, x, best)
-            here = b.splat(b.cast(b.index(position), position_type), lanes)
-            if not lines.across and lanes > 1:
-                here = here + b.iota(position_type, lanes)
-            # The first element always replaces what the fold starts from, which may be better than it.
-            replaces = replaces | (place < 0)
-            return [b.select(replaces, x, best), b.select(replaces, here, place)]
-
-        def join(x: list[Value], y: list[Value]) -> list[Value]:
-            after, before = better(b, y[0], x[0]), better(b, x[0], y[0])
-            further = (y[1] > x[1]) if last else (y[1] < x[1])
-            take = (after | (~before & further) | (x[1] < 0)) & (y[1] >= 0)
-            return [b.select(take, y[0], x[0]), b.select(take, y[1], x[1])]
-
-        def body(line: Line) -> None:
-            _, place = line.fold([(0, type_), (-1, position_type)], step, join)
-            if not isinstance(source.extents[axis], int):
-                place = b.select(place < 0, 0, place)
-            store(b, result, line.starts[1], b.cast(place, i64))
-
-        lines.each(b, width, body, call.share("lines"))
-
-    def cuts(self, op: ops.ArgMaxOp | ops.ArgMinOp, target: Target) -> Mapping[str, int]:
-        return {"lines": lines_along_axis(shape_of(op.input), integer(op.axis))}
 
 
 RUNNING: dict[type[Operation], tuple[float, Choose]] = {ops.CumSumOp: (0, add), ops.CumProdOp: (1, multiply)}

@@ -98,7 +98,7 @@ glow_high.func @copied(%x: tensor<2x3xf32>) {
 glow_high.func @word(%x: tensor<2x3xf32>) {
   %y = glow_high.generic %x {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterators = ["parallel", "reduction"]} {
   ^bb0(%row: !glow.row<f32, [1]>):
-    // expected-error@+1 {{f32 is folded by add, mul, maximumf, minimumf, maxnumf, minnumf, not 'maxsi'}}
+    // expected-error@+1 {{f32 is folded by add, mul, maximumf, minimumf, maxnumf, minnumf, first_maximumf, first_minimumf, last_maximumf, last_minimumf, not 'maxsi'}}
     %0 = glow.stage(%row) over [1] fold [maxsi] along [1] {
     ^bb1(%e: f32):
       glow.yield %e : f32
@@ -157,6 +157,42 @@ glow_high.func @ascending(%x: tensor<2x3x4xf32>) {
   %y = glow_high.generic %x {maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (i)>], iterators = ["parallel", "reduction", "reduction"]} {
   ^bb0(%row: !glow.row<f32, [2, 1]>):
   } : tensor<2xf32>
+}
+
+// -----
+
+glow_high.func @two_dimensions(%x: tensor<2x3xf32>) {
+  %y = glow_high.generic %x {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>], iterators = ["reduction", "reduction"]} {
+  ^bb0(%row: !glow.row<f32, [0, 1]>):
+    // expected-error@+1 {{positions are along one dimension, not [0, 1]}}
+    %place = glow.stage(%row) over [0, 1] fold [last_minimumf] along [0, 1] {
+    ^bb1(%e: f32):
+      glow.yield %e : f32
+    } : i32
+    glow.yield %place : i32
+  } : tensor<i32>
+}
+
+// -----
+
+glow_high.func @indices_of_bytes(%x: tensor<2x3xf32>) {
+  %y = glow_high.generic %x {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterators = ["parallel", "row"]} {
+  ^bb0(%row: !glow.row<f32, [1]>):
+    // expected-error@+1 {{indices are i32 or i64 along one dimension, not !glow.row<i8, [1]>}}
+    %at = glow.indices : !glow.row<i8, [1]>
+    glow.yield %at : !glow.row<i8, [1]>
+  } : tensor<2x3xi8>
+}
+
+// -----
+
+glow_high.func @parallel_indices(%x: tensor<2x3xf32>) {
+  // expected-error@+1 {{indices are along 0, which is parallel, or none}}
+  %y = glow_high.generic %x {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterators = ["parallel", "row"]} {
+  ^bb0(%row: !glow.row<f32, [1]>):
+    %at = glow.indices : !glow.row<i32, [0]>
+    glow.yield %at : !glow.row<i32, [0]>
+  } : tensor<2x3xi32>
 }
 
 // -----
