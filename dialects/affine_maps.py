@@ -12,7 +12,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
 from glow_mlir.dialects.shapes import Shape, require, sizes_of
 from glow_mlir.dialects.sizes import smallest
-from glow_mlir.support.identity import MOST_KEPT, kept_by_identity
+from glow_mlir.support.identity import MAX_KEPT, kept_by_identity
 from glow_mlir.support.symbols import Size, Sizes
 
 
@@ -21,7 +21,7 @@ def maps_attribute(maps: Sequence[AffineMap]) -> ArrayAttr[AffineMapAttr]:
     return ArrayAttr(map(_map_attribute, maps))
 
 
-@lru_cache(MOST_KEPT)
+@lru_cache(MAX_KEPT)
 def _map_attribute(affine: AffineMap) -> AffineMapAttr:
     """The attribute of a map, of which there is one."""
     return AffineMapAttr(affine)

@@ -34,10 +34,10 @@ from xdsl.printer import Printer
 
 from glow_mlir.dialects.element_types import is_float
 from glow_mlir.dialects.sizes import SizesAttr, shape_at
-from glow_mlir.support.identity import MOST_KEPT
+from glow_mlir.support.identity import MAX_KEPT
 from glow_mlir.support.symbols import Size, SymbolicSize
 
-MOST_F32 = float.fromhex("0x1.fffffep+127")
+MAX_F32 = float.fromhex("0x1.fffffep+127")
 """The largest number of f32."""
 
 _NAME = re.compile(r"[A-Za-z_][\w$.]*")
@@ -83,13 +83,13 @@ def float_attribute(value: float, type_: Attribute) -> FloatAttr[Any]:
     return _float(struct.pack("<d", value), type_)
 
 
-@lru_cache(MOST_KEPT)
+@lru_cache(MAX_KEPT)
 def _float(bits: bytes, type_: Attribute) -> FloatAttr[Any]:
     (value,) = struct.unpack("<d", bits)
     return FloatAttr(value, type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
-@lru_cache(MOST_KEPT)
+@lru_cache(MAX_KEPT)
 def integer_attribute(value: int, type_: Attribute) -> IntegerAttr[Any]:
     """The attribute of an integer of that type, of which there is one."""
     return IntegerAttr(value, type_)  # pyright: ignore[reportArgumentType, reportCallIssue]
@@ -100,7 +100,7 @@ def _truth(value: bool) -> Attribute:
     return IntegerAttr(int(value), i1)
 
 
-@lru_cache(MOST_KEPT)
+@lru_cache(MAX_KEPT)
 def _integers(values: tuple[int, ...]) -> Attribute:
     """The attribute, of which there is one: xDSL takes longer to make it than to look for it."""
     return DenseArrayBase.from_list(i64, values)
@@ -110,7 +110,7 @@ def is_f32(value: float) -> bool:
     """Whether f32 has that number, an infinity or NaN."""
     if not math.isfinite(value):
         return True
-    return abs(value) <= MOST_F32 and struct.unpack("f", struct.pack("f", value))[0] == value
+    return abs(value) <= MAX_F32 and struct.unpack("f", struct.pack("f", value))[0] == value
 
 
 def shortest_float(value: float, narrow: bool = True) -> str:

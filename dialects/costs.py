@@ -10,10 +10,10 @@ from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Range
 from glow_mlir.support.dataclass import dataclass
 
-MOST_COST = 1 << 47
+MAX_COST = 1 << 47
 """No cost is larger: sums and products of a few fit into 64 bits where they are compared with bytes."""
 
-_RANGE = Range(1, MOST_COST)
+_RANGE = Range(1, MAX_COST)
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Costs:
     """
     Costs of operations, in additions of the same vectors, and the sizes from which on something is worth it.
 
-    Raises `OptionError` for one below 1 or above `MOST_COST`, and for one of `POWERS` that is no power of two.
+    Raises `OptionError` for one below 1 or above `MAX_COST`, and for one of `POWERS` that is no power of two.
     """
 
     POWERS: ClassVar[Collection[str]] = ()

@@ -13,13 +13,13 @@ FEATURE_LEVELS: Mapping[str, str] = {
 }
 """Level, as LLVM calls a processor that has no more → its features, without some that these imply."""
 
-_MOST_CHARACTERS = 80
+_MAX_CHARACTERS = 80
 """How long a list of features may be that is spelled out."""
 
 
 def short_features(features: str) -> str:
     """Features as LLVM lists them, in few words: as they are, or the highest level and the number of the others."""
-    if len(features) <= _MOST_CHARACTERS:
+    if len(features) <= _MAX_CHARACTERS:
         return features
     enabled = others = enabled_features(features)
     reached = ""

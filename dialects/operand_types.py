@@ -23,7 +23,7 @@ from glow_mlir.dialects.element_types import (
     ui8,
     ui16,
 )
-from glow_mlir.dialects.shapes import MOST_AXES, element_of, rank_of
+from glow_mlir.dialects.shapes import MAX_AXES, element_of, rank_of
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -66,7 +66,7 @@ class TensorConstraint(AttrConstraint[TensorType[Attribute]]):
     noun: str
     accepts: Callable[[Attribute], bool]
     least: int = 0
-    most: int = MOST_AXES
+    most: int = MAX_AXES
 
     def of_rank(self, rank: int) -> Self:
         """The same with exactly that many axes."""
@@ -83,8 +83,8 @@ class TensorConstraint(AttrConstraint[TensorType[Attribute]]):
         rank = rank_of(type_)
         if self.least <= rank <= self.most:
             return ""
-        if rank > MOST_AXES:
-            return f"has at most {MOST_AXES} axes, not {rank}"
+        if rank > MAX_AXES:
+            return f"has at most {MAX_AXES} axes, not {rank}"
         return f"takes {self.least}{' axes' if self.most == self.least else ' axes or more'}, not {rank}"
 
     def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:

@@ -102,7 +102,7 @@ BUILTIN = OperatorPackage(
     ),
     exporters=_modules(
         "glow_mlir.frontends.onnx.export",
-        "plain_operators elementwise data_movement codes control_flow spatial products sampling selection",
+        "plain_operators elementwise data_movement quantized_products control_flow spatial products sampling selection",
     ),
     lowerings=_modules(
         "glow_mlir.transforms.lowerings",

@@ -310,7 +310,7 @@ class ScalarBuilder:
         wide = self.carried(x)
         if is_float(wide.element):
             return wide if wide.element == f64 else self.convert(wide, f32)
-        return self.convert(wide, f32 if number_width(wide.element) <= _MOST_IN_F32 else f64)
+        return self.convert(wide, f32 if number_width(wide.element) <= _MAX_IN_F32 else f64)
 
     def bitcast(self, x: Scalar, to: Attribute) -> Scalar:
         """The bits of `x` as another element type of the same width; a NaN of f16 may become another one."""
@@ -319,7 +319,7 @@ class ScalarBuilder:
         return x if x.element == to else self._build(arith.BitcastOp, [x], to)
 
 
-_MOST_IN_F32 = 16
+_MAX_IN_F32 = 16
 """Bits of the widest integers all of which are numbers of f32."""
 
 

@@ -16,7 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 from glow_mlir.dialects.element_types import byte_width, is_storable
 from glow_mlir.dialects.quant import UniformQuantizedType
 from glow_mlir.dialects.sizes import RunTimeSizeError, SizesAttr, largest, smallest, static
-from glow_mlir.options.policy import MOST_BYTES
+from glow_mlir.options.policy import MAX_BYTES
 from glow_mlir.support.identity import kept_by_identity
 from glow_mlir.support.symbols import Size, Sizes, product_of
 
@@ -211,7 +211,7 @@ def encoded(sizes: Sizes) -> tuple[Shape, Attribute]:
     return places, SizesAttr(symbolic) if symbolic else NOTHING
 
 
-MOST_AXES = 32
+MAX_AXES = 32
 """Axes of a tensor at most: parts of numpy stop at as many, and windows have two for each, of which numpy has 64."""
 
 
@@ -233,7 +233,7 @@ def verify_extent(value: SSAValue | Attribute, noun: str, reach: int | None = No
     """Check that memory can hold as many elements as a tensor or buffer has, or spans; raises `VerifyException`."""
     element = element_of(value)
     spanned = math.prod(size for size in largest_shape(value) if size) if reach is None else reach
-    require(spanned * byte_width(element) <= MOST_BYTES, f"{noun} of {spanned} elements of {element} fits no memory")
+    require(spanned * byte_width(element) <= MAX_BYTES, f"{noun} of {spanned} elements of {element} fits no memory")
 
 
 def _verify_quantized_axis(shape: Shape, element: UniformQuantizedType, noun: str) -> None:

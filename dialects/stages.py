@@ -297,7 +297,7 @@ def folded_type(element: Attribute, word: str) -> Attribute:
 def folds_of(element: Attribute) -> tuple[str, ...]:
     """How elements of a type are folded: floats of at least 32 bits, and integers of at least 8; others are not."""
     if is_float(element):
-        return (*FLOAT_FOLDS, *_positions(FLOAT_FOLDS)) if number_width(element) >= LEAST_FOLDED else ()
+        return (*FLOAT_FOLDS, *_positions(FLOAT_FOLDS)) if number_width(element) >= MIN_FOLDED else ()
     return (*INTEGER_FOLDS, *_positions(INTEGER_FOLDS)) if is_integer(element) else ()
 
 
@@ -306,7 +306,7 @@ def _positions(words: Sequence[str]) -> list[str]:
     return [word for word, (extreme, _) in POSITION_FOLDS.items() if extreme in words]
 
 
-LEAST_FOLDED = 32
+MIN_FOLDED = 32
 """Bits that floats have at least which are folded: sums of narrower ones would lose most of their digits."""
 
 

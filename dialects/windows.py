@@ -13,7 +13,7 @@ from glow_mlir.dialects.properties import ints, text
 from glow_mlir.dialects.shapes import Shape, require, shape_of, sizes_of
 from glow_mlir.dialects.sizes import smallest
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.identity import MOST_KEPT
+from glow_mlir.support.identity import MAX_KEPT
 from glow_mlir.support.symbols import Size, Sizes
 
 SizeT = TypeVar("SizeT", int, Size)
@@ -117,7 +117,7 @@ def join_image(batch: Size, spatial: Sizes, channels: Size, layout: StringAttr) 
     return (batch, *spatial, channels) if is_channels_last(layout) else (batch, channels, *spatial)
 
 
-@lru_cache(MOST_KEPT)
+@lru_cache(MAX_KEPT)
 def _window(kernel: Shape, strides: Shape, pads: Shape, dilations: Shape, ceil_mode: bool) -> Window:
     """The window with these properties, of which there is one."""
     rank = len(kernel)

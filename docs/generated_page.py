@@ -24,5 +24,5 @@ def write_or_check(page: Path, text: str, arguments: Sequence[str]) -> int:
         return 0
     if page.exists() and page.read_text(encoding="utf-8") == text:
         return 0
-    print(f"docs/{page.name} is out of date: python docs/generate_{page.stem}.py", file=sys.stderr)
+    print(f"{page.name} is out of date: python docs/{Path(sys.argv[0]).name}", file=sys.stderr)
     return 1

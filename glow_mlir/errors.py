@@ -70,6 +70,10 @@ class UnsupportedError(GlowError):
     """Something valid that this compiler, or the chosen backend, does not do."""
 
 
+class RefusedNameError(UnsupportedError, AttributeError):
+    """A name of onnxruntime's that has no meaning here."""
+
+
 class InputValuesError(UnsupportedError):
     """
     Operands that fix shapes and depend on inputs of the model: those whose values have to be known are `inputs`.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from copy import copy
 from pathlib import Path
@@ -14,6 +13,7 @@ from onnx.backend.base import Backend, BackendRep, Device, DeviceType
 
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.api.onnxruntime.node_arg import NodeArg
+from glow_mlir.api.onnxruntime.session_arguments import FACADE_KEYWORDS, OF_ONNXRUNTIME
 from glow_mlir.api.onnxruntime.session_options import SessionOptions
 from glow_mlir.errors import InputError, OptionError
 
@@ -109,7 +109,7 @@ def _keywords(given: Mapping[str, Any]) -> dict[str, Any]:
     """Keywords of `InferenceSession`, the options of `SessionOptions` in one; raises `OptionError` for other names."""
     options = {item.name for item in SessionOptions.settings()}
     found = {name: value for name, value in given.items() if name not in options}
-    known = inspect.signature(InferenceSession).parameters
+    known = {*OF_ONNXRUNTIME, *FACADE_KEYWORDS}
     for name in found:
         if name not in known:
             raise OptionError(

@@ -34,7 +34,7 @@ FUZZERS: Mapping[str, str] = {
 }
 """Name → the module of `tests/support` that has its `STAGES`: for each stage a `Fuzzer`, for one without the key ""."""
 
-MOST_SEEDS_SHOWN = 10
+MAX_SEEDS_SHOWN = 10
 """How many seeds of a kind of failure are listed."""
 
 
@@ -93,7 +93,7 @@ def summary(label: str, again: str, count: int, failures: Sequence[Failure]) -> 
         kinds.setdefault((failure.kind, failure.reason.split(": ")[0]), []).append(failure)
     lines = [f"{label}: {count} seeds, {len(failures)} failed"]
     for (kind, _), group in sorted(kinds.items(), key=lambda item: -len(item[1])):
-        seeds = " ".join(str(failure.seed) for failure in group[:MOST_SEEDS_SHOWN])
+        seeds = " ".join(str(failure.seed) for failure in group[:MAX_SEEDS_SHOWN])
         lines += [f"  {len(group)} × {kind}: {group[0].reason}", f"    {again} {group[0].seed}    seeds {seeds}"]
     return "\n".join(lines)
 

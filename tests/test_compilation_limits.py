@@ -19,7 +19,7 @@ from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.locations import location_names
 from glow_mlir.ir.rewriting import fuse_locations
-from glow_mlir.transforms.fold_constants import FoldConstantsPass
+from glow_mlir.transforms.graph.fold_constants import FoldConstantsPass
 
 
 def model(nodes: list[onnx.NodeProto], weights: dict[str, np.ndarray], result: str) -> bytes:
@@ -107,7 +107,7 @@ def test_values_that_fix_shapes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> 
         helper.make_node("Add", ["x", "p"], ["y"]),
     ]
     assert InferenceSession(model(nodes, CONSTANT, "y"), cache=False).get_outputs()[0].shape == [4]
-    monkeypatch.setattr(constant_folding, "MOST_FOLDED", 1 << 10)
+    monkeypatch.setattr(constant_folding, "MAX_FOLDED", 1 << 10)
     with pytest.raises(UnsupportedError, match="takes 2048 bytes, more than 1024"):
         InferenceSession(model(nodes, CONSTANT, "y"), cache=False)
 
@@ -133,7 +133,7 @@ def test_unrolled_loops_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     made = onnx.parser.parse_model(UNROLLED).SerializeToString()
     session = InferenceSession(made, cache=False)
     assert session.run(None, {"x": np.ones(4, np.float32)})[0].shape == (4 + 8 * 9 * 4,)
-    monkeypatch.setattr(limits, "MOST_OPERATORS", 50)
+    monkeypatch.setattr(limits, "MAX_OPERATORS", 50)
     with pytest.raises(UnsupportedError, match="becomes more than 50 operators"):
         InferenceSession(made, cache=False)
 

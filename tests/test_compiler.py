@@ -21,8 +21,8 @@ from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import parse_module
 from glow_mlir.tools.glow_opt import main
-from glow_mlir.transforms.eliminate_dead_stores import EliminateDeadStoresPass
-from glow_mlir.transforms.schedule import SchedulePass
+from glow_mlir.transforms.memory.eliminate_dead_stores import EliminateDeadStoresPass
+from glow_mlir.transforms.memory.schedule import SchedulePass
 
 
 def test_crash_writes_a_reproducer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_failure_is_told_where_no_reproducer_can_be_written(tmp_path: Path, monk
 
 def test_the_cache_keeps_the_newest_reproducers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOW_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(reproducer, "MOST_REPRODUCERS", 2)
+    monkeypatch.setattr(reproducer, "MAX_REPRODUCERS", 2)
     module, written = ModuleOp([]), list[Path]()
     for age, name in enumerate(["first", "second", "third"]):
         module.attributes["name"] = StringAttr(name)

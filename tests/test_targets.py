@@ -24,7 +24,7 @@ from glow_mlir.errors import ModelError, OptionError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.ir.text import module_text, parse_module
-from glow_mlir.options.machine import LEAST_REGISTERS
+from glow_mlir.options.machine import MIN_REGISTERS
 from glow_mlir.tools.glow_compile import main as glow_compile
 
 RELU = """
@@ -187,7 +187,7 @@ def test_code_for_another_system_is_not_run() -> None:
 
 
 def test_kernels_cope_with_the_fewest_registers() -> None:
-    machine = dataclasses.replace(PRESETS["avx2"], vector_registers=LEAST_REGISTERS)
+    machine = dataclasses.replace(PRESETS["avx2"], vector_registers=MIN_REGISTERS)
     module = model(main=machine)
     for kind in ("tanh", "sin"):
         text = module_text(module).replace("glow_high.relu", f"glow_high.{kind}")

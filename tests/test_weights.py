@@ -12,12 +12,12 @@ import pytest
 from validation import validate
 
 from glow_mlir.constants.deferred import Deferred, Stored
-from glow_mlir.constants.weights import LEAST_DEFERRED, add_weights, read_weights, weights
+from glow_mlir.constants.weights import MIN_DEFERRED, add_weights, read_weights, weights
 from glow_mlir.errors import ModelError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import digests, parse_module, read_module, write_module
 
-LARGE = LEAST_DEFERRED // 4
+LARGE = MIN_DEFERRED // 4
 
 TRANSPOSED = """
 glow_high.constant @c : tensor<32x32x32xf32> {{weights = "{digest}"}}

@@ -32,7 +32,7 @@ def ranged(kind: Callable[[str], Number], least: Number, most: Number, what: str
     return parse
 
 
-MOST_BYTES = 1 << 40
+MAX_BYTES = 1 << 40
 """The most bytes that an option takes."""
 
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -45,7 +45,7 @@ def _bytes(text: str) -> int:
     return int(text) if unit is None else int(text[:-1]) * unit
 
 
-byte_count = ranged(_bytes, 1, MOST_BYTES, f"bytes from 1 to {MOST_BYTES >> 30}G, such as 4096, 256K or 1M")
+byte_count = ranged(_bytes, 1, MAX_BYTES, f"bytes from 1 to {MAX_BYTES >> 30}G, such as 4096, 256K or 1M")
 count = ranged(int, 1, MOST, f"a whole number from 1 to {MOST}")
 natural = ranged(int, 0, MOST, f"a whole number from 0 to {MOST}")
 finite = ranged(float, -math.nextafter(math.inf, 0), math.nextafter(math.inf, 0), "a finite number")

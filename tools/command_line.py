@@ -19,6 +19,7 @@ from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, Option
 from glow_mlir.support.activity import warning_to
 from glow_mlir.support.blame import foreign_place
 from glow_mlir.support.file_kinds import ONNX, kind_of_file
+from glow_mlir.tools.flag_hints import with_flags
 from glow_mlir.tools.plain_text import take_all_characters
 from glow_mlir.tools.repeated_options import give_once
 from glow_mlir.tools.shell_completion import SHELLS, CompletionAction
@@ -266,9 +267,9 @@ def error_line(program: str, error: GlowError, stream: IO[str], severity: str = 
 
 
 def message(error: GlowError) -> str:
-    """What an error says, without its place: the node, the reason and the hint."""
+    """What an error says, without its place: the node, the reason, and the hint with flags for keywords."""
     node = f"node '{error.node}': " if error.node else ""
-    hint = f" (hint: {error.hint})" if error.hint else ""
+    hint = f" (hint: {with_flags(error.hint)})" if error.hint else ""
     return f"{node}{error.reason}{hint}"
 
 

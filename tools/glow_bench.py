@@ -39,7 +39,7 @@ glow-bench http://127.0.0.1:8000 digits --rate 100,500,1000 --seconds 20
 STDOUT_OPTIONS = ("json",)
 """Files that may be `-`, which is stdout."""
 
-MOST_CLIENTS, MOST_RATE = 10_000, 1e6
+MAX_CLIENTS, MAX_RATE = 10_000, 1e6
 
 OPEN_CONNECTIONS = 64
 """Connections of an open loop where nothing is said of them."""
@@ -62,8 +62,8 @@ def several(one: Callable[[str], Number]) -> Callable[[str], tuple[Number, ...]]
     return parse
 
 
-client_counts = several(ranged(int, 1, MOST_CLIENTS, f"numbers from 1 to {MOST_CLIENTS:,} between commas"))
-rates = several(ranged(float, 1e-3, MOST_RATE, f"rates from 0.001 to {MOST_RATE:,.0f} between commas"))
+client_counts = several(ranged(int, 1, MAX_CLIENTS, f"numbers from 1 to {MAX_CLIENTS:,} between commas"))
+rates = several(ranged(float, 1e-3, MAX_RATE, f"rates from 0.001 to {MAX_RATE:,.0f} between commas"))
 size = ranged(int, 0, 1 << 40, "a size")
 axis = ranged(int, 0, 63, "an axis from 0 to 63")
 patience = ranged(float, 0.001, 86_400.0, "seconds from 0.001 to 86400, a day")

@@ -239,7 +239,7 @@ class GlowOpt(xDSLOptMain):
 
     def _parse(self, text: str) -> ModuleOp:
         """Parse one piece of the input."""
-        from glow_mlir.driver.given import check_functions
+        from glow_mlir.driver.model_checks import check_functions
 
         parse = parse_unverified if self.args.disable_verify else parse_module
         module = parse(text, self.ctx, self.get_input_name(), implicit_module=not self.args.no_implicit_module)

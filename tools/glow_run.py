@@ -148,7 +148,7 @@ class ModelRun:
             needed = [name for name in needed if name not in ("profile", "trace")]
         if needed:
             check_machine_code(self.args.backend, needed[0])
-        if self.args.target is not None:
+        if self.args.target is not None and not self.args.devices:  # Which have targets of their own.
             check_runnable(self.args.backend, self.args.target)
         if self.args.compare is not None:
             from glow_mlir.tools.compilation_comparison import other_arguments

@@ -30,7 +30,7 @@ glow-simulate served.json --devices 1,10,100,1000 --plot served.svg --json serve
 glow-simulate served.json --requests 200 --trace served.trace.json
 """
 
-MOST_DEVICES = 100_000
+MAX_DEVICES = 100_000
 
 STDOUT_OPTIONS = ("json",)
 """Files that may be `-`, which is stdout."""
@@ -58,7 +58,7 @@ NUMBERS = (
 
 def device_counts(text: str) -> tuple[int, ...]:
     """Numbers of devices between commas, each once."""
-    one = ranged(int, 1, MOST_DEVICES, f"numbers of devices from 1 to {MOST_DEVICES:,} between commas")
+    one = ranged(int, 1, MAX_DEVICES, f"numbers of devices from 1 to {MAX_DEVICES:,} between commas")
     found = tuple(map(one, text.split(",")))
     if len(set(found)) < len(found):
         raise ArgumentTypeError(f"a number of devices is given twice in '{text}'")

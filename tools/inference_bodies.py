@@ -13,7 +13,7 @@ from glow_mlir.errors import GlowError, InputError
 from glow_mlir.serving.charges import Charge
 from glow_mlir.serving.contents import FIELD_TYPES, written
 from glow_mlir.serving.datatypes import STRINGS, WORDS
-from glow_mlir.serving.grpc_codec import MOST_MESSAGE
+from glow_mlir.serving.grpc_codec import MAX_MESSAGE
 from glow_mlir.serving.grpc_messages import SERVICE, message_class
 from glow_mlir.serving.json_text import is_list, is_object, write_json
 from glow_mlir.serving.steps import finished
@@ -169,7 +169,7 @@ def grpc_inference(model: str, version: str, tensors: Mapping[str, np.ndarray], 
         if is_binary:
             message.raw_input_contents.append(wire_bytes(array))
         elif datatype in FIELD_TYPES:
-            parts = finished(written(datatype, flat_elements(array), MOST_MESSAGE, Charge()))
+            parts = finished(written(datatype, flat_elements(array), MAX_MESSAGE, Charge()))
             item.contents.MergeFromString(b"".join(parts))
         else:
             raise InputError(f"input '{name}' is {datatype}, which comes as bytes alone", hint="--tensors binary")

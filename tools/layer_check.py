@@ -35,7 +35,7 @@ They leave room for what a hundred layers add up to: of each layer only its dist
 the layers before it have their part in that. Between onnxruntime and exact sums, ResNet-50 comes to 1.2e-4.
 """
 
-LEAST_SCALE = 1e-3
+MIN_SCALE = 1e-3
 """The largest value that a layer is taken to have at least: of what cancels out, only noise is left to compare."""
 
 COLUMNS: dict[str, Alignment] = {
@@ -68,7 +68,7 @@ class Tolerance:
         """The limit for each element."""
         rtol, atol = TOLERANCES.get(reference.dtype.name, (0.0, 0.0))
         relative = rtol if self.rtol is None else self.rtol
-        absolute = atol * max(LEAST_SCALE, scale) if self.atol is None else self.atol
+        absolute = atol * max(MIN_SCALE, scale) if self.atol is None else self.atol
         finite = np.where(np.isfinite(reference), np.abs(reference.astype(np.float64)), 0.0)
         return absolute + relative * finite
 
@@ -217,7 +217,7 @@ class Comparison:
         return Compared(exposed.layers, actual, expected)
 
     def _of_module(self) -> Compared:
-        from glow_mlir.transforms.save_results import with_saved_results
+        from glow_mlir.rewriting.saved_results import with_saved_results
 
         module, layers = with_saved_results(import_any(self.model, {}))
         session = ModelSession.of(module, cache=False, **self.options)

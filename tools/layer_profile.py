@@ -21,7 +21,7 @@ from glow_mlir.tools.tables import Alignment, print_table
 if TYPE_CHECKING:
     from glow_mlir.pictures.page import StepTime
 
-MOST_TRACED = 100
+MAX_TRACED = 100
 """Runs that a trace file holds; the viewers get slow with long ones."""
 
 COLUMNS: dict[str, Alignment] = {
@@ -194,7 +194,7 @@ class Profile:
     def events(self) -> list[Event]:
         """The last runs as events of a trace, on the levels `request` and `operator`."""
         count = len(self.stamps)
-        first = max(0, count - MOST_TRACED)
+        first = max(0, count - MAX_TRACED)
         origin = self.measurement.begins[first]
         events: list[Event] = []
         for run in range(first, count):

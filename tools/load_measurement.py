@@ -16,7 +16,7 @@ from glow_mlir.tools.load_driver import Arrivals, Budget, ClosedLoad, FailureCou
 from glow_mlir.tools.load_target import Connection, Target
 from glow_mlir.tools.process_times import cpu_seconds, spent
 
-MOST_SELECTED = 900
+MAX_SELECTED = 900
 """Connections up to which an event loop can wait by `select`, whose limit is 1,024 files."""
 
 
@@ -94,7 +94,7 @@ def new_loop(*, is_timed: bool, connections: int) -> asyncio.AbstractEventLoop:
     The cheapest one knows milliseconds alone, and so do most ways to wait for connections: where requests have times of
     their own, they would be late by as much as many servers take.
     """
-    if is_timed and connections <= MOST_SELECTED:
+    if is_timed and connections <= MAX_SELECTED:
         return asyncio.SelectorEventLoop(selectors.SelectSelector())
     try:
         return import_module("uvloop").new_event_loop()

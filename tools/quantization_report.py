@@ -32,9 +32,15 @@ from glow_mlir.support.dataclass import dataclass
 from glow_mlir.tools.latency import Budget
 from glow_mlir.tools.layer_profile import profiled_runs
 from glow_mlir.tools.tables import Alignment, print_table
-from glow_mlir.transforms.convert_precision import ConvertPrecisionPass
-from glow_mlir.transforms.instrument_profile import PREFIX, Floats, InstrumentProfilePass, saved_floats, saved_types
-from glow_mlir.transforms.quantize import QuantizePass
+from glow_mlir.transforms.instructions.instrument_profile import (
+    PREFIX,
+    Floats,
+    InstrumentProfilePass,
+    saved_floats,
+    saved_types,
+)
+from glow_mlir.transforms.quantization.convert_precision import ConvertPrecisionPass
+from glow_mlir.transforms.quantization.quantize import QuantizePass
 
 NARROWING = ("quantize", "precision", "keep_precision", "weights", "configuration")
 """The options of a session that say precisions."""

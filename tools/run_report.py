@@ -17,7 +17,7 @@ from glow_mlir.support.files import replaced
 from glow_mlir.tools.tables import Alignment, print_table
 
 TOP = 5
-MOST_ROWS = 8
+MAX_ROWS = 8
 """Vectors of a batch whose largest elements are listed."""
 
 SHORTEST = 0.01
@@ -114,8 +114,8 @@ def value_text(value: Any) -> str:
     if not isinstance(value, list):
         return repr(value)
     items = cast("list[Any]", value)
-    listed = ", ".join(_item_text(item) for item in items[:MOST_ROWS])
-    return f"[{listed}{', …' if len(items) > MOST_ROWS else ''}]"
+    listed = ", ".join(_item_text(item) for item in items[:MAX_ROWS])
+    return f"[{listed}{', …' if len(items) > MAX_ROWS else ''}]"
 
 
 def _item_text(item: Any) -> str:
@@ -143,7 +143,7 @@ def vectors(array: np.ndarray) -> list[np.ndarray]:
     wide = [size for size in array.shape[1:] if size != 1]
     if array.ndim == 1 and array.size > 1:
         return [array]
-    if len(wide) != 1 or not 0 < array.shape[0] <= MOST_ROWS:
+    if len(wide) != 1 or not 0 < array.shape[0] <= MAX_ROWS:
         return []
     return list(array.reshape(array.shape[0], -1))
 

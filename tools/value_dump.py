@@ -18,7 +18,7 @@ from glow_mlir.ir.text import make_folder, write_text
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.files import replaced
 from glow_mlir.tools.run_report import statistics
-from glow_mlir.transforms.instrument_debug import PREFIX
+from glow_mlir.transforms.instructions.instrument_debug import PREFIX
 
 INDEX = "index.json"
 LONGEST = 100

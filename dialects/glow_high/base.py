@@ -45,7 +45,7 @@ from glow_mlir.dialects.known_attributes import KnownAttributes
 from glow_mlir.dialects.lean_operation import LeanOperation, Values, operands_of
 from glow_mlir.dialects.operand_types import TensorConstraint
 from glow_mlir.dialects.shapes import VALUES, Shape, element_of, shape_of, verify_extent
-from glow_mlir.support.identity import MOST_KEPT, kept_by_identity, number_of
+from glow_mlir.support.identity import MAX_KEPT, kept_by_identity, number_of
 from glow_mlir.support.symbols import Size
 
 SEGMENTS = (AttrSizedOperandSegments(as_property=True),)
@@ -251,7 +251,7 @@ class HighOp(LeanOperation, Workload):
                 op.drop_all_references()  # The operands have no user that is nowhere.
                 raise
             if form is not None:
-                if len(_INFERRED) >= MOST_KEPT:
+                if len(_INFERRED) >= MAX_KEPT:
                     _INFERRED.clear()
                 _INFERRED[form] = types
         op.set_results(types)

@@ -91,7 +91,7 @@ class GridSampleOp(HighOp):
         return (tensor((*grid[:-1], image[-1]), element),)
 
 
-MOST_SAMPLES = 1024
+MAX_SAMPLES = 1024
 """Samples of a cell along an axis that a region may ask for: nothing ends the call inside of a cell."""
 
 POOLINGS = ("avg", "max")
@@ -138,7 +138,7 @@ class RoiAlignOp(HighOp):
         require(element_of(self.rois) == element, f"regions are {element_of(self.rois)}, the image is {element}")
         require_equal(sizes_of(self.batch_indices), rois[:1], f"{rois[0]} regions need as many numbers of images")
         require(len(cells) == 2 and min(cells) > 0, f"output_shape is rows and columns, not {cells}")
-        require(0 <= integer(self.sampling_ratio) <= MOST_SAMPLES, f"sampling_ratio is from 0 to {MOST_SAMPLES}")
+        require(0 <= integer(self.sampling_ratio) <= MAX_SAMPLES, f"sampling_ratio is from 0 to {MAX_SAMPLES}")
         require(number(self.spatial_scale) > 0, "spatial_scale must be positive")
         require_elements(image[:3])
         return (tensor((rois[0], *cells, image[3]), element),)

@@ -207,6 +207,15 @@ def byte_size(value: SSAValue | Attribute) -> int:
     return extent_of(value) * byte_width(element_of(value))
 
 
+ALIGNMENT = 64
+"""Where buffers begin, in bytes, of functions that are for no target yet."""
+
+
+def aligned_size(size: int, alignment: int = ALIGNMENT) -> int:
+    """`size` rounded up to an alignment, both in bytes."""
+    return -(-size // alignment) * alignment
+
+
 def buffer_type(sizes: Sizes, element: Attribute, strides: Shape | None = None, offset: int = 0) -> Buffer:
     """A buffer type; strides and offset are in elements, and left out where they are those of the largest shape."""
     plain = contiguous_strides(tuple(map(largest, sizes)))

@@ -18,7 +18,7 @@ from glow_mlir.dialects.glow_high.storage import GetOp
 from glow_mlir.dialects.shapes import element_of, size_of
 from glow_mlir.ir.traversal import Scope, operations
 
-MOST_ELEMENTS = 1 << 12
+MAX_ELEMENTS = 1 << 12
 """Constants with more elements are not looked at."""
 
 
@@ -48,7 +48,7 @@ def _range_of(op: Operation, result: SSAValue, known: Mapping[SSAValue, Range], 
 
 
 def _constant_range(value: SSAValue, storage: Storage) -> Range:
-    if not storage.is_constant(value) or not 0 < size_of(value) <= MOST_ELEMENTS or is_bool(element_of(value)):
+    if not storage.is_constant(value) or not 0 < size_of(value) <= MAX_ELEMENTS or is_bool(element_of(value)):
         return ANY
     array = storage.value_of(value)
     if array is None or np.isnan(array).all():

@@ -102,13 +102,13 @@ def regions_overlap(one: Region, other: Region) -> bool:
         found = set[int]()
         for distance in followed:
             found.add(distance)
-            if len(found) > MOST_DISTANCES:  # However long the axis is.
+            if len(found) > MAX_DISTANCES:  # However long the axis is.
                 return True
         distances = found
     return 0 in distances
 
 
-MOST_DISTANCES = 64
+MAX_DISTANCES = 64
 """How many distances `regions_overlap` follows before it gives up."""
 
 

@@ -24,7 +24,7 @@ from glow_mlir.support.dataclass import dataclass
 STAGES = 32
 """The most stages of a chain."""
 
-MOST_READ = 0.75
+MAX_READ = 0.75
 """The share of the bytes of a stage behind whose last readers its way back is over: some are read at the very end."""
 
 ATTEMPTS = 10
@@ -169,7 +169,7 @@ class Chain:
 def _reached(found: Sequence[tuple[int, int]], default: int) -> int:
     """Where most bytes were passed, of positions with bytes in order."""
     sums = list(accumulate(size for _, size in found))
-    return found[bisect_left(sums, sums[-1] * MOST_READ)][0] if sums else default
+    return found[bisect_left(sums, sums[-1] * MAX_READ)][0] if sums else default
 
 
 def _read(copies: list[Copy]) -> list[Copy]:

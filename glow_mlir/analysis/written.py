@@ -14,7 +14,7 @@ from glow_mlir.analysis.regions import Region, region_covers, region_of
 from glow_mlir.dialects.glow_low.memory import extent_of, has_default_layout
 from glow_mlir.support.dataclass import dataclass
 
-MOST_COMPARED = 64
+MAX_COMPARED = 64
 """How many regions a read is compared with, the last ones, before the elements are looked at."""
 
 
@@ -50,7 +50,7 @@ class WrittenElements:
         regions = self._regions.get(root)
         if regions is None:
             return False
-        if region in regions or any(region_covers(other, region) for other in islice(reversed(regions), MOST_COMPARED)):
+        if region in regions or any(region_covers(other, region) for other in islice(reversed(regions), MAX_COMPARED)):
             return True
         if not self._is_spanned(root, region) and not self._is_marked(root, region):
             return False

@@ -15,10 +15,10 @@ from glow_mlir.options.declaration import Declared, declared, key_of, option, pa
 from glow_mlir.options.placement import HOST, SHARED, PlacementOptions, backends_named
 from glow_mlir.options.policy import Limits, Policy
 from glow_mlir.runtime.cores import usable_cores
-from glow_mlir.runtime.pool_layout import MOST_THREADS
+from glow_mlir.runtime.pool_layout import MAX_THREADS
 from glow_mlir.support.arguments import plain_numbers, whole_number
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.kinds import Kind, has, lists, made_by
+from glow_mlir.support.option_types import Kind, has, lists, made_by
 from glow_mlir.support.symbols import Dimension
 
 if TYPE_CHECKING:
@@ -84,6 +84,9 @@ class CompileOptions(PlacementOptions, ModelOptions, CompilationOptions):
         fields = {name: plain_numbers(value) for name, value in said.items() if name in TARGET_KEYWORDS}
         if "threads" in fields:
             fields["threads"] = count_threads(fields["threads"])
+        for name, value in fields.items():
+            if (domain := TARGET_KEYWORDS[name].option.domain) is not None:
+                domain.check(name, value)
         _check_devices(own)
         check_pipeline(own.get("pipeline"), own.get("target"), own.get("profile", False))
         for name, what in _LISTS.items():
@@ -261,11 +264,11 @@ def check_pipeline(pipeline: Pipeline | None, target: str | None, profile: bool)
 def count_threads(threads: object) -> int:
     """The number of threads that an option means; raises `OptionError` for an invalid one."""
     count = whole_number(threads)
-    if count is None or not 0 <= count <= MOST_THREADS:
+    if count is None or not 0 <= count <= MAX_THREADS:
         raise OptionError(
-            f"threads={threads!r} is no number of threads", hint=f"0 for all cores, or 1 to {MOST_THREADS}"
+            f"threads={threads!r} is no number of threads", hint=f"0 for all cores, or 1 to {MAX_THREADS}"
         )
-    return count or min(usable_cores(), MOST_THREADS)
+    return count or min(usable_cores(), MAX_THREADS)
 
 
 def names_of(option: str, given: Sequence[str], what: str) -> tuple[str, ...]:

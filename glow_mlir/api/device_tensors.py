@@ -13,7 +13,7 @@ from glow_mlir.options.placement import devices_named
 from glow_mlir.runtime.device_array import DeviceArray, Tensor
 from glow_mlir.runtime.devices import Device
 from glow_mlir.support import dlpack
-from glow_mlir.support.addresses import array_at
+from glow_mlir.support.array_addresses import array_at
 
 
 def device_named(kind: str, number: int = 0) -> Device:

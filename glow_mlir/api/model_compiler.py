@@ -26,7 +26,7 @@ from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.identity import Snapshot
 from glow_mlir.runtime.json_cache import JsonCache
 from glow_mlir.runtime.memory_file import MemoryFile
-from glow_mlir.runtime.pool_layout import MOST_THREADS
+from glow_mlir.runtime.pool_layout import MAX_THREADS
 from glow_mlir.runtime.python_values import with_python_values
 from glow_mlir.runtime.signature import Signature
 from glow_mlir.runtime.sources import source_stamp
@@ -51,7 +51,7 @@ Found = TypeVar("Found")
 Compiled = tuple[Any, "dict[str, Any] | None", dict[str, float]]
 """What a backend made, what its callers give and get that is no tensor of numbers, and the seconds of each stage."""
 
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """How many times to try to compile a model whose files change during compilation."""
 
 NOTHING = Assumptions()
@@ -367,7 +367,7 @@ class ModelCompiler:
 
     def _steadily(self, work: Callable[[], Found | None]) -> Found:
         """What `work` makes of the model between changes of its files; raises `ModelError` where they never rest."""
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             if (found := work()) is not None:
                 return found
         raise self._restless()
@@ -549,7 +549,7 @@ class ModelCompiler:
 
     @property
     def _most_threads(self) -> int:
-        return int(self._options.fields.get("threads", MOST_THREADS))
+        return int(self._options.fields.get("threads", MAX_THREADS))
 
     def _compiled(self, model: Any, assumptions: Assumptions, room: Room | None = None) -> Compiled:
         """

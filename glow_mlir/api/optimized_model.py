@@ -32,7 +32,7 @@ def onnx_form(model: Any, dimensions: Mapping[str, Dimension] | None) -> Any:
     """
     from glow_mlir.frontends.onnx.export.exporter import exported_model
     from glow_mlir.ir.context import new_context
-    from glow_mlir.transforms.canonicalize import CanonicalizePass
+    from glow_mlir.transforms.graph.canonicalize import CanonicalizePass
 
     if model.changes:
         hint = "export the module behind its eval(): steps train batch normalizations all the same"

@@ -33,6 +33,7 @@ from glow_mlir.quantization.configuration import Configuration
 from glow_mlir.quantization.noise import Noise
 from glow_mlir.quantization.observed import observed_values
 from glow_mlir.quantization.search import CODES, FULL, Choice, Loss, Speed, Unit
+from glow_mlir.rewriting.quantization_plan import Plan, data_operands
 from glow_mlir.runtime.cache import ArtifactCache, cache_key
 from glow_mlir.runtime.host import host_name
 from glow_mlir.runtime.identity import Snapshot
@@ -42,9 +43,8 @@ from glow_mlir.runtime.signature import Argument
 from glow_mlir.runtime.sources import source_stamp
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.dtypes import is_float_dtype
-from glow_mlir.transforms.fold_quantization import Product
-from glow_mlir.transforms.quantization_plan import Plan, data_operands
-from glow_mlir.transforms.quantize import QuantizePass
+from glow_mlir.transforms.quantization.fold_quantization import Product
+from glow_mlir.transforms.quantization.quantize import QuantizePass
 
 Arrays = Mapping[str, np.ndarray]
 

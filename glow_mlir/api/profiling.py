@@ -17,10 +17,10 @@ from glow_mlir.backends.interface import get_backend
 from glow_mlir.dialects.packages import REFERENCE_BACKEND
 from glow_mlir.driver.pipelines import OPTIMIZED, PassObserver, profiling
 from glow_mlir.errors import OptionError
-from glow_mlir.quantization.histogram import BINS, LEAST_BINS
+from glow_mlir.quantization.histogram import BINS, MIN_BINS
 from glow_mlir.quantization.observed import graph_digest, observed_values, weights_digest
 from glow_mlir.quantization.profile import Profile
-from glow_mlir.transforms.instrument_profile import PREFIX, InstrumentProfilePass
+from glow_mlir.transforms.instructions.instrument_profile import PREFIX, InstrumentProfilePass
 
 if TYPE_CHECKING:
     from glow_mlir.runtime.signature import Argument
@@ -90,8 +90,8 @@ class Profiler:
     def __init__(
         self, model: Any, *, bins: int = BINS, equalize: bool = False, backend: str | None = None, **options: Any
     ) -> None:
-        if bins < LEAST_BINS:
-            raise OptionError(f"a histogram cannot have {bins} bins", hint=f"at least {LEAST_BINS}")
+        if bins < MIN_BINS:
+            raise OptionError(f"a histogram cannot have {bins} bins", hint=f"at least {MIN_BINS}")
         chosen = model_backend(accepted_model(model)) if backend is None else backend
         pipeline = profiling(get_backend(chosen).pipeline(options.pop("target", None)), equalize)
         graph = _Graph(_digests)

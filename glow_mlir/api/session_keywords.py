@@ -12,7 +12,7 @@ from glow_mlir.runtime.specializations import SpecializationLimits
 from glow_mlir.support.arguments import seconds
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.keywords import keyword_error
-from glow_mlir.support.kinds import SECONDS, Kind, check_kinds, is_function, made_by
+from glow_mlir.support.option_types import SECONDS, Kind, check_kinds, is_function, made_by
 
 SPECIALISED = "specialised"
 """What calls of a session wait for that is told to be `warm`."""

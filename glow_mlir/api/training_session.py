@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 from zlib import crc32
 
 import numpy as np
@@ -38,12 +38,13 @@ from glow_mlir.training.batches import targets_name
 from glow_mlir.training.checkpoint import read_checkpoint, write_checkpoint
 from glow_mlir.training.initializers import INITIALIZERS, Initializer
 from glow_mlir.training.losses import LOSSES, Loss
+from glow_mlir.training.microbatches import Parts
 from glow_mlir.training.optimizers import OPTIMIZERS, Optimizer
-from glow_mlir.training.parts import Parts
 from glow_mlir.training.step import LOSS, NUMBER, RATE, gradient_states, share_name
 from glow_mlir.training.training_module import EVALUATE, GRADIENTS, PREDICT, TRAIN, trainable_model
 
 if TYPE_CHECKING:
+    from glow_mlir.api.keyword_types import SessionKeywords
     from glow_mlir.frontends.torch.model import TracedModel
 
 
@@ -71,12 +72,11 @@ class TrainingSession:
         loss: str | Loss | Mapping[str, str | Loss] = "cross_entropy",
         optimizer: str | Optimizer = "adamw",
         trainable: Collection[str] | None = None,
-        dimensions: Mapping[str, Dimension] | None = None,
         seed: int = 0,
         quantization: Quantization | None = None,
         accumulate: int = 1,
         processes: int = 1,
-        **options: Any,
+        **options: Unpack[SessionKeywords],
     ) -> None:
         """
         `model` is a path, bytes or a `ModelProto`, or a module of PyTorch as `glow_mlir.torch.exported` gives it.
@@ -86,12 +86,12 @@ class TrainingSession:
         also by patterns such as `layer4.*`; by default they are all floats but scalars and running statistics, or the
         parameters of a module of PyTorch. Inputs are those of the model, and `targets`, or `OUTPUT.targets` where
         several outputs have losses. Targets are of the type that the loss wants, or integers that fit it; classes that
-        there are not are refused, but for the `ignore_index`. `dimensions` gives free dimensions their sizes, such as
-        that of the batch. `seed`, an integer of 64 bits, decides which elements Dropout drops in `step`. With
-        `quantization`, weights and values are rounded as `InferenceSession(quantize=…)` rounds them.
+        there are not are refused, but for the `ignore_index`. `seed`, an integer of 64 bits, decides which elements
+        Dropout drops in `step`. With `quantization`, weights and values are rounded as `InferenceSession(quantize=…)`
+        rounds them.
         A step takes a batch of `accumulate` times `processes` parts of the size that the model has, along the first
         axis of each input: so many one after the other, in so many processes at once, and their gradients add up.
-        Further keywords are those of `InferenceSession`.
+        Further keywords are those of `InferenceSession`, such as `dimensions`, which gives free dimensions their sizes.
         Raises `OptionError` for unknown names, and `GlowError` for whatever is wrong with the model.
         """
         check_options(options)
@@ -108,7 +108,7 @@ class TrainingSession:
                 raise OptionError(f"{name}={count!r} is no number of them", hint="1 or more")
         if not isinstance(cast("object", quantization), Quantization | None):
             raise OptionError(f"quantization={quantization!r} is no quantization", hint="Quantization(profile=…)")
-        source, dimensions, trainable = _opened(model, dimensions, trainable)
+        source, dimensions, trainable = _opened(model, options.pop("dimensions", None), trainable)
         self._parts = Parts(accumulate * processes, self.losses)
         self._model = trainable_model(source)
         said = trainable, dimensions, seed, quantization, options

@@ -26,7 +26,7 @@ from glow_mlir.ir.registry import BACKENDS, LayoutMaker, kernels_of, packed_form
 from glow_mlir.ir.rewriting import functions
 from glow_mlir.options.declaration import Range
 from glow_mlir.options.placement import HOST
-from glow_mlir.options.policy import MOST_THREADS, THREADS
+from glow_mlir.options.policy import MAX_THREADS, THREADS
 from glow_mlir.runtime.devices import DeviceMemory
 from glow_mlir.runtime.executable import Executable
 
@@ -89,7 +89,7 @@ class Backend(ABC):
     """Whether a module lives as long as what is made of it, so that its weights have to be in memory."""
     MACHINE_CODE: ClassVar[bool] = False
     """Whether what it loads is `MachineCode`, with sizes, steps and stamps."""
-    MOST_THREADS: ClassVar[int] = MOST_THREADS
+    MAX_THREADS: ClassVar[int] = MAX_THREADS
     """For how many threads an inference may be cut."""
     PART_SCRATCH: ClassVar[int] = 0
     """
@@ -160,7 +160,7 @@ class Backend(ABC):
     def check_target(self, target: Target) -> None:
         """Raise `OptionError` for a machine that the backend cannot compile for."""
         costs_of(target)
-        Range(1, self.MOST_THREADS, THREADS).check("threads", target.policy.threads)
+        Range(1, self.MAX_THREADS, THREADS).check("threads", target.policy.threads)
 
     def accepts(self, target: Target) -> bool:
         """Whether the backend runs what is compiled for a target: by default, what is compiled for itself."""

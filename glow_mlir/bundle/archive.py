@@ -5,7 +5,7 @@ from __future__ import annotations
 from glow_mlir.codegen.llvm.symbols import linker_names
 
 MAGIC = b"!<arch>\n"
-_MOST_LETTERS = 15
+_MAX_LETTERS = 15
 
 
 def archive(name: str, data: bytes) -> bytes:
@@ -20,7 +20,7 @@ def archive(name: str, data: bytes) -> bytes:
     begin = len(MAGIC) + 60 + index_size + index_size % 2
     words = [len(exported), *[begin] * len(exported)]
     index = b"".join(word.to_bytes(4, "big") for word in words) + strings
-    return MAGIC + _member("/", index) + _member(f"{name[:_MOST_LETTERS]}/", data)
+    return MAGIC + _member("/", index) + _member(f"{name[:_MAX_LETTERS]}/", data)
 
 
 def _member(name: str, data: bytes) -> bytes:

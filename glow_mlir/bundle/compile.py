@@ -10,7 +10,7 @@ from typing import TypeGuard, cast
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 
-from glow_mlir.bundle.exchanged_codes import CodeParameters, exchanged_codes
+from glow_mlir.bundle.exchanged_quantized_values import CodeParameters, exchanged_codes
 from glow_mlir.bundle.interface import BundleInterface, ObjectForm
 from glow_mlir.bundle.layout import BindingKey, BundleLayout
 from glow_mlir.bundle.names import distinct

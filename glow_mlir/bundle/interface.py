@@ -20,7 +20,7 @@ from xdsl.dialects.llvm import GlobalOp
 from xdsl.ir import Operation
 
 from glow_mlir.bundle.config import config_of
-from glow_mlir.bundle.exchanged_codes import CodeParameters
+from glow_mlir.bundle.exchanged_quantized_values import CodeParameters
 from glow_mlir.bundle.layout import BindingKey, BundleLayout, EntryLayout, lay_out, seal, version_of
 from glow_mlir.bundle.stack import stack_bound
 from glow_mlir.codegen.builder.builder import Builder

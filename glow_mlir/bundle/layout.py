@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from glow_mlir.bundle.debug_header import debug_header
-from glow_mlir.bundle.exchanged_codes import CodeParameters
+from glow_mlir.bundle.exchanged_quantized_values import CodeParameters
 from glow_mlir.bundle.names import distinct, identifier, identifiers
 from glow_mlir.bundle.shared_types import TYPES
+from glow_mlir.dialects.glow_low.memory import aligned_size
 from glow_mlir.dialects.target import Target
 from glow_mlir.runtime.artifact import Binding, Entry, Manifest
 from glow_mlir.runtime.bundle import ABI, ENTRY_SUFFIX, SEAL_BYTES
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.transforms.allocate import rounded
 
 BindingKey = tuple[str, str, str]
 """A binding: the symbol of its entry, its role and its name."""
@@ -159,7 +159,7 @@ def lay_out(
         for binding in entry.bindings:
             if binding.role in KEPT and binding.name not in state:
                 state[binding.name] = begin
-                begin += rounded(binding.nbytes, target.alignment)
+                begin += aligned_size(binding.nbytes, target.alignment)
     found: list[EntryLayout] = []
     macros: set[str] = set()
     first_status = 0
@@ -174,7 +174,7 @@ def lay_out(
             if binding.role in KEPT:
                 offset = state[binding.name]
             elif offset < 0:
-                offset, end = end, end + rounded(binding.nbytes, target.alignment)
+                offset, end = end, end + aligned_size(binding.nbytes, target.alignment)
             own = distinct(f"{macro}_{binding.role}_{field}".upper(), macros.__contains__)
             macros.add(own)
             key = entry.name, binding.role, binding.name

@@ -16,7 +16,7 @@ from glow_mlir.support.short_names import short_names
 WORTH_SAYING = 0.1
 """The share of flash from which on the text says that it can be saved."""
 
-_MOST_BUFFERS = 12
+_MAX_BUFFERS = 12
 """How many buffers the text has of each entry."""
 
 
@@ -121,11 +121,11 @@ def _buffer_lines(memory: Memory) -> list[str]:
     largest = sorted(memory.buffers, key=lambda buffer: -buffer.size)
     short = short_names(name for buffer in memory.buffers for name in buffer.origins)
     lines = [f"  {'offset':>10} {'bytes':>10}  instructions  buffer"]
-    for buffer in largest[:_MOST_BUFFERS]:
+    for buffer in largest[:_MAX_BUFFERS]:
         life = f"{buffer.begin}..{max(buffer.begin, buffer.end - 1)}"
         lines.append(f"  {buffer.offset:>10,} {buffer.size:>10,}  {life:12}  {_described(buffer, short)}")
-    if len(largest) > _MOST_BUFFERS:
-        lines.append(f"  and {len(largest) - _MOST_BUFFERS} smaller ones")
+    if len(largest) > _MAX_BUFFERS:
+        lines.append(f"  and {len(largest) - _MAX_BUFFERS} smaller ones")
     return lines
 
 

@@ -29,10 +29,10 @@ from glow_mlir.constants.index_ranges import failure_of
 from glow_mlir.constants.storage import Storage, deferred_constant
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.storage import ContentOp
-from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp
+from glow_mlir.dialects.glow_low.memory import FuncOp, WeightOp, aligned_size
 from glow_mlir.dialects.shapes import shape_of
 from glow_mlir.dialects.target import Target, str_of
-from glow_mlir.driver.given import check_given
+from glow_mlir.driver.model_checks import check_given
 from glow_mlir.driver.pipelines import ALLOCATED, memory_pipeline
 from glow_mlir.errors import CompilerBugError
 from glow_mlir.ir.entries import packing_functions, placeholders_of, shared_state, symbols_in
@@ -44,11 +44,10 @@ from glow_mlir.ir.traversal import operations, own_operations
 from glow_mlir.runtime.artifact import Artifact, Binding, Entry, Failure, Manifest, ProfiledStep, StateValue
 from glow_mlir.runtime.machine_code import aligned
 from glow_mlir.runtime.shared_constants import is_shared
-from glow_mlir.support.beside import both
 from glow_mlir.support.cancellation import check_cancellation
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.transforms.allocate import rounded
+from glow_mlir.support.parallel_work import both
 
 
 def build_entry(function: FuncOp, profile: bool, code: int, emission: GlowLowToLlvmPass) -> Entry:
@@ -126,7 +125,7 @@ class Content:
     @property
     def end(self) -> int:
         """Where the next one may begin."""
-        return rounded(self.offset + self.value.nbytes)
+        return aligned_size(self.offset + self.value.nbytes)
 
     def write(self, region: np.ndarray) -> None:
         """Write it to its place."""

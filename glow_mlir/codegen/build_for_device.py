@@ -15,8 +15,8 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.launches import LaunchProgram
-from glow_mlir.support.beside import both
 from glow_mlir.support.collector import without_collector
+from glow_mlir.support.parallel_work import both
 
 Emit = Callable[[Sequence[FuncOp], Target], tuple[str, list[LaunchProgram]]]
 """Makes LLVM IR text of the device functions of functions for one target, and the launch program of each."""

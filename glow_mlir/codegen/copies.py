@@ -31,7 +31,7 @@ from glow_mlir.codegen.builder.types import type_info
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.selection.kernel import Operand
-from glow_mlir.codegen.walk import Walk
+from glow_mlir.codegen.transposition_order import Walk
 from glow_mlir.dialects.element_types import is_bool, is_float, is_narrow_float, numpy_dtype
 from glow_mlir.dialects.shapes import Shape
 from glow_mlir.dialects.target import Target

@@ -23,7 +23,7 @@ from glow_mlir.dialects.shapes import largest_shape
 from glow_mlir.interpreter.sampling import WEIGHTS
 from glow_mlir.support.dataclass import dataclass
 
-MOST_UNROLLED = 8
+MAX_UNROLLED = 8
 """Elements that one of the result is made of, whose products are unrolled; more are a loop."""
 
 _BEYOND = 8
@@ -150,7 +150,7 @@ class TapBlock:
         if self.moves_bits:
             return self.element(0, lane, start, lanes)
         first = self.element(0, lane, start, lanes) * self.weight(0, lane)
-        if self.taps <= MOST_UNROLLED:
+        if self.taps <= MAX_UNROLLED:
             for number in range(1, self.taps):
                 first = self.b.fma(self.element(number, lane, start, lanes), self.weight(number, lane), first)
             return first

@@ -31,7 +31,7 @@ from glow_mlir.support.dataclass import dataclass
 BLOCK = 128
 """How many steps are accumulated one by one where sums are to be exact."""
 
-LEAST_BLOCK = 16
+MIN_BLOCK = 16
 """Of how many steps at least a block is made."""
 
 Initial = Sequence[tuple[float, Attribute]]
@@ -296,7 +296,7 @@ class _Blocks:
         trips = (last - first) // stride if isinstance(first, int) and isinstance(last, int) else 0
         if trips <= BLOCK:
             # What an outer loop carries is combined with where that is little beside the steps.
-            is_apart = carried is not begin and trips >= LEAST_BLOCK
+            is_apart = carried is not begin and trips >= MIN_BLOCK
             return self._combine(carried, run(first, last, begin)) if is_apart else run(first, last, carried)
         assert isinstance(first, int)
         assert isinstance(last, int)

@@ -21,7 +21,7 @@ from glow_mlir.codegen.math.narrow import cut, extended, from_memory, held, in_m
 from glow_mlir.codegen.math.quotients import corrects_quotients, quotient_by_number, quotient_of_halves
 from glow_mlir.codegen.math.scalar_math import CHAINS, MATH
 from glow_mlir.codegen.math.wide_integers import to_float, to_integer_saturating, to_odd_f32
-from glow_mlir.codegen.rounded_codes import RoundedCode
+from glow_mlir.codegen.quantized_rounding import RoundedCode
 from glow_mlir.dialects.arith import RemFOp
 from glow_mlir.dialects.element_types import byte_width, is_bool, is_narrow_integer, numpy_dtype
 from glow_mlir.dialects.scalar_builder import FALLING

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from glow_mlir.constants.deferred import Deferred
-from glow_mlir.constants.storage import constant_array, splat_array
+from glow_mlir.constants.storage import Storage, constant_array, splat_array
 from glow_mlir.constants.weights import deferred_weights
 from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.index_ranges import IndexRange
@@ -45,23 +45,24 @@ def _are_below(numbers: np.ndarray, allowed: IndexRange, bound: int) -> bool:
     return is_right
 
 
-def failure_of(op: Operation) -> str:
+def failure_of(op: Operation, storage: Storage | None = None) -> str:
     """
     What is wrong with operands on which an operator or instruction fails when it runs; empty where it never does.
 
-    It may say so itself. Where numbers lead somewhere, it never does if all of them are constants in range.
+    It may say so itself. Where numbers lead somewhere, it never does if all of them are constants in range. Who asks of
+    many operators gives the `storage` of their module, which is looked through for each of them otherwise.
     """
     if not isinstance(op, HighOp | DerivedInstruction):
         return ""
     if (own := op.properties.get("failure")) is not None:
         return text(own)
     kind = _kind_of(op)
-    return "" if _has_ranges(kind) and all(_verdicts(op)) else kind.FAILURE
+    return "" if _has_ranges(kind) and all(_verdicts(op, storage)) else kind.FAILURE
 
 
-def wrong_constant(op: Operation) -> bool:
-    """Whether an operator or instruction has a constant with a number out of range."""
-    return any(found is False for found in _verdicts(op))
+def wrong_constant(op: Operation, storage: Storage) -> bool:
+    """Whether an operator or instruction has a constant, of the storage of its module, with a number out of range."""
+    return any(found is False for found in _verdicts(op, storage))
 
 
 def _kind_of(op: HighOp | DerivedInstruction) -> type[HighOp]:
@@ -73,20 +74,20 @@ def _has_ranges(kind: type[HighOp]) -> bool:
     return kind.index_ranges is not HighOp.index_ranges
 
 
-def _verdicts(op: Operation) -> list[bool | None]:
+def _verdicts(op: Operation, storage: Storage | None) -> list[bool | None]:
     """For each range whether the numbers are in it; `None` where they are no constants."""
     if not isinstance(op, HighOp | DerivedInstruction) or not _has_ranges(_kind_of(op)):
         return []
     ranges: Sequence[IndexRange] = cast("Any", _kind_of(op)).index_ranges(op)
-    return [_verdict(getattr(op, allowed.operand), allowed) for allowed in ranges]
+    return [_verdict(getattr(op, allowed.operand), allowed, storage) for allowed in ranges]
 
 
-def _verdict(value: SSAValue, allowed: IndexRange) -> bool | None:
+def _verdict(value: SSAValue, allowed: IndexRange, storage: Storage | None) -> bool | None:
     """Whether the numbers of an operand are in range; `None` where that is not known before the call."""
     owner = value.owner
     if isinstance(owner, SplatOp):
         return is_in_range(splat_array(owner), allowed) if all(isinstance(n, int) for n in sizes_of(value)) else None
-    constant = _constant_behind(value)
+    constant = _constant_behind(value, storage)
     if constant is None:
         return None
     if constant.weights is None:
@@ -107,14 +108,16 @@ _KNOWN: WeakKeyDictionary[Deferred, dict[IndexRange, bool | None]] = WeakKeyDict
 """What is known of arrays of the store: a digest may come to stand for another one."""
 
 
-def _constant_behind(value: SSAValue) -> ConstantOp | None:
+def _constant_behind(value: SSAValue, storage: Storage | None) -> ConstantOp | None:
     """The constant that a value is, whole and as it is laid out; `None` for other values."""
     owner = value.owner
     if not isinstance(owner, GetOp | WeightOp):
         return None
-    module = owner.get_toplevel_object()
-    for op in module.body.block.ops if isinstance(module, ModuleOp) else ():
-        if isinstance(op, ConstantOp) and op.sym_name.data == owner.storage_name:
-            is_whole = isinstance(owner, GetOp) or has_default_layout(value)
-            return op if is_whole and sizes_of(op.tensor_type) == sizes_of(value) else None
-    return None
+    if storage is None:
+        module = owner.get_toplevel_object()
+        if not isinstance(module, ModuleOp):
+            return None
+        storage = Storage(module)
+    op = storage.by_name.get(owner.storage_name)
+    is_whole = isinstance(owner, GetOp) or has_default_layout(value)
+    return op if isinstance(op, ConstantOp) and is_whole and sizes_of(op.tensor_type) == sizes_of(value) else None

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from glow_mlir.constants.codes import CELL_BYTES, pack_cells, unpack_cells
 from glow_mlir.constants.packed_layout import Blocks, PackedLayout
 from glow_mlir.constants.strassen import PRODUCTS, restore_right, right_sums
+from glow_mlir.constants.sub_byte_values import CELL_BYTES, pack_cells, unpack_cells
 from glow_mlir.constants.tiled_layout import Cut, TiledLayout, Transform
 from glow_mlir.constants.winograd import TAPS, TileForm, restore_filters, transform_filters
 from glow_mlir.support.dataclass import dataclass

@@ -69,7 +69,7 @@ def splat_array(op: SplatOp) -> np.ndarray:
     return np.full(shape_of(type_), number(op.value), numpy_dtype(type_.element_type))
 
 
-MOST_INLINE = 16
+MAX_INLINE = 16
 """Elements up to which a constant is written into the text instead of the weight file."""
 
 
@@ -231,7 +231,7 @@ def content_of(array: np.ndarray | Deferred, type_: TensorType[Attribute]) -> st
     """The elements of an array of that type where they are few, or the digest that the weight store has for it."""
     if isinstance(array, Deferred) and not is_large(array):
         array = array.array()
-    if isinstance(array, np.ndarray) and array.size <= MOST_INLINE and reads_back(array):
+    if isinstance(array, np.ndarray) and array.size <= MAX_INLINE and reads_back(array):
         return inline_elements(type_, array.reshape(-1).tolist())
     return add_weights(array)
 

@@ -22,8 +22,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from glow_mlir.constants.codes import pack_codes, unpack_codes
 from glow_mlir.constants.deferred import Deferred, FileMap, Stored
+from glow_mlir.constants.sub_byte_values import pack_codes, unpack_codes
 from glow_mlir.errors import ModelError
 from glow_mlir.support.dtypes import named_dtype, packed_bits
 from glow_mlir.support.files import replaced
@@ -66,13 +66,13 @@ _METADATA = "__metadata__"
 
 _DAMAGED = "the weight file is damaged, or not the one that was written with the .mlir file"
 
-LEAST_DEFERRED = 1 << 16
+MIN_DEFERRED = 1 << 16
 """Bytes from which on arrays are deferred and known by how they are made; of smaller ones, equal ones meet."""
 
 
 def is_large(array: Deferred) -> bool:
     """Whether an array is deferred, and known by how it is made."""
-    return array.nbytes >= LEAST_DEFERRED
+    return array.nbytes >= MIN_DEFERRED
 
 
 class Digest(str):

@@ -22,7 +22,7 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
 from glow_mlir.support.symbols import product_of
 
-LEAST_BATCH = 4
+MIN_BATCH = 4
 """Images from which on they make good channels: with fewer, a product for each tap takes less time."""
 
 
@@ -96,7 +96,7 @@ def by_filter(image: SSAValue, g: SSAValue, window: Window, group: int, layout: 
     taps = Taps.of(window, image, g, layout)
     if group > 1 and channels == outputs == group:
         return _sums(taps, image, g, emit)
-    has_batch = isinstance(batch, int) and batch >= LEAST_BATCH and set(window.kernel) != {1}
+    has_batch = isinstance(batch, int) and batch >= MIN_BATCH and set(window.kernel) != {1}
     if has_batch or group > 1:
         return _convolution(taps, image, g, group, emit)
     return _products(taps, image, g, emit)

@@ -80,7 +80,7 @@ def reduced_to_bias(cotangent: SSAValue, bias: SSAValue | None, emit: Emitter) -
     return converted_like(total, bias, emit)
 
 
-MOST_ROWS = 16
+MAX_ROWS = 16
 """Rows of matrices whose determinants have gradients, at most: the work grows with their fifth power."""
 
 
@@ -89,13 +89,13 @@ def det(op: DetOp, cotangent: SSAValue, emit: Emitter) -> Contributions:
     """
     The cotangent times the cofactors, which singular matrices have as well: determinants without a row and a column.
 
-    Raises `UnsupportedError` for matrices of more than `MOST_ROWS` rows.
+    Raises `UnsupportedError` for matrices of more than `MAX_ROWS` rows.
     """
 
     def contribution() -> SSAValue:
         batch, own = sizes_of(op.input)[:-2], size_along(op.input, -1)
-        if own > MOST_ROWS:
-            reason = f"det of matrices of {own} rows has no gradient, only up to {MOST_ROWS} rows"
+        if own > MAX_ROWS:
+            reason = f"det of matrices of {own} rows has no gradient, only up to {MAX_ROWS} rows"
             raise UnsupportedError(reason, node=location_name(op.location))
         g = reshaped(cotangent, (*batch, 1, 1), emit)
         if own <= 1:

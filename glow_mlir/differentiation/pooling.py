@@ -26,7 +26,7 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import gradient
 from glow_mlir.support.symbols import product_of
 
-MOST_COMPARED = 9
+MAX_COMPARED = 9
 """Elements of a window up to which each of them is compared with the largest one."""
 
 
@@ -109,7 +109,7 @@ def max_pool(op: MaxPoolOp, cotangent: SSAValue, emit: Emitter) -> Contributions
 
     def contribution() -> SSAValue:
         taps = _taps(op)
-        if math.prod(taps.window.kernel) <= MOST_COMPARED:
+        if math.prod(taps.window.kernel) <= MAX_COMPARED:
             return taps.written(list(_to_first_largest(op, taps, cotangent, emit)), emit)
         _, indices = emit.all(MaxPoolWithIndicesOp, op.input, **op.properties)
         return _scattered(op, indices, cotangent, emit)

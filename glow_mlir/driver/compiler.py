@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from glow_mlir.backends.interface import Backend, Room, backend_of, backend_said, get_backend, runnable_targets
 from glow_mlir.dialects.packages import DEFAULT_BACKEND
 from glow_mlir.dialects.target import Target
-from glow_mlir.driver.given import check_given
+from glow_mlir.driver.model_checks import check_given
 from glow_mlir.driver.pass_runner import PassRun, PassRunner
 from glow_mlir.driver.pipelines import ASSIGN, LLVM, OPTIMIZED, SELECT, Pipeline, Stage
 from glow_mlir.errors import CompilerBugError, ExtensionError, GlowError, OptionError
@@ -26,7 +26,7 @@ from glow_mlir.support.activity import say
 from glow_mlir.support.blame import foreign_place
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.transforms.assign_target import AssignTargetPass
+from glow_mlir.transforms.devices.assign_target import AssignTargetPass
 
 Made = TypeVar("Made")
 

@@ -15,7 +15,7 @@ from glow_mlir.ir.text import WEIGHTS_SUFFIX, digests, module_text, one_line, wr
 from glow_mlir.runtime.cache_folder import CacheFolder
 from glow_mlir.runtime.own_folder import OwnFolder
 
-MOST_REPRODUCERS = 16
+MAX_REPRODUCERS = 16
 """How many reproducers the cache keeps."""
 
 _FOLDER = CacheFolder("reproducers-v1")
@@ -35,7 +35,7 @@ def write_reproducer(
     Write what makes the last of `passes` fail on `module`, with its weights; the file that was written.
 
     `glow-opt FILE --run-reproducer` runs it again. Without `path`, the file is named after its content and lies in the
-    cache, which keeps the `MOST_REPRODUCERS` newest; raises `GlowError` where neither can be written.
+    cache, which keeps the `MAX_REPRODUCERS` newest; raises `GlowError` where neither can be written.
     """
     pipeline = f"builtin.module({','.join(map(str, passes))})"
     options = ["--pass-pipeline", pipeline, f"--verify-each={int(verify_each)}"]
@@ -61,7 +61,7 @@ def write_reproducer(
 def _trim(folder: OwnFolder) -> None:
     """Remove all but the newest reproducers, with their weights."""
     ages = {Path(name).stem: status.st_mtime for name, status in folder.entries() if name.endswith(_SUFFIX)}
-    for stem in sorted(ages, key=lambda stem: ages[stem], reverse=True)[MOST_REPRODUCERS:]:
+    for stem in sorted(ages, key=lambda stem: ages[stem], reverse=True)[MAX_REPRODUCERS:]:
         for suffix in (_SUFFIX, WEIGHTS_SUFFIX):
             folder.remove(stem + suffix)
 

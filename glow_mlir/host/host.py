@@ -19,6 +19,7 @@ from glow_mlir.host.timetable import Timetable
 from glow_mlir.options.declaration import declared
 from glow_mlir.options.hosting import HostingOptions
 from glow_mlir.runtime.queue_trace import QueueTrace, tracing
+from glow_mlir.runtime.specializations import SpecializationLimits
 from glow_mlir.runtime.trace import chrome_trace
 from glow_mlir.support.forks import anew_in_forks
 from glow_mlir.support.keywords import with_known_keywords
@@ -42,7 +43,7 @@ class Host:
     def __init__(self, *, memory_bytes: int = 0) -> None:
         """
         Networks may take so many bytes, 0 for any: those that nobody has asked for longest are then unloaded, and are
-        loaded again by who asks for them next.
+        loaded again by who asks for them next. Loops that nothing bounds take no more than that either.
         """
         self._memory_bytes = memory_bytes
         self._plans: dict[Key, NetworkPlan] = {}
@@ -89,6 +90,8 @@ class Host:
         names = declared(HostingOptions)
         options = HostingOptions.told({word: value for word, value in said.items() if word in names})
         keywords = {word: value for word, value in said.items() if word not in names}
+        if self._memory_bytes and options.stages == 1:  # Stages have no sizes that calls decide.
+            keywords.setdefault("limits", SpecializationLimits(memory=self._memory_bytes))
         places = [devices] * options.replicas if isinstance(devices, str) else list(devices)
         if not places:
             raise OptionError("a network has no replicas", hint="devices='cpu', or several")

@@ -42,7 +42,7 @@ from glow_mlir.support.forks import anew_in_forks
 ENDING = 5.0
 """How many seconds the threads of a network that is removed have to end."""
 
-MOST_LOST = 2
+MAX_LOST = 2
 """So many times as many calls as a network computes at once may hang before it takes no more."""
 
 
@@ -145,7 +145,7 @@ class Network:
     @property
     def is_ready(self) -> bool:
         """Whether it takes requests, and somebody computes them."""
-        return not self._queue.is_closed and self._lost < MOST_LOST * self._calls
+        return not self._queue.is_closed and self._lost < MAX_LOST * self._calls
 
     @property
     def memory_bytes(self) -> int:

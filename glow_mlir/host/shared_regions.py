@@ -12,7 +12,7 @@ import numpy as np
 from glow_mlir.runtime.array_layout import ALIGNMENT, Layout
 from glow_mlir.runtime.cache import bytes_of
 from glow_mlir.runtime.memory_file import MemoryFile
-from glow_mlir.support.addresses import array_at
+from glow_mlir.support.array_addresses import array_at
 from glow_mlir.support.dtypes import named_dtype
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from glow_mlir.constants.codes import unpack_codes
+from glow_mlir.constants.sub_byte_values import unpack_codes
 from glow_mlir.dialects.element_types import numpy_dtype
 from glow_mlir.dialects.glow_high.blockwise import Blockwise, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.properties import integer

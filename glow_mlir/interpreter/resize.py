@@ -131,7 +131,7 @@ NEAREST: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 }
 """Rounding → the nearest element of the place x / divisor."""
 
-MOST_EXACT = 1 << 60
+MAX_EXACT = 1 << 60
 """Up to here, roundings of numpy's integers do not overflow."""
 
 
@@ -144,7 +144,7 @@ def _nearest_places(word: str, a: _Axis, by_sizes: bool) -> tuple[np.ndarray, in
     """
     if by_sizes:
         step, start, divisor = EXACT_PLACES[word](a)
-        is_small = max(abs(step) * a.after + abs(start), divisor) <= MOST_EXACT
+        is_small = max(abs(step) * a.after + abs(start), divisor) <= MAX_EXACT
         return np.arange(a.after, dtype=np.int64 if is_small else np.object_) * step + start, divisor
     narrow = _Axis(a.before, a.after, np.float32(a.scale), a.start, a.end)
     return PLACES[word](narrow, np.arange(a.after, dtype=np.float32)).astype(np.float64), 1

@@ -211,7 +211,7 @@ class _Samples:
         """Those of an axis that is `size` long in the image."""
         step = length / cells
         type_: Any = step.dtype.type
-        count = ratio or int(np.nan_to_num(np.ceil(np.clip(step, 0, _MOST_SAMPLES)), nan=0))
+        count = ratio or int(np.nan_to_num(np.ceil(np.clip(step, 0, _MAX_SAMPLES)), nan=0))
         starts = start + np.arange(cells).astype(type_) * step
         numbers = _near(starts, step / type_(max(count, 1)), size, count)
         places = starts[:, None] + (numbers.astype(type_) + type_(0.5)) * step / type_(max(count, 1))
@@ -229,7 +229,7 @@ class _Samples:
         return self.exists.sum(1) < self.count
 
 
-_MOST_SAMPLES = (1 << 31) - 1
+_MAX_SAMPLES = (1 << 31) - 1
 """How many samples a cell has along an axis at most."""
 
 _SLACK = 2.0**-20

@@ -19,7 +19,7 @@ from glow_mlir.interpreter.index_space import as_stored, signless_array
 from glow_mlir.interpreter.scalar import ScalarProgram, round_float
 from glow_mlir.ir.registry import SEMANTICS
 from glow_mlir.support.dtypes import is_float_dtype
-from glow_mlir.support.identity import MOST_KEPT, number_of
+from glow_mlir.support.identity import MAX_KEPT, number_of
 from glow_mlir.support.symbols import Sizes
 
 
@@ -34,7 +34,7 @@ def apply_semantics(op: Operation, operands: Sequence[Any]) -> tuple[np.ndarray,
     if is_elementwise(op):
         flat = [operand for operand in operands if operand is not None]
         value = _program_of(op).run([signless_array(array) for array in flat])
-        return (as_stored(value, _result_dtype(op), np.broadcast_shapes(*(np.shape(array) for array in flat))),)
+        return (as_stored(value, _result_dtype(op), np.broadcast_shapes(*[np.shape(array) for array in flat])),)
     operator = cast(type[Operation], getattr(op, "OPERATOR", type(op)))
     function = SEMANTICS.get(operator)
     if function is None and issubclass(operator, Expressed):
@@ -81,7 +81,7 @@ def _program_of(op: Operation) -> ScalarProgram:
     types = [number_of(value.type) for value in (*op.operands, *op.results)]
     form = type(op), *types, *op.properties, *map(number_of, op.properties.values())
     if form not in _PROGRAMS:
-        if len(_PROGRAMS) >= MOST_KEPT:
+        if len(_PROGRAMS) >= MAX_KEPT:
             _PROGRAMS.clear()
         _PROGRAMS[form] = ScalarProgram.of(*scalar_body(op))
     return _PROGRAMS[form]
@@ -92,5 +92,7 @@ def _result_dtype(op: Operation) -> np.dtype:
 
 
 def _result_type(op: Operation) -> Attribute:
+    if op.results:
+        return op.results[0].type
     infer = cast(Callable[..., Any], getattr(type(op), "infer_types"))
     return infer(op)[0]

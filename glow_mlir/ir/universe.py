@@ -20,20 +20,30 @@ DIALECTS: dict[str, str] = {
 """Dialect → where it is defined."""
 
 _ROOMS: dict[str, str] = {
-    "transforms": (
-        "allocate apply-patterns assign-devices assign-target bin-trees canonicalize convert-precision cse "
-        "decompose-data-movement deduplicate eliminate-copies eliminate-dead-stores equalize-channels expand-powers "
-        "flatten-convolutions fold-constants fold-dilated-convolutions fold-into-trees "
-        "fold-into-weights fold-quantization "
-        "fold-transposes-into-matmul fold-transposes-into-pools fuse-epilogues fuse-prologues gather-to-slice "
-        "hoist-from-loops insert-events insert-transfers instrument-debug instrument-profile lower lower-quantization "
-        "merge-arithmetic merge-matmuls merge-pads parameterize-scalars partition place-operators quantize "
-        "quantize-weights raise-clips recognize-activations recognize-attention recognize-grouped-products "
-        "recognize-normalization recognize-softmax rematerialize remove-identity-clips remove-unused-storage schedule "
-        "select shard-tables share-buffers shorten-lifetimes shrink-splats simplify-control-flow simplify-convolutions "
-        "sink-clips sink-conversions sink-from-loops sink-reshapes sink-transposes split-batch split-products stack "
-        "tile-lines unroll-loops verify-allocated verify-host-program verify-low verify-lowered verify-partitioned "
-        "verify-selected"
+    "transforms.graph": (
+        "apply-patterns bin-trees canonicalize cse deduplicate expand-powers flatten-convolutions "
+        "fold-constants fold-dilated-convolutions fold-into-trees fold-into-weights "
+        "fold-transposes-into-matmul fold-transposes-into-pools gather-to-slice hoist-from-loops lower "
+        "merge-arithmetic merge-matmuls merge-pads raise-clips recognize-activations recognize-attention "
+        "recognize-grouped-products recognize-normalization recognize-softmax remove-identity-clips "
+        "shrink-splats simplify-control-flow simplify-convolutions sink-clips sink-conversions "
+        "sink-from-loops sink-reshapes sink-transposes split-products unroll-loops"
+    ),
+    "transforms.quantization": (
+        "convert-precision equalize-channels fold-quantization lower-quantization quantize quantize-weights"
+    ),
+    "transforms.memory": (
+        "allocate decompose-data-movement eliminate-copies eliminate-dead-stores rematerialize "
+        "remove-unused-storage schedule share-buffers shorten-lifetimes tile-lines"
+    ),
+    "transforms.instructions": (
+        "fuse-epilogues fuse-prologues instrument-debug instrument-profile parameterize-scalars select stack"
+    ),
+    "transforms.devices": (
+        "assign-devices assign-target insert-events insert-transfers partition place-operators shard-tables split-batch"
+    ),
+    "transforms.verification": (
+        "verify-allocated verify-host-program verify-low verify-lowered verify-partitioned verify-selected"
     ),
     "differentiation": "differentiate",
     "conversion": "glow-high-to-glow-low",

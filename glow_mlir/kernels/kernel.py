@@ -22,7 +22,7 @@ from glow_mlir.errors import GlowError, InputError, OptionError
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.ir.registry import IMPORTERS
 
-MOST_KEPT = 64
+MAX_KEPT = 64
 """How many compiled forms of a kernel are kept for calls with arrays; the one that was used last stays longest."""
 
 
@@ -102,7 +102,7 @@ class Kernel:
             types = [tensor(array.shape, self._element(array.dtype)) for array in arrays]
             session = ModelSession.of(self.module(*types, **parameters))
         self._sessions[key] = session
-        while len(self._sessions) > MOST_KEPT:
+        while len(self._sessions) > MAX_KEPT:
             del self._sessions[next(iter(self._sessions))]
         feeds = {access.name: array for access, array in zip(self.signature.operands, arrays, strict=True)}
         return session.run(feeds)[self.signature.result.name]

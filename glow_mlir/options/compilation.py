@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from glow_mlir.options.declaration import Flag, Options, Range, Words, option
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.kinds import Kind, made_by, of
+from glow_mlir.support.option_types import Kind, made_by, of
 from glow_mlir.support.symbols import Dimension
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 
 from glow_mlir.errors import OptionError
-from glow_mlir.support.kinds import FLAG, NAMES, NUMBER, PATH, TEXT, WORDS_BY_NAMES, Kind
+from glow_mlir.support.option_types import FLAG, NAMES, NUMBER, PATH, TEXT, WORDS_BY_NAMES, Kind
 
 SomeClass = TypeVar("SomeClass", bound=type)
 
@@ -143,6 +143,17 @@ class Declared(NamedTuple):
     def annotation(self) -> str:
         """The type of its values, but for that of `None`, as the class spells it."""
         return str(self.owner.__annotations__[self.name]).removesuffix(" | None")
+
+    @property
+    def keyword_type(self) -> str:
+        """The type of a keyword of its name: lists of names may be of any type, and `None` gives the default."""
+        listed = self.annotation.replace("tuple[str, ...]", "Sequence[str]")
+        return f"{listed} | None" if self.kind.is_optional else listed
+
+    @property
+    def keyword_default(self) -> Any:
+        """The value of a keyword of its name that is not given."""
+        return None if self.kind.is_optional else self.default
 
     @property
     def kind(self) -> Kind:

@@ -9,7 +9,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Flag, Options, Range, Words, declared, option
 from glow_mlir.support.arguments import seconds
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.kinds import SECONDS, WORDS_BY_NAMES, check_kinds
+from glow_mlir.support.option_types import SECONDS, WORDS_BY_NAMES, check_kinds
 
 MANY = 1 << 20
 

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Options, Range, Words, option, short_number
-from glow_mlir.options.policy import MOST_BYTES
+from glow_mlir.options.policy import MAX_BYTES
 from glow_mlir.support.dataclass import dataclass
 
-LEAST_REGISTERS = 4
+MIN_REGISTERS = 4
 """With fewer, no kernel could keep the values of one operation."""
 
-_BYTES = Range(0, MOST_BYTES)
+_BYTES = Range(0, MAX_BYTES)
 
 _FEATURE = re.compile(r"[+-]\w[\w.-]*", re.ASCII)
 """A feature that is on or off, as LLVM writes it."""
@@ -88,14 +88,14 @@ class Machine(Options):
     vector_bits: int = option(
         0, "the width of vectors, 0 for none at all", domain=PowersOfTwo(64, 1 << 16, "width of vectors", or_zero=True)
     )
-    vector_registers: int = option(16, "how many vectors there are", domain=Range(LEAST_REGISTERS, 1 << 16))
-    line_bytes: int = option(64, "a line of the caches", domain=PowersOfTwo(8, MOST_BYTES))
+    vector_registers: int = option(16, "how many vectors there are", domain=Range(MIN_REGISTERS, 1 << 16))
+    line_bytes: int = option(64, "a line of the caches", domain=PowersOfTwo(8, MAX_BYTES))
     alignment: int = option(
         64,
         "of how many bytes regions and buffers begin at multiples: a line where there are caches",
-        domain=PowersOfTwo(8, MOST_BYTES),
+        domain=PowersOfTwo(8, MAX_BYTES),
     )
-    page_bytes: int = option(4096, "a page of memory", domain=PowersOfTwo(8, MOST_BYTES))
+    page_bytes: int = option(4096, "a page of memory", domain=PowersOfTwo(8, MAX_BYTES))
     l1_bytes: int = option(0, "the first cache of data, 0 for none", domain=_BYTES)
     l2_bytes: int = option(0, "the second cache, 0 for none", domain=_BYTES)
     l3_bytes: int = option(0, "the third cache, 0 for none", domain=_BYTES)

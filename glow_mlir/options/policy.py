@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from glow_mlir.options.declaration import Flag, Options, Range, Words, option
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.kinds import NUMBER_OF_THREADS
+from glow_mlir.support.option_types import NUMBER_OF_THREADS
 
-MOST_BYTES = 1 << 47
+MAX_BYTES = 1 << 47
 """No tensor or buffer reaches further: it is all that a process can address, and sums of a few are far from 2^63."""
 
-MOST_THREADS = 1 << 16
+MAX_THREADS = 1 << 16
 """For how many threads the work of an inference may be cut, on any backend."""
 
 THREADS = "number of threads"
 """What fewer, or more, are none of."""
 
-_BYTES = Range(0, MOST_BYTES)
+_BYTES = Range(0, MAX_BYTES)
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Policy(Options):
     threads: int = option(
         1,
         "threads of an inference",
-        domain=Range(1, MOST_THREADS, THREADS),
+        domain=Range(1, MAX_THREADS, THREADS),
         kind=NUMBER_OF_THREADS,
         flag=Flag("--threads", "N", also="0 for all cores", unsaid="those of the module, else 1"),
     )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Flag, Options, Words, declared, option
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.kinds import check_kinds
+from glow_mlir.support.option_types import check_kinds
 
 SCHEMAS = ("asymmetric", "symmetric", "symmetric-with-uint8", "symmetric-with-power2-scale")
 """How scale and zero point follow from a range."""

@@ -19,7 +19,7 @@ from glow_mlir.partitioning.problem import HOST, Assignment, Problem, Value, gro
 NEVER = 1e12
 """Seconds that stand for infinity in a network: more than all that is finite takes."""
 
-MOST_SEARCHED = 1 << 14
+MAX_SEARCHED = 1 << 14
 """Assignments that a problem has at most for all of them to be looked at."""
 
 PREFERENCE = 1000.0
@@ -35,7 +35,7 @@ PATIENCE = 8
 def least_latency(problem: Problem) -> Assignment | None:
     """The assignment of least latency that is found among those that fit into memory; `None` where there is none."""
     groups = grouped(len(problem.seconds), problem.together)
-    if len(problem.devices) ** len(groups) <= MOST_SEARCHED:
+    if len(problem.devices) ** len(groups) <= MAX_SEARCHED:
         return _searched(problem, groups)
     found = _swapped(problem, groups)
     if found is None or problem.fits(found):

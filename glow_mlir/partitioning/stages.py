@@ -12,10 +12,10 @@ from math import inf
 
 from glow_mlir.partitioning.problem import HOST, Assignment, Problem
 
-MOST_STATES = 800
+MAX_STATES = 800
 """States of a computation of which every pair is looked at, at most."""
 
-MOST_LIMITS = 12
+MAX_LIMITS = 12
 """Limits of constants that are tried until the stages fit into memory."""
 
 
@@ -28,11 +28,11 @@ def balanced_stages(problem: Problem) -> tuple[Assignment, float] | None:
     states = _ideals(problem)
     if states is None:
         states = [(1 << count) - 1 for count in range(len(problem.seconds) + 1)]
-        if len(states) > MOST_STATES:
+        if len(states) > MAX_STATES:
             states = _thinned(problem, states)
     states = [state for state in states if _is_whole(problem, state)]
     limits = list(problem.memory)
-    for _ in range(MOST_LIMITS):
+    for _ in range(MAX_LIMITS):
         found = _best(problem, states, limits)
         if found is None or problem.fits(found[0]):
             return found
@@ -68,7 +68,7 @@ def _ideals(problem: Problem) -> list[int] | None:
             for node, needed in enumerate(before):
                 if not state >> node & 1 and needed & state == needed:
                     following[state | 1 << node] = None
-            if len(found) + len(following) > MOST_STATES:
+            if len(found) + len(following) > MAX_STATES:
                 return None
         layer = list(following)
         found += layer
@@ -78,7 +78,7 @@ def _ideals(problem: Problem) -> list[int] | None:
 def _thinned(problem: Problem, states: Sequence[int]) -> list[int]:
     """Those of many states in a row that lie about as far apart in time."""
     times = [min(seconds) for seconds in problem.seconds]
-    step, since = sum(times) / MOST_STATES, inf
+    step, since = sum(times) / MAX_STATES, inf
     found: list[int] = []
     for state, time in zip(states, (*times, 0.0), strict=True):
         if since >= step:

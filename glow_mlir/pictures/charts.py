@@ -30,10 +30,10 @@ text { font: 11px system-ui, sans-serif; fill: #444; }
 CURVE_COLOURS = ("#4a90d9", "#d9822b", "#3aa876", "#a86bc7")
 """Of curves, in order: on a light page and on a dark one."""
 
-MOST_CORNERS = 1000
+MAX_CORNERS = 1000
 """Of a curve; one of more points has the means of neighbours."""
 
-MOST_MARKS = 100
+MAX_MARKS = 100
 """Points of a curve that are drawn one by one."""
 
 NAME_WIDTH, LINE_HEIGHT = 100, 15
@@ -148,7 +148,7 @@ def curves(lines: Sequence[Curve], x_title: str, y_title: str) -> str:
         places = [_place(across, up, *point) for point in line.points]
         corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(f'<polyline class="curve" stroke="{colour}" points="{corners}"/>')
-        if len(places) <= MOST_MARKS:
+        if len(places) <= MAX_MARKS:
             parts += [_mark(place, point, line.name, colour) for place, point in zip(places, line.points, strict=True)]
         left, top = WIDTH - EDGE - NAME_WIDTH, EDGE - LINE_HEIGHT * (len(drawn) - number)
         parts.append(f'<rect x="{left}" y="{top}" width="10" height="10" fill="{colour}"/>')
@@ -164,9 +164,9 @@ def _mark(place: tuple[float, float], point: tuple[float, float], name: str, col
 
 def _thinned(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
     """Points, of many neighbours their means."""
-    if len(points) <= MOST_CORNERS:
+    if len(points) <= MAX_CORNERS:
         return points
-    parts = np.array_split(np.array(points, np.float64), MOST_CORNERS)
+    parts = np.array_split(np.array(points, np.float64), MAX_CORNERS)
     return [(float(part[:, 0].mean()), float(part[:, 1].mean())) for part in parts]
 
 

@@ -29,7 +29,7 @@ from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.traversal import inner_blocks, operations
 from glow_mlir.pictures.graph import ENTRY, codes_details, family_of, function_label, kind_of, shape_text
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.transforms.allocate import exchanged_bytes
+from glow_mlir.transforms.memory.allocate import exchanged_bytes
 
 
 @dataclass(frozen=True)

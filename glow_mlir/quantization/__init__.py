@@ -1,1 +1,23 @@
 """From numbers that were seen to codes: histograms, profiles, calibration, schemas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glow_mlir.errors import RefusedNameError
+
+IN_TWO_COMMANDS = (
+    "glow-profile model.onnx --dataset samples.npz, then glow-run model.onnx --load-profile model.profile.json; "
+    "see docs/quantization.md"
+)
+"""How int8 by samples is had here."""
+
+REFUSED_NAMES = ("CalibrationDataReader", "quantize_dynamic", "quantize_static")
+"""What `onnxruntime.quantization` has in its place."""
+
+
+def __getattr__(name: str) -> Any:
+    """Raise `AttributeError`, with a hint for `REFUSED_NAMES`."""
+    if name in REFUSED_NAMES:
+        raise RefusedNameError(f"glow_mlir.quantization has no '{name}'", hint=IN_TWO_COMMANDS)
+    raise AttributeError(f"module 'glow_mlir.quantization' has no attribute '{name}'")

@@ -10,7 +10,7 @@ import numpy as np
 BINS = 2048
 """Bins of a histogram, unless it is said otherwise."""
 
-LEAST_BINS = 2
+MIN_BINS = 2
 """What it takes to tell negative numbers from others."""
 
 _DENORMAL = -149
@@ -31,7 +31,7 @@ class Histogram:
     """
 
     def __init__(self, bins: int = BINS) -> None:
-        assert bins >= LEAST_BINS
+        assert bins >= MIN_BINS
         self.bins = bins
         self.low, self.high = math.inf, -math.inf
         """The smallest and the largest number; infinite as long as there is none."""

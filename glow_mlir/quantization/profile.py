@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from glow_mlir.errors import GlowError, InputError, ModelError, OptionError
-from glow_mlir.quantization.histogram import BINS, LEAST_BINS, Histogram
+from glow_mlir.quantization.histogram import BINS, MIN_BINS, Histogram
 from glow_mlir.support.activity import warn
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.files import replaced
@@ -92,7 +92,7 @@ def read_profile(path: Path) -> Profile:
         weights: object = data["weights"]
         if not isinstance(graph, str) or not isinstance(weights, str) or is_equalized not in (0, 1):
             raise ValueError("a profile has a graph and weights")
-        if not isinstance(bins, int) or bins < LEAST_BINS:
+        if not isinstance(bins, int) or bins < MIN_BINS:
             raise ValueError("a profile has bins")
         found = {str(name): Histogram.from_json(value, bins) for name, value in data["values"].items()}
     except GlowError:

@@ -24,13 +24,13 @@ MORE_MEMORY = 8
 TRIES = 2
 """How often the largest sizes of a range become smaller for the memory that it takes."""
 
-MOST_COUNTED = 1024
+MAX_COUNTED = 1024
 """Sizes whose calls are counted at once."""
 
 RARER = 16
 """How many times as many calls are often where code for other sizes has to be given up, or was given up before."""
 
-MOST_RANGES = 16
+MAX_RANGES = 16
 """For how many ranges a session has code made, one after the other."""
 
 
@@ -200,7 +200,7 @@ class Often:
             self.pending.add(wanted)
             return True
         self._calls[wanted] = calls
-        if len(self._calls) > MOST_COUNTED:
+        if len(self._calls) > MAX_COUNTED:
             self._calls.popitem(last=False)
         return False
 
@@ -211,7 +211,7 @@ class Often:
     def give_up(self, wanted: Assumptions) -> None:
         """What was compiled for it is given up."""
         self._given_up[wanted] = self._given_up.pop(wanted, 0) + 1
-        if len(self._given_up) > MOST_COUNTED:
+        if len(self._given_up) > MAX_COUNTED:
             self._given_up.popitem(last=False)
 
 
@@ -235,7 +235,7 @@ class GeneralCode:
         self._closed = set[frozenset[tuple[str, int]]]()
         """Sizes of dimensions that are not open, but for those of the range, that calls have brought once."""
         self._is_planned = False
-        self._left = MOST_RANGES
+        self._left = MAX_RANGES
 
     def forget_pending(self) -> None:
         """What is being compiled never comes, in a child process in which nobody is at it."""

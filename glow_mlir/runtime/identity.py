@@ -26,7 +26,7 @@ from glow_mlir.runtime.json_cache import JsonCache
 SETTLED_NS = 2_000_000_000
 """Nanoseconds for which a file must be at rest for its times to tell it from later content: the tick of FAT's clock."""
 
-MOST_ENTRIES = 1000
+MAX_ENTRIES = 1000
 """How many digests an index keeps."""
 
 
@@ -46,7 +46,7 @@ class ContentIndex:
     """
 
     def __init__(self, directory: Path | None = None) -> None:
-        self._answers = JsonCache("contents", directory, limit=MOST_ENTRIES)
+        self._answers = JsonCache("contents", directory, limit=MAX_ENTRIES)
 
     @property
     def directory(self) -> Path:

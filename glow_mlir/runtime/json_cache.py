@@ -10,7 +10,7 @@ from typing import Any, cast
 from glow_mlir.runtime.file_cache import FileCache
 from glow_mlir.support.json_text import parsed_json
 
-MOST_ANSWERS = 10_000
+MAX_ANSWERS = 10_000
 """How many answers a folder keeps, of about a kilobyte: those that were used longest ago go first."""
 
 _FORMAT = 1
@@ -20,7 +20,7 @@ _SUFFIX = ".json"
 class JsonCache:
     """A folder with one file of JSON for each answer, in a folder of its own below the one given (`FileCache`)."""
 
-    def __init__(self, subject: str, directory: Path | None = None, limit: int = MOST_ANSWERS) -> None:
+    def __init__(self, subject: str, directory: Path | None = None, limit: int = MAX_ANSWERS) -> None:
         self._files = FileCache(f"{subject}-v{_FORMAT}", _SUFFIX, limit, directory)
 
     @property

@@ -72,7 +72,7 @@ class CallSizes:
     """Whether inputs tell all symbols."""
 
 
-MOST_KEPT = 256
+MAX_KEPT = 256
 """Shapes of inputs of which an entry keeps what follows from them."""
 
 
@@ -93,7 +93,7 @@ class Sizing:
             numbers = tuple(values.get(symbol.name, symbol.most) for symbol in self._symbols)
             places = {binding.name: Place.of(binding, values) for binding in self._outputs}
             found = CallSizes(values, numbers, places, all(symbol.name in values for symbol in self._symbols))
-            if len(self._known) >= MOST_KEPT:
+            if len(self._known) >= MAX_KEPT:
                 self._known.clear()
             self._known[shapes] = found
         return found

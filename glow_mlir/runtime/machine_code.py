@@ -20,7 +20,7 @@ from glow_mlir.runtime.loader import Functions, Library
 from glow_mlir.runtime.packed_state import PackedState
 from glow_mlir.runtime.pool import look_up, workers
 from glow_mlir.runtime.state import Initial, State
-from glow_mlir.support.addresses import address_of, addresses_of
+from glow_mlir.support.array_addresses import address_of, addresses_of
 from glow_mlir.support.cancellation import Cancellation, current_cancellation, held
 from glow_mlir.support.dtypes import named_dtype
 from glow_mlir.support.watchdog import Interruptible

@@ -44,7 +44,7 @@ _NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _AT_A_LINK = (errno.ELOOP, errno.ENOTDIR)
 """What systems say where a folder or file is to be opened, and there is a link."""
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 _ROOT_USER = 0
 _PART = "not used as part of the cache"
 _ABOVE = "the cache below it is not used"
@@ -214,7 +214,7 @@ class _Way:
         """Go on where a link leads; raises `CacheError` for one of somebody else's."""
         path = os.path.join(self._path, name)
         self._links += 1
-        if self._links > _MOST_LINKS:
+        if self._links > _MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         link = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         _check_owner(link, path, _owners(_ROOT_USER), _ABOVE)

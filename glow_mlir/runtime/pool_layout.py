@@ -31,10 +31,10 @@ STOP = 4 * LINE + 5
 NEXT = 5 * LINE
 """For each worker, `LINE` apart: number of the job, end and next one of the parts that are meant for it."""
 
-MOST_PARTS = (1 << 16) - 1
+MAX_PARTS = (1 << 16) - 1
 """Into how many parts a job may be cut: two of their numbers and that of the job share a word."""
 
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 """How many threads a pool may have; each may get several parts."""
 
 STOPPED, IDLE = 0, 1

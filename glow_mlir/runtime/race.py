@@ -10,7 +10,7 @@ Clock = Callable[[], float]
 """Seconds that have gone by since some moment."""
 
 FEWEST_ROUNDS = 5
-MOST_ROUNDS = 40
+MAX_ROUNDS = 40
 
 HOPELESS = 2.0
 """What takes that many times as long as the fastest in each of the `TRYING` rounds does not run again."""
@@ -52,7 +52,7 @@ def _rounds(
 ) -> None:
     """Lower the best times of the chosen ones, where there are several."""
     end = clock() + seconds
-    for number in range(MOST_ROUNDS if seconds else fewest):
+    for number in range(MAX_ROUNDS if seconds else fewest):
         if (number >= fewest and clock() >= end) or (number and len(chosen) < 2):
             break
         for index in chosen:

@@ -26,7 +26,7 @@ from glow_mlir.support.forks import anew_in_forks
 PAGE = 1 << 12
 """Bytes of a page; large constants start at a multiple of them."""
 
-LEAST_SHARED = 1 << 16
+MIN_SHARED = 1 << 16
 """Bytes of a constant from which on it is shared: it has a mapping of its own, of which a process has some 65,000."""
 
 _MAY_MOVE, _FIXED = 1, 2
@@ -38,7 +38,7 @@ IS_SUPPORTED = sys.platform == "linux" and mmap.PAGESIZE == PAGE
 
 def is_shared(nbytes: int) -> bool:
     """Whether a constant of so many bytes is shared, and so starts at a multiple of a page."""
-    return nbytes >= LEAST_SHARED
+    return nbytes >= MIN_SHARED
 
 
 class SharedPages:

@@ -32,6 +32,8 @@ class Argument:
     dtype: str
     shape: tuple[int | str, ...] | None
     type: str = ""
+    unknown: tuple[str, ...] = ()
+    """The words, axis by axis, with which the model says that it does not know a size; empty where it has none."""
 
     @staticmethod
     def of(binding: Binding) -> Argument:
@@ -84,8 +86,10 @@ class Argument:
 
     @property
     def named_shape(self) -> tuple[int | str | None, ...]:
-        """The shape with `None` for free dimensions that have no names of their own."""
-        return tuple(None if size == f"{self.name}.{axis}" else size for axis, size in enumerate(self.shape or ()))
+        """The shape with the model's words, or `None`, for free dimensions that have no names of their own."""
+        words = dict(enumerate(self.unknown))
+        shape = enumerate(self.shape or ())
+        return tuple((words.get(axis) or None) if size == f"{self.name}.{axis}" else size for axis, size in shape)
 
     def accepts(self, shape: tuple[int, ...]) -> bool:
         """Whether an array may have that shape, whatever its free dimensions are elsewhere."""
@@ -192,6 +196,7 @@ def _arguments(items: Iterable[Mapping[str, Any]]) -> tuple[Argument, ...]:
             item["dtype"],
             None if item["shape"] is None else tuple(item["shape"]),
             item["type"],
+            tuple(item.get("unknown", ())),
         )
         for item in items
     )

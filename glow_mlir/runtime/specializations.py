@@ -12,9 +12,17 @@ from typing import TypeVar
 
 import numpy as np
 
-from glow_mlir.errors import OUT_OF_ROOM, CancelledError, GlowError, InputError, InputValuesError, OptionError
+from glow_mlir.errors import (
+    OUT_OF_ROOM,
+    CancelledError,
+    ExecutionError,
+    GlowError,
+    InputError,
+    InputValuesError,
+    OptionError,
+)
 from glow_mlir.runtime.assumptions import Assumptions, InputValue, following
-from glow_mlir.runtime.beside import start
+from glow_mlir.runtime.background_compilation import start
 from glow_mlir.runtime.device_array import Place, Tensor, on_host
 from glow_mlir.runtime.executable import MAIN, DirectCall, EntryPoint, Executable, Shapes
 from glow_mlir.runtime.general import GeneralCode, holds, is_end, power_of_two, widest
@@ -26,6 +34,7 @@ from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.cancellation import held
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.forks import anew_in_forks
+from glow_mlir.support.machine_memory import usable_memory
 from glow_mlir.support.symbols import Dimension
 
 
@@ -36,30 +45,44 @@ class SpecializationLimits:
 
     The one that was used last stays in any case. Where a general executable serves all sizes, `threshold` is the number
     of calls from which on sizes are worth a specialization: 16 times as many where as many are kept as may be, and
-    each time that they were given up. Raises `OptionError` for what is no limit.
+    each time that they were given up. Loops that nothing bounds collect results and state of as many bytes as `memory`
+    says; where it says nothing, of a quarter of the machine's. Raises `OptionError` for what is no limit.
     """
 
     number: int = 32
-    memory: int = 2 << 30
+    memory: int | None = None
     threshold: int = 16
 
     def __post_init__(self) -> None:
         for name, limit in vars(self).items():
-            if (whole_number(limit) or 0) < 1:
+            if (whole_number(limit) or 0) < 1 and not (name == "memory" and limit is None):
                 raise OptionError(f"{name}={limit!r} is no limit", hint="a whole number from 1 on")
 
+    @property
+    def kept_bytes(self) -> int:
+        """The bytes of executables that are kept, but for the one used last."""
+        return self.memory or KEPT_BYTES
+
+    @property
+    def loop_bytes(self) -> int:
+        """The bytes of activations and outputs of an executable that has room for more trips than at first."""
+        return self.memory or usable_memory() // 4
+
+
+KEPT_BYTES = 2 << 30
+"""The bytes of executables that are kept where nobody says how many."""
 
 OTHER_BOUNDS = "begin a session with other bounds"
 """What to do where a size is outside of bounds."""
 
-_MOST_SHAPES = 1024
+_MAX_SHAPES = 1024
 """Shapes of inputs of which it is kept what they want."""
 
 FIRST_ROOM = 64
 """For how many trips of a loop that nothing bounds there is room at first."""
 MORE_ROOM = 4
 """How many times as many trips there is room for where there was none for all."""
-MOST_ROOM = 1 << 24
+MAX_ROOM = 1 << 24
 """For how many trips there is room at most: a loop may never end."""
 
 Served = TypeVar("Served")
@@ -108,7 +131,7 @@ class Specializations(Executable):
         self._latest: Specialization | None = None
         self._stored_range = None if making.beside is None else known
         ranks = {rank_label(argument.name) for argument in signature.inputs}
-        self._general = GeneralCode(limits.threshold, limits.memory, ranks)
+        self._general = GeneralCode(limits.threshold, limits.kept_bytes, ranks)
         self._begin = time.perf_counter()
         self.begin_anew()
         anew_in_forks(self)
@@ -188,10 +211,27 @@ class Specializations(Executable):
                 label: room * MORE_ROOM if sizes.get(label) == (1, room) else room
                 for label, room in self._rooms.items()
             }
-            if not grown or max(grown.values()) > MOST_ROOM:
+            if not grown:
                 return False
+            label = max(grown, key=lambda label: grown[label])
+            if grown[label] > MAX_ROOM:
+                raise _no_room(label, self._rooms[label], f"room for more than {MAX_ROOM} is made for none")
             self._rooms = grown
             return True
+
+    def _check_room(self, executable: Executable) -> None:
+        """Raise `ExecutionError` where the room that was made last takes too much memory; then there is as before."""
+        with self._looking:
+            rooms = self._rooms
+            label = max(rooms, key=lambda label: rooms[label], default="")
+            if not label or rooms[label] <= FIRST_ROOM:
+                return
+            outputs = sum(binding.nbytes for binding in executable.entry().bindings if binding.role == "output")
+            taken, most = executable.activation_bytes + outputs, self.limits.loop_bytes
+            if taken <= most:
+                return
+            self._rooms = {name: max(FIRST_ROOM, room // MORE_ROOM) for name, room in rooms.items()}
+        raise _no_room(label, self._rooms[label], f"room for {rooms[label]} takes {taken} bytes, more than {most}")
 
     def direct(self, shapes: tuple[tuple[str, tuple[int, ...]], ...]) -> DirectCall | None:
         """A call of what is compiled for inputs of those shapes alone, as long as that is kept; `None` without such."""
@@ -243,7 +283,7 @@ class Specializations(Executable):
         sizes = (*self._open_sizes(self.signature.sizes(inputs)).items(), *rooms)
         wanted = Assumptions(sizes, tuple(InputValue.of(name, on_host(inputs[name])) for name in names))
         if shapes is not None:
-            if len(self._by_shapes) >= _MOST_SHAPES:
+            if len(self._by_shapes) >= _MAX_SHAPES:
                 self._by_shapes.clear()
             self._by_shapes[shapes] = wanted
         return wanted
@@ -331,6 +371,7 @@ class Specializations(Executable):
             except InputValuesError as error:
                 self._learn(error)
                 return
+            self._check_room(loaded.executable)
             self.take(wanted, loaded, begin, time.perf_counter() - begin)
             with self._looking:
                 self._plan_general(wanted, loaded.executable.activation_bytes)
@@ -417,7 +458,9 @@ class Specializations(Executable):
 
     def _trim(self) -> None:
         """Give up what was used longest ago, as far as the limits ask for it."""
-        while len(self._known) > 1 and (len(self._known) > self.limits.number or self._bytes() > self.limits.memory):
+        while len(self._known) > 1 and (
+            len(self._known) > self.limits.number or self._bytes() > self.limits.kept_bytes
+        ):
             given_up, _ = self._known.popitem(last=False)
             self._general.often.give_up(given_up)
             self._removals += 1
@@ -425,6 +468,12 @@ class Specializations(Executable):
     def _bytes(self) -> int:
         """The bytes of those that are kept, shared parts once."""
         return sum(_together(self._known.values()).values())
+
+
+def _no_room(label: str, room: int, reason: str) -> ExecutionError:
+    """The error for a loop for which there is no more room, by the label of its trips."""
+    hint = f"it may never end; dimensions={{'{label}': N}} makes room for N trips, and limits= says how much memory"
+    return ExecutionError(f"{OUT_OF_ROOM}: {room}; {reason}", node=label.rpartition(".")[0], hint=hint)
 
 
 def _compiled(compile_: Compile, wanted: Assumptions) -> tuple[Assumptions, Loaded] | None:

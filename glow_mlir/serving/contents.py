@@ -55,7 +55,7 @@ TEXTS = 8
 FIELD_TYPES = {STRINGS: TEXTS, **{word: field.number for word, field in NUMBERS.items()}}
 """Element types → the number of the field that has elements of it."""
 
-MOST_UNPACKED = 1 << 14
+MAX_UNPACKED = 1 << 14
 """The numbers that may have a field each: nobody writes them so, and each takes time."""
 
 
@@ -89,8 +89,8 @@ class Contents:
                 yield from self._packed(wanted, begin, end)
                 continue
             others += 1
-            if others > MOST_UNPACKED:
-                reason = f"a tensor has more than {MOST_UNPACKED} fields"
+            if others > MAX_UNPACKED:
+                reason = f"a tensor has more than {MAX_UNPACKED} fields"
                 raise InputError(reason, hint="numbers of a tensor are packed into one field")
             if number == wanted.number:
                 yield self._single(wanted, kind, begin, end)

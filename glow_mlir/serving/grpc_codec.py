@@ -32,7 +32,7 @@ from glow_mlir.serving.tensors import (
 from glow_mlir.serving.tensors import flat_elements as flat
 from glow_mlir.serving.wire import Data, RequestParts, TensorPart, sized
 
-MOST_MESSAGE = (1 << 31) - 1
+MAX_MESSAGE = (1 << 31) - 1
 """The bytes of the longest message that gRPC sends."""
 
 ID, OUTPUT, RAW, CONTENTS, ANSWER = 3, 5, 6, 5, 2
@@ -119,7 +119,7 @@ def message_steps(
     outputs: Outputs,
     regions: Regions,
     charge: Charge,
-    most: int = MOST_MESSAGE,
+    most: int = MAX_MESSAGE,
 ) -> Steps[bytes]:
     """
     The response to a request, without what goes into shared memory, which is written.
@@ -188,7 +188,7 @@ def _check_size(size: int, most: int) -> None:
         raise ResponseTooLargeError(f"the response has more than the {most} bytes of a message", hint=hint)
 
 
-def joined(parts: Parts, charge: Charge, most: int = MOST_MESSAGE) -> Steps[bytes]:
+def joined(parts: Parts, charge: Charge, most: int = MAX_MESSAGE) -> Steps[bytes]:
     """Parts as one; raises `ResponseTooLargeError`."""
     size = sum(map(len, parts))
     _check_size(size, most + HEAD_TEXT)

@@ -8,7 +8,8 @@ from typing import Any
 
 from glow_mlir.errors import InputError, OptionError
 from glow_mlir.serving.charges import Charge
-from glow_mlir.serving.errors import BodyTooLargeError, UnauthorizedError, status_of, words_of
+from glow_mlir.serving.errors import BodyTooLargeError, OverloadError, UnauthorizedError, status_of, words_of
+from glow_mlir.serving.grpc_arrivals import Arrivals
 from glow_mlir.serving.grpc_codec import in_stream, message_steps, read_message, values_of
 from glow_mlir.serving.grpc_messages import SERVICE, message_class
 from glow_mlir.serving.http_responses import logger
@@ -57,6 +58,8 @@ class GrpcServer:
             ("grpc.max_metadata_size", HEADERS_BYTES),
             ("grpc.max_concurrent_streams", requests),
             ("grpc.so_reuseport", 0),
+            ("grpc.http2.bdp_probe", 0),
+            ("grpc.http2.lookahead_bytes", 1 << 16),
         ]
         guards = (_guard(self._service),) if self._service.has_token else ()
         server = self._server = package("grpc.aio").server(
@@ -80,31 +83,27 @@ class GrpcServer:
 
 
 def _guard(service: Service) -> Any:
-    """What stands before all methods but those of health, and lets none pass that lacks the token."""
-    grpc = package("grpc")
-
-    async def refuse(data: Any, context: Any) -> Any:
-        try:
-            service.authorize(_authorization(context.invocation_metadata()))
-        except UnauthorizedError as error:
-            await abort(context, error)
-
-    async def refuse_stream(messages: Any, context: Any) -> AsyncIterator[Any]:
-        yield await refuse(messages, context)
+    """Stands before all methods but those of health; a call without the token ends, and its message is not read."""
 
     class Guard(package("grpc.aio").ServerInterceptor):
         async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
-            method = details.method.rpartition("/")[2]
             try:
-                if method not in HEALTH:
+                if details.method.rpartition("/")[2] not in HEALTH:
                     service.authorize(_authorization(details.invocation_metadata))
-            except UnauthorizedError:
-                is_stream = method == "ModelStreamInfer"
-                made = grpc.stream_stream_rpc_method_handler if is_stream else grpc.unary_unary_rpc_method_handler
-                return made(refuse_stream if is_stream else refuse)
+            except UnauthorizedError as error:
+                return _refusing(error)
             return await continuation(details)
 
     return Guard()
+
+
+def _refusing(error: UnauthorizedError) -> Any:
+    """A method that ends with an error, and reads and answers nothing."""
+
+    async def refuse(messages: Any, context: Any) -> None:
+        refusal(context, error)
+
+    return package("grpc").stream_stream_rpc_method_handler(refuse)
 
 
 def _authorization(metadata: Iterable[tuple[str, str | bytes]]) -> bytes:
@@ -114,27 +113,38 @@ def _authorization(metadata: Iterable[tuple[str, str | bytes]]) -> bytes:
 
 
 def method_handlers(service: Service) -> Any:
-    """The methods of the service, as gRPC asks for them."""
+    """
+    The methods of the service, as gRPC asks for them.
+
+    Those that take one message read it as a stream of one: gRPC puts it together when it is asked for it, not before.
+    """
     grpc = package("grpc")
-    inference = GrpcInference(service)
+    arrivals = Arrivals(service.limits)
+    inference = GrpcInference(service, arrivals)
     handlers = {
-        "ModelInfer": grpc.unary_unary_rpc_method_handler(inference.infer),
+        "ModelInfer": grpc.stream_unary_rpc_method_handler(inference.infer),
         "ModelStreamInfer": grpc.stream_stream_rpc_method_handler(inference.stream),
     }
     for name, method in _Control(service).methods().items():
-        handlers[name] = grpc.unary_unary_rpc_method_handler(
-            _answering(service, name, method),
+        handlers[name] = grpc.stream_unary_rpc_method_handler(
+            _answering(service, arrivals, name, method),
             response_serializer=message_class(f"{name}Response").SerializeToString,
         )
     return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
 
-async def abort(context: Any, error: BaseException) -> None:
-    """End a call with the status of an error."""
+def refusal(context: Any, error: BaseException) -> bytes:
+    """
+    An empty message, with which a call ends with the status of an error.
+
+    `context.abort` would raise what gRPC keeps for ever, and with it the frames of the call, and its message.
+    """
     status = status_of(error)
     if status.http == 500:
         logger.error("a request failed", exc_info=error)
-    await context.abort(getattr(package("grpc").StatusCode, status.grpc), words_of(error))
+    context.set_code(getattr(package("grpc").StatusCode, status.grpc))
+    context.set_details(words_of(error))
+    return b""
 
 
 async def plain(data: bytes, most: int, charge: Charge) -> Data:
@@ -161,16 +171,17 @@ def parsed(name: str, data: Data) -> Any:
         raise InputError(f"the request is no message: {error}") from None
 
 
-def _answering(service: Service, name: str, method: Method) -> Callable[[bytes, Any], Awaitable[Any]]:
+def _answering(service: Service, arrivals: Arrivals, name: str, method: Method) -> Callable[..., Awaitable[Any]]:
     """A method of that name, whose errors become a status."""
 
-    async def answer(data: bytes, context: Any) -> Any:
+    async def answer(messages: AsyncIterator[bytes], context: Any) -> Any:
         charge = Charge(service)
         try:
+            data = b"" if name in HEALTH else await arrivals.message(messages)  # Health waits for nothing.
             message = await plain(data, service.limits.control_bytes, charge)
             return await method(parsed(f"{name}Request", message))
         except Exception as error:
-            return await abort(context, error)
+            return refusal(context, error)
         finally:
             charge.release()
 
@@ -180,19 +191,33 @@ def _answering(service: Service, name: str, method: Method) -> Callable[[bytes, 
 class GrpcInference:
     """Answers requests for inferences."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, arrivals: Arrivals) -> None:
         self._service = service
+        self._arrivals = arrivals
         self._completions: Completions | None = None
 
-    async def infer(self, data: bytes, context: Any) -> Any:
+    async def infer(self, messages: AsyncIterator[bytes], context: Any) -> Any:
         """Answer one request; who cancels the call cancels the request."""
         try:
-            return await self._answer(data, context.time_remaining())
+            return await self._answer(await self._arrivals.message(messages), context.time_remaining())
         except Exception as error:
-            return await abort(context, error)
+            return refusal(context, error)
 
     async def stream(self, messages: AsyncIterator[bytes], context: Any) -> AsyncIterator[Any]:
         """Answer requests as they come, in their order, several of which are computed at once."""
+        try:
+            self._arrivals.enter_stream()
+        except OverloadError as error:
+            refusal(context, error)
+            return
+        try:
+            async for answer in self._answers(messages, context):
+                yield answer
+        finally:
+            self._arrivals.leave_stream()
+
+    async def _answers(self, messages: AsyncIterator[bytes], context: Any) -> AsyncIterator[Any]:
+        """The answers to the requests of a stream."""
         answers: asyncio.Queue[asyncio.Task[Any] | None] = asyncio.Queue(DEPTH)
         reader = asyncio.create_task(self._take(messages, answers, context))
         task = None

@@ -30,7 +30,7 @@ from glow_mlir.serving.tensors import tensors_of
 PATIENCE = 0.02
 """After so many seconds the server looks whether the client still waits: to look takes longer than a small network."""
 
-LEAST_COMPRESSED = 256
+MIN_COMPRESSED = 256
 """Bytes of a response from which on it is compressed for clients that would have it so."""
 
 BEGIN, END = "/v2/models/", "/infer"
@@ -86,7 +86,7 @@ class HttpInference:
                 headers = [BINARY_TYPE, (HEADER_LENGTH, b"%d" % found.header_length)]
             parts = found.parts
             size = sum(map(len, parts))
-            if accepts and size >= LEAST_COMPRESSED:
+            if accepts and size >= MIN_COMPRESSED:
                 parts, size, encoding = await _encoded(parts, size, accepts)
                 if encoding:
                     headers.append((b"content-encoding", encoding))

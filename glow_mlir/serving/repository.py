@@ -31,11 +31,11 @@ from glow_mlir.serving.errors import NotReadyError, UnknownModelError
 from glow_mlir.serving.json_text import read_json
 from glow_mlir.serving.models import READY, ModelState
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.kinds import PATH
+from glow_mlir.support.option_types import PATH
 
 CONFIG = "config.json"
 
-MOST_CONFIG_BYTES = 1 << 20
+MAX_CONFIG_BYTES = 1 << 20
 
 SUFFIXES = (".onnx", ".mlir", ".onnxtxt", ".textproto")
 """How the names of files of models end."""
@@ -82,7 +82,7 @@ class Source:
             return {}
         place = inside(self.root, place)
         try:
-            if place.stat().st_size > MOST_CONFIG_BYTES:
+            if place.stat().st_size > MAX_CONFIG_BYTES:
                 raise OptionError("is too large for a configuration", file=str(place))
             found = read_json(place.read_bytes())
         except (OSError, InputError) as error:

@@ -24,7 +24,7 @@ KEY = re.compile(r"/?([A-Za-z0-9_.+@=:-]{1,250})")
 RESERVED = "glow-"
 """How keys begin of memory that belongs to this program itself, and is no client's."""
 
-MOST_REGIONS = 1024
+MAX_REGIONS = 1024
 """The regions that may be registered at once: each takes a descriptor of a file."""
 
 MOST = (1 << 63) - 1
@@ -69,8 +69,8 @@ class Regions:
         """Register memory by its key; raises `InputError` for a name that is taken, or memory that is not there."""
         if name in self._regions:
             raise InputError(f"the shared memory '{name}' is registered already", hint="unregister it first")
-        if len(self._regions) >= MOST_REGIONS:
-            raise InputError(f"there are {MOST_REGIONS} regions of shared memory already", hint="unregister some")
+        if len(self._regions) >= MAX_REGIONS:
+            raise InputError(f"there are {MAX_REGIONS} regions of shared memory already", hint="unregister some")
         begin, length = _bytes(offset, "offset", 0), _bytes(size, "size", 1)
         if not isinstance(key, str) or not (match := KEY.fullmatch(key)) or match[1] in (".", ".."):
             raise InputError("the key of the shared memory is no name of POSIX shared memory", hint="such as '/inputs'")

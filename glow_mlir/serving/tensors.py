@@ -39,10 +39,10 @@ NUMBER_TEXT = 64
 HEAD_TEXT = 1 << 16
 """The bytes that a request takes at most beside the elements of its inputs."""
 
-MOST_AXES = 64
+MAX_AXES = 64
 """The axes that an array may have."""
 
-MOST_ELEMENTS = (1 << 47) - 1
+MAX_ELEMENTS = (1 << 47) - 1
 """The elements that an axis may have: no processor has an address for more."""
 
 Bytes = bytes | bytearray | memoryview
@@ -163,12 +163,12 @@ class InputReader:
 
     def _sizes(self, shape: Sequence[object]) -> tuple[int, ...]:
         """A shape as sizes."""
-        if len(shape) > MOST_AXES:
-            raise InputError(f"input '{self.name}' has {len(shape)} axes, more than the {MOST_AXES} of an array")
+        if len(shape) > MAX_AXES:
+            raise InputError(f"input '{self.name}' has {len(shape)} axes, more than the {MAX_AXES} of an array")
         sizes: list[int] = []
         for size in shape:
-            if type(size) is not int or not 0 <= size <= MOST_ELEMENTS:
-                reason = f"the shape of input '{self.name}' has a size that is no number from 0 to {MOST_ELEMENTS}"
+            if type(size) is not int or not 0 <= size <= MAX_ELEMENTS:
+                reason = f"the shape of input '{self.name}' has a size that is no number from 0 to {MAX_ELEMENTS}"
                 raise InputError(reason)
             sizes.append(size)
         return tuple(sizes)

@@ -19,12 +19,12 @@ from glow_mlir.serving.steps import Steps
 VARINT, FIXED64, SIZED, FIXED32 = 0, 1, 2, 5
 """How a field lies in a message: what protobuf calls wire types. The other two are groups, which nobody writes."""
 
-MOST_FIELDS = 1 << 14
+MAX_FIELDS = 1 << 14
 """The fields that a request may have beside its tensors' elements: each takes time."""
 
 FIELDS_A_STEP = 1 << 10
 
-MOST_SHAPE = 1 << 10
+MAX_SHAPE = 1 << 10
 """The bytes that a packed shape may have, which are more than an array has axes."""
 
 Data = bytes | bytearray
@@ -158,8 +158,8 @@ class WireReader:
     def _count(self) -> None:
         """One more field; raises `InputError` for more than may be."""
         self._fields += 1
-        if self._fields > MOST_FIELDS:
-            reason = f"the request has more than {MOST_FIELDS} fields beside the elements of its tensors"
+        if self._fields > MAX_FIELDS:
+            reason = f"the request has more than {MAX_FIELDS} fields beside the elements of its tensors"
             raise InputError(reason, hint="numbers of a tensor are packed into one field")
 
     def _text(self, begin: int, end: int) -> str:
@@ -192,7 +192,7 @@ class WireReader:
         if kind == VARINT:
             shape.append(signed(begin))
             return
-        if end - begin > MOST_SHAPE:
+        if end - begin > MAX_SHAPE:
             raise InputError(f"a tensor of the request has a shape of {end - begin} bytes")
         while kind == SIZED and begin < end:
             size, begin = read_varint(self._data, begin)

@@ -35,10 +35,10 @@ _PAUSE = 0.005
 LOOK = 50
 """How many milliseconds who waits for an answer lets pass before it looks whether it is to end."""
 
-_MOST_READ = 1 << 20
+_MAX_READ = 1 << 20
 """How many bytes are read at once at most."""
 
-_MOST_FORKED = 1 << 30
+_MAX_FORKED = 1 << 30
 """Bytes in memory from which on a process is not forked: what it overwrites stays as long as the fork lives."""
 
 _HELLO = b"glow"
@@ -178,7 +178,7 @@ class ChildProcess:
         """Wait for bytes that fill a place; raises `ConnectionResetError` where the process ends before."""
         done = 0
         while done < len(target):
-            count = self._channel.recv_into(target[done : done + _MOST_READ])
+            count = self._channel.recv_into(target[done : done + _MAX_READ])
             if not count:
                 raise ConnectionResetError("the process has ended")
             done += count
@@ -240,7 +240,7 @@ def can_fork() -> bool:
         threads = len(os.listdir("/proc/self/task"))
     except (OSError, ValueError):
         return False
-    return threads == threading.active_count() == 1 and pages * os.sysconf("SC_PAGE_SIZE") < _MOST_FORKED
+    return threads == threading.active_count() == 1 and pages * os.sysconf("SC_PAGE_SIZE") < _MAX_FORKED
 
 
 def _new_process(served: str, channel: socket.socket, said: IO[bytes] | None) -> subprocess.Popen[bytes]:
@@ -367,7 +367,7 @@ def _read(channel: socket.socket, length: int) -> bytes:
     """So many bytes, or fewer where there are no more."""
     found = bytearray()
     with suppress(ConnectionResetError):
-        while len(found) < length and (more := channel.recv(min(length - len(found), _MOST_READ))):
+        while len(found) < length and (more := channel.recv(min(length - len(found), _MAX_READ))):
             found += more
     return bytes(found)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from glow_mlir.errors import InputError
-from glow_mlir.support.addresses import array_at
+from glow_mlir.support.array_addresses import array_at
 from glow_mlir.support.dtypes import named_dtype
 
 CPU = (1, 0)

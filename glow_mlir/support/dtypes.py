@@ -106,6 +106,7 @@ def is_narrow_name(name: str) -> bool:
     return name in NARROW_FLOATS or name in NARROW_INTEGERS
 
 
+@cache  # numpy takes long to say a name.
 def signless_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype of integers with a sign that are as wide as those of an unsigned one; any other dtype itself."""
     return named_dtype(dtype.name.removeprefix("u")) if dtype.name.startswith("uint") else dtype

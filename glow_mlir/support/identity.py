@@ -10,7 +10,7 @@ from typing import TypeVar
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
-MOST_KEPT = 1 << 16
+MAX_KEPT = 1 << 16
 """Answers of one function at most; then all are forgotten, so that a long process does not grow."""
 
 
@@ -24,7 +24,7 @@ def kept_by_identity(function: Callable[[Asked], Answer]) -> Callable[[Asked], A
         if found is not None:
             return found[1]
         answer = function(asked)
-        if len(kept) >= MOST_KEPT:
+        if len(kept) >= MAX_KEPT:
             kept.clear()
         kept[id(asked)] = asked, answer  # The object stays, so that no other one gets its identity.
         return answer
@@ -39,7 +39,7 @@ _FURTHER = count()
 @kept_by_identity
 def number_of(value: Hashable) -> int:
     """A number that equal values have in common: to hash it takes no time."""
-    if len(_NUMBERS) >= MOST_KEPT:
+    if len(_NUMBERS) >= MAX_KEPT:
         _NUMBERS.clear()  # No number is given again, so that those of other values stay others.
     return _NUMBERS.setdefault(value, next(_FURTHER))
 

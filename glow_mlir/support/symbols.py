@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NUMBERS_INSTEAD = "give dimensions numbers instead of bounds"
 """What to do where something takes no sizes that are known at run time only."""
 
-MOST_PARTS = 1024
+MAX_PARTS = 1024
 """
 With how many symbols and quotients a size is written, at most: sizes that are scaled up and down by layer after layer
 become twice as long with each.
@@ -275,9 +275,9 @@ def _size(factors: Mapping[Product, int], offset: int) -> Size:
 
 def _limited(size: SymbolicSize) -> SymbolicSize:
     """The size itself; raises `UnsupportedError` for one of too many parts."""
-    if size.parts > MOST_PARTS:
+    if size.parts > MAX_PARTS:
         names = ", ".join(symbol.name for symbol in size.symbols)
-        reason = f"a size that follows from {names} is written with more than {MOST_PARTS} symbols and quotients"
+        reason = f"a size that follows from {names} is written with more than {MAX_PARTS} symbols and quotients"
         raise UnsupportedError(reason, hint=NUMBERS_INSTEAD)
     return size
 

@@ -10,7 +10,7 @@ import torch
 
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.frontends.builder.module_builder import RANDOM_CALLS, RANDOM_SEED
-from glow_mlir.frontends.torch.graph_facts import computed_outputs, output_name
+from glow_mlir.frontends.torch.graph_signature import computed_outputs, output_name
 from glow_mlir.frontends.torch.layouts import inverse, memory_order
 from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
 from glow_mlir.torch.numbers import evaluated

@@ -14,7 +14,7 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from glow_mlir.errors import UnsupportedError
-from glow_mlir.frontends.torch.graph_facts import COPY_INTO
+from glow_mlir.frontends.torch.graph_signature import COPY_INTO
 from glow_mlir.frontends.torch.traced_graph import (
     ATTRIBUTE,
     CONSTANT,

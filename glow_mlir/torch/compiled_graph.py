@@ -13,7 +13,7 @@ from torch import fx
 from glow_mlir.api.model_session import ModelSession
 from glow_mlir.dialects.packages import DEFAULT_BACKEND, loader_of
 from glow_mlir.errors import UnsupportedError
-from glow_mlir.frontends.torch.graph_facts import changed_inputs
+from glow_mlir.frontends.torch.graph_signature import changed_inputs
 from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.model import TracedModel
 from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor

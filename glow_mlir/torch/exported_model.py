@@ -15,7 +15,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.torch.graph_facts import used_names
+from glow_mlir.frontends.torch.graph_signature import used_names
 from glow_mlir.frontends.torch.model import TracedModel
 from glow_mlir.frontends.torch.renaming import Renaming
 from glow_mlir.frontends.torch.traced_graph import (

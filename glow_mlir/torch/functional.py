@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from glow_mlir.frontends.torch.graph_facts import (
+from glow_mlir.frontends.torch.graph_signature import (
     COPY_INTO,
     changed_inputs,
     input_symbols,

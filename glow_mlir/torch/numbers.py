@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any
 
 from glow_mlir.errors import UnsupportedError
-from glow_mlir.frontends.torch.graph_facts import symbol_axes
+from glow_mlir.frontends.torch.graph_signature import symbol_axes
 from glow_mlir.frontends.torch.sizes import spelled
 from glow_mlir.frontends.torch.traced_graph import Expression, TracedGraph
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from glow_mlir.frontends.torch.graph_facts import computed_outputs
+from glow_mlir.frontends.torch.graph_signature import computed_outputs
 from glow_mlir.frontends.torch.traced_graph import Expression, Reference, TracedGraph, TracedSize, TracedTensor
 from glow_mlir.torch.numbers import SymbolReader, evaluated
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from glow_mlir.frontends.builder.module_builder import RANDOM_CALLS, RANDOM_SEED
-from glow_mlir.frontends.torch.graph_facts import computed_outputs, output_name
+from glow_mlir.frontends.torch.graph_signature import computed_outputs, output_name
 from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor, TracedValue
 from glow_mlir.runtime.artifact import Binding

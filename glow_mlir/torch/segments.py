@@ -11,7 +11,7 @@ from torch import fx
 
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.frontends.torch.functions import importer_of
-from glow_mlir.frontends.torch.graph_facts import COPY_INTO, has_effects, references, symbol_axes, symbols_of
+from glow_mlir.frontends.torch.graph_signature import COPY_INTO, has_effects, references, symbol_axes, symbols_of
 from glow_mlir.frontends.torch.importer import GraphImport
 from glow_mlir.frontends.torch.node import element_named
 from glow_mlir.frontends.torch.traced_graph import (

@@ -13,7 +13,7 @@ import torch
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from glow_mlir.frontends.torch.graph_facts import changed_inputs, used_names
+from glow_mlir.frontends.torch.graph_signature import changed_inputs, used_names
 from glow_mlir.frontends.torch.traced_graph import TracedGraph, TracedTensor
 from glow_mlir.torch.pointer_call import PointerCall
 from glow_mlir.torch.tensors import array_of

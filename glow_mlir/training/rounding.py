@@ -36,8 +36,8 @@ from glow_mlir.options.quantization import BIASES, Quantization
 from glow_mlir.quantization.profile import read_profile
 from glow_mlir.quantization.schemas import NO_SCALE, POWER_OF_TWO
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.transforms.fold_quantization import Product, channel_line
-from glow_mlir.transforms.quantize import QuantizePass
+from glow_mlir.transforms.quantization.fold_quantization import Product, channel_line
+from glow_mlir.transforms.quantization.quantize import QuantizePass
 
 Nodes = frozenset[str]
 """The nodes that an operator is made of."""

@@ -11,10 +11,10 @@ from glow_mlir.dialects.glow_low.memory import AllocOp, CopyOp, DeallocOp, FuncO
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import low_functions
 from glow_mlir.ir.text import parse_module
-from glow_mlir.transforms.eliminate_copies import EliminateCopiesPass
-from glow_mlir.transforms.eliminate_dead_stores import eliminate_dead_stores
-from glow_mlir.transforms.share_buffers import ShareBuffersPass
-from glow_mlir.transforms.shorten_lifetimes import shorten
+from glow_mlir.transforms.memory.eliminate_copies import EliminateCopiesPass
+from glow_mlir.transforms.memory.eliminate_dead_stores import eliminate_dead_stores
+from glow_mlir.transforms.memory.share_buffers import ShareBuffersPass
+from glow_mlir.transforms.memory.shorten_lifetimes import shorten
 
 PROGRAM = """
 glow_high.placeholder @x : tensor<4xf32> {input}

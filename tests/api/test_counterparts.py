@@ -18,6 +18,15 @@ from glow_mlir.errors import GlowError, GlowWarning, OptionError, UnsupportedErr
 from glow_mlir.frontends.onnx.importer import import_model
 
 
+def test_quantization_by_samples_has_a_hint() -> None:
+    package: Any = import_module("glow_mlir.quantization")
+    for name in ("quantize_static", "CalibrationDataReader"):
+        with pytest.raises(GlowError, match=rf"glow_mlir\.quantization has no '{name}' \(hint: glow-profile model"):
+            getattr(package, name)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = package.nothing
+
+
 def test_errors_are_those_that_programs_catch() -> None:
     state: Any = import_module("glow_mlir.capi.onnxruntime_pybind11_state")
     theirs: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state")
@@ -74,7 +83,8 @@ def test_the_backend_tells_in_a_line_what_is_wrong() -> None:
             call()
 
 
-def test_telemetry_allocators_and_pools_are_told_of() -> None:
+def test_telemetry_allocators_and_pools_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glow_mlir.api.onnxruntime.allocators._GLOBAL_POOLS", [])
     kind, memory = glow_mlir.OrtAllocatorType.ORT_ARENA_ALLOCATOR, glow_mlir.OrtMemType.DEFAULT
     info = glow_mlir.OrtMemoryInfo("Cpu", kind, 0, memory)
     arena = glow_mlir.OrtArenaCfg({"max_mem": 16, "initial_chunk_size_bytes": 8})
@@ -159,6 +169,8 @@ def test_sessions_share_pools_that_somebody_asked_for(monkeypatch: pytest.Monkey
         glow_mlir.set_global_thread_pool_sizes(2, 1)
     assert pools == [(2, 1)]
     InferenceSession(adding(), settings, cache=False)
+    with pytest.raises(RuntimeError, match="use_per_session_threads=True, and there are global pools of threads"):
+        InferenceSession(adding(), cache=False)
 
 
 def test_missing_inputs_are_told_in_the_words_that_programs_look_for() -> None:

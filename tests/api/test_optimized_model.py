@@ -34,7 +34,13 @@ def product_by(weight: onnx.TensorProto) -> onnx.ModelProto:
     return onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:], [weight]), ir_version=9)
 
 
-def test_large_constants_of_the_optimized_graph_go_to_a_file_beside_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_within", [False, True])
+def test_large_constants_of_the_optimized_graph_go_to_a_file_beside_it(
+    tmp_path: Path, is_within: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the process is in the folder of those that were written before."""
+    if is_within:
+        monkeypatch.chdir(tmp_path)
     weight = onnx.numpy_helper.from_array(np.ones((20, 3), np.float32), "w")
     model = product_by(weight)
     for least, is_beside in ((100, True), (1000, False)):

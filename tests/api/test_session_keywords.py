@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from checkout import ROOT
+from onnx import parser
 from small_models import adding
 
 from glow_mlir import Host, InferenceSession, TrainingSession
@@ -153,3 +154,20 @@ def test_machines_that_are_not_here_are_told_when_a_session_is_made(
 def test_machines_that_are_emulated_are_here() -> None:
     assert InferenceSession(DIGITS, devices="cuda,target=emulated-sm_80,cpu").is_deferred
     assert InferenceSession(DIGITS, backend="cuda", target="emulated-sm_80").is_deferred
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"accuracy": "strictt"}, "no accuracy 'strictt'"),
+        ({"optimize": "sped"}, "no optimize 'sped'"),
+        ({"ram_bytes": -1}, "ram"),
+        ({"threads": -3}, "threads=-3"),
+    ],
+)
+def test_unknown_values_fail_before_the_first_call(said: dict[str, Any], reason: str) -> None:
+    """Also where a call decides the sizes, before which nothing is compiled."""
+    graph = "graph (float[N] x) => (float[N] y) { y = Relu (x) }"
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> {graph}')
+    with pytest.raises(OptionError, match=reason):
+        InferenceSession(model, cache=False, **said)

@@ -22,9 +22,9 @@ from glow_mlir.dialects.target import with_fields
 from glow_mlir.ir.context import new_context
 from glow_mlir.options.declaration import declared
 from glow_mlir.options.policy import Policy
-from glow_mlir.transforms.assign_target import AssignTargetPass
-from glow_mlir.transforms.select import SelectPass
-from glow_mlir.transforms.verify_selected import VerifySelectedPass
+from glow_mlir.transforms.devices.assign_target import AssignTargetPass
+from glow_mlir.transforms.instructions.select import SelectPass
+from glow_mlir.transforms.verification.verify_selected import VerifySelectedPass
 
 SIZES = st.sampled_from([1, 2, 3, 7, 16, 33])
 CHANNELS = st.sampled_from([1, 2, 3, 4, 8, 17, 32, 64, 128])

@@ -41,7 +41,7 @@ LARGE = ("resnet18", "mobilenet_v2", "mobilenet_v2 in codes")
 TOLERANCE = 3e-5
 """Of the largest output, between two orders of sums of floats."""
 
-LEAST_OCCUPANCY = 0.25
+MIN_OCCUPANCY = 0.25
 
 
 def model_named(name: str) -> onnx.ModelProto:
@@ -60,7 +60,7 @@ def test_kernels_are_assembled_without_spills(name: str, generation: str, tmp_pa
     assert entry.program is not None
     assert {kernel.name for kernel in kernels} == set(entry.program.functions())
     assert not [kernel for kernel in kernels if kernel.spilled]
-    assert not [kernel for kernel in kernels if kernel.occupancy(generation) < LEAST_OCCUPANCY]
+    assert not [kernel for kernel in kernels if kernel.occupancy(generation) < MIN_OCCUPANCY]
 
 
 @pytest.mark.parametrize("name", long_ones(MODELS, lambda name: name in LARGE))

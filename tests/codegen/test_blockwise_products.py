@@ -14,7 +14,7 @@ from execute import Case, assert_same, check_all, compile_module, module_of, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glow_mlir.constants.codes import pack_cells, pack_codes, unpack_cells, unpack_codes
+from glow_mlir.constants.sub_byte_values import pack_cells, pack_codes, unpack_cells, unpack_codes
 from glow_mlir.dialects.element_types import ELEMENT_TYPES
 from glow_mlir.dialects.glow_high.blockwise import WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.driver.compiler import Compilation

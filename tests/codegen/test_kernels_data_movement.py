@@ -10,7 +10,7 @@ import pytest
 from execute import check, check_low, runnable_targets, sample
 
 from glow_mlir.backends.cpu.targets import PRESETS
-from glow_mlir.codegen.walk import Walk
+from glow_mlir.codegen.transposition_order import Walk
 from glow_mlir.dialects.glow_high import data_movement as ops
 
 EVERYTHING = ["f4", "f8", "f2", "i8", "i4", "i2", "i1", "u1", "u2", "u4", "u8", "?"]

@@ -19,7 +19,7 @@ from glow_mlir import InferenceSession
 from glow_mlir.codegen.builder.amx import TileSize, configuration
 from glow_mlir.codegen.kernels import tile_products
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
-from glow_mlir.codegen.kernels.pixels import Pixels
+from glow_mlir.codegen.kernels.output_pixels import Pixels
 from glow_mlir.codegen.kernels.strips import Strips, row_strips
 from glow_mlir.codegen.llvm.emit import emit_module
 from glow_mlir.codegen.llvm.objects import assembly_text

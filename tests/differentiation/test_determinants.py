@@ -9,7 +9,7 @@ from operator_gradients import check_operator, gradients_of, numbers
 
 from glow_mlir.dialects.glow_high.linear import DetOp
 from glow_mlir.differentiation.differentiate import DifferentiatePass
-from glow_mlir.differentiation.linear import MOST_ROWS
+from glow_mlir.differentiation.linear import MAX_ROWS
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.ir.context import new_context
 
@@ -29,7 +29,7 @@ def test_singular_matrices() -> None:
 
 
 def test_large_matrices_have_none() -> None:
-    x = np.eye(MOST_ROWS + 1)
+    x = np.eye(MAX_ROWS + 1)
     module = gradient_module(lambda emit, values: emit(DetOp, values["x"]), {"x": x}, ["x"])
     with pytest.raises(UnsupportedError, match="det of matrices of 17 rows has no gradient"):
         DifferentiatePass().apply(new_context(), module)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from onnx import parser
 from onnx_models import refusal
 
 import glow_mlir
-from glow_mlir.errors import ExecutionError, ModelError
+from glow_mlir.errors import ExecutionError, GlowWarning, ModelError
 
 SIGNATURE = "(float[6, 4] x, bool[6] c, bool[6] d, float[2, 4] w, int64[2, 4] i) => (float y)"
 
@@ -125,6 +126,19 @@ def outcome(run: Callable[[], Any]) -> np.ndarray | None:
     return found
 
 
+ASSUMED = r"data decides whether the sizes .* and .* fit; they are taken to fit, which each call checks"
+"""The warning of each such model."""
+
+
+def opened(source: onnx.ModelProto, backend: str = "cpu") -> glow_mlir.InferenceSession:
+    """A session of a model with such sizes, which warns of them in one line."""
+    with pytest.warns(GlowWarning) as told:
+        session = glow_mlir.InferenceSession(source, cache=False, backend=backend)
+    (line,) = [str(item.message) for item in told]
+    assert re.search(ASSUMED, line)
+    return session
+
+
 FITTING = [([1, 3], [0, 5]), ([0, 5], [2, 4])]
 """Rows as many as all numbers say."""
 OTHERS = [([1, 2, 3, 4], [1, 2]), ([1, 2, 3], [0, 1])]
@@ -138,7 +152,7 @@ def test_sizes_of_data_agree_with_numbers(case: str) -> None:
     """A call gives what onnxruntime gives, or fails where that does; one row is taken for many where all are."""
     source = model(CASES[case])
     peer = onnxruntime.InferenceSession(source.SerializeToString())
-    sessions = [glow_mlir.InferenceSession(source, cache=False, backend=backend) for backend in ("cpu", "interpreter")]
+    sessions = [opened(source, backend) for backend in ("cpu", "interpreter")]
     for rows in (*FITTING, *OTHERS, ([2], [2])):
         expected = outcome(lambda rows=rows: cast("list[np.ndarray]", peer.run(None, given(*rows))))
         for session in sessions:
@@ -154,11 +168,17 @@ def test_sizes_of_data_agree_with_numbers(case: str) -> None:
 
 def test_a_call_of_other_sizes_fails_in_one_line() -> None:
     for backend in ("cpu", "interpreter"):
-        session = glow_mlir.InferenceSession(model(CASES["elementwise"]), cache=False, backend=backend)
+        session = opened(model(CASES["elementwise"]), backend)
         with pytest.raises(ExecutionError) as caught:
             session.run(None, given([1, 2, 3], []))
         assert str(caught.value) == "node 'y': the sizes k.count and 2 have to be equal"
         assert session.run(None, given([3, 4], []))[0].shape == (2, 4)
+
+
+def test_the_strict_refuse_sizes_that_data_decides() -> None:
+    for case in ("elementwise", "Expand", "Concat"):
+        line = refusal(model(CASES[case]), ModelError, strict=True)
+        assert re.search(ASSUMED.partition(";")[0] + r" \(hint: with strict=False they are taken to fit", line)
 
 
 def test_dimensions_of_inputs_are_still_held_to_numbers() -> None:

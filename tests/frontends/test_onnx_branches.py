@@ -11,7 +11,7 @@ import pytest
 from onnx import numpy_helper, parser
 
 import glow_mlir
-from glow_mlir.errors import ExecutionError, ModelError
+from glow_mlir.errors import ExecutionError, GlowWarning, ModelError
 
 BACKENDS = ("cpu", "interpreter")
 BRANCHES = """
@@ -64,6 +64,19 @@ def test_an_input_that_decides_takes_the_branch_that_fits() -> None:
 OF_DATA = "zero = Constant <value_float = 0.0> () s = ReduceMax <keepdims = 0> (x) c = Greater (s, zero)"
 
 
+UNFITTING = pytest.mark.filterwarnings("ignore:.*_branch does not fit the sizes that there are")
+
+
+def test_a_branch_that_does_not_fit_is_told() -> None:
+    source = model("(float[n, width] x) => (float[n, 2] y)", f"{OF_DATA} {BRANCHES}")
+    fault = r"'y': If: else_branch does not fit the sizes that there are \(MatMul: .* differ: 4 and 3\)"
+    with pytest.warns(GlowWarning, match=f"{fault}; a call that takes it fails"):
+        glow_mlir.InferenceSession(source, cache=False).run(None, {"x": rows(5, 4)})
+    with pytest.raises(ModelError, match=rf"{fault} \(hint: with strict=False a call that takes it fails\)"):
+        glow_mlir.InferenceSession(source, cache=False, strict=True).run(None, {"x": rows(5, 4)})
+
+
+@UNFITTING
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_call_fails_whose_data_takes_a_branch_that_does_not_fit(backend: str) -> None:
     source = model("(float[n, width] x) => (float[n, 2] y)", f"{OF_DATA} {BRANCHES}")
@@ -75,6 +88,7 @@ def test_a_call_fails_whose_data_takes_a_branch_that_does_not_fit(backend: str) 
             session.run(None, {"x": x})
 
 
+@UNFITTING
 def test_results_of_the_branch_that_fits_may_be_as_large_as_data_says() -> None:
     branches = BRANCHES.replace("t = MatMul (x, a)", "m = MatMul (x, a) f = Greater (m, zero) t = NonZero (f)")
     branches = branches.replace("e = MatMul (x, b)", "m = MatMul (x, b) f = Less (m, zero) e = NonZero (f)")

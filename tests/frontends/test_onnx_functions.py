@@ -53,12 +53,12 @@ def test_calls_of_calls_are_expanded() -> None:
 
 @pytest.mark.parametrize("levels", [18, 200])
 def test_an_expansion_without_end_is_refused(levels: int) -> None:
-    with pytest.raises(ModelError, match=f"functions expand to {2**levels} nodes, more than {inlining.MOST_EXPANDED}"):
+    with pytest.raises(ModelError, match=f"functions expand to {2**levels} nodes, more than {inlining.MAX_EXPANDED}"):
         import_model(doubling(levels))
 
 
 def test_functions_up_to_the_bound_are_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inlining, "MOST_EXPANDED", 16)
+    monkeypatch.setattr(inlining, "MAX_EXPANDED", 16)
     import_model(doubling(4))
     with pytest.raises(ModelError, match="32 nodes, more than 16"):
         import_model(doubling(5))

@@ -14,6 +14,7 @@ from onnx import parser
 
 from glow_mlir.api.onnxruntime.inference_session import InferenceSession
 from glow_mlir.errors import ExecutionError, OptionError
+from glow_mlir.runtime.specializations import SpecializationLimits
 
 
 def model(signature: str, body: str, opset: int = 18) -> onnx.ModelProto:
@@ -447,6 +448,19 @@ def test_users_say_for_how_many_trips_there_is_room() -> None:
         session.run(None, WHILES[2])
     with pytest.raises(OptionError, match=r"there is no room for 0 trips of 'y\.trips'"):
         InferenceSession(source, cache=False, dimensions={"y.trips": 0})
+
+
+@pytest.mark.parametrize("backend", ["cpu", "interpreter"])
+def test_room_takes_no_more_memory_than_there_may_be(backend: str) -> None:
+    limits = SpecializationLimits(memory=3000)
+    session = InferenceSession(model(*BODIES["a while collects"]), cache=False, limits=limits, backend=backend)
+    with pytest.raises(
+        ExecutionError, match=r"'y': a loop takes more trips than there is room for: 256; room for 1024"
+    ):
+        session.run(None, {"x": np.array(0, np.float32), "last": np.array(1e9, np.float32)})
+    with pytest.raises(ExecutionError, match=r"takes \d+ bytes, more than 3000 \(hint: it may never end; dimensions="):
+        session.run(None, WHILES[3])
+    assert session.run(None, WHILES[2])[1].shape == (71,)
 
 
 def test_room_is_kept_between_calls() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ from onnx import TensorProto, helper
 from python_value_cases import ML, assert_node, by_onnxruntime, node_model, words
 
 from glow_mlir import InferenceSession
+from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.errors import ExecutionError, GlowError, ModelError
+from glow_mlir.frontends.onnx import functions, signature
+from glow_mlir.frontends.onnx.importer import import_model, open_model
 
 NAN = float("nan")
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
@@ -177,6 +181,30 @@ ENCODERS: dict[str, tuple[str, list[np.ndarray], int, dict[str, Any]]] = {
 def test_encoders(case: str) -> None:
     kind, arrays, version, attributes = ENCODERS[case]
     assert_node(kind, arrays, domain=ML, version=version, **attributes)
+
+
+@pytest.mark.parametrize(("keys", "tables"), [((3, 1, 2), 1), ((-(2**40), 0, 2**40), 2)], ids=("near", "far"))
+def test_no_table_leads_to_another_one(keys: tuple[int, ...], tables: int) -> None:
+    """What a category becomes stands where its position would: in the one table, or beside the sorted categories."""
+    given: dict[str, Any] = {"keys_int64s": keys, "values_floats": [0.5, 1.5, 2.5]}
+    module = import_model(node_model("LabelEncoder", [np.array([1, 2])], domain=ML, version=3, **given))
+    assert sum(isinstance(op, ConstantOp) for op in module.walk()) == tables
+
+
+def test_nodes_of_one_operator_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models of thousands of nodes have few operators."""
+    asked: list[str] = []
+
+    def told(domain: str, kind: str, opsets: Mapping[str, int]) -> str:
+        asked.append(kind)
+        return functions.unknown_operator(domain, kind, opsets)
+
+    monkeypatch.setattr(signature, "unknown_operator", told)
+    nodes = [helper.make_node("Relu", [f"v{index}"], [f"v{index + 1}"]) for index in range(50)]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N"]) for name in ("v0", "v50"))
+    model = helper.make_model(helper.make_graph(nodes, "chain", [x], [y]))
+    signature.signature_of(open_model(model), {})
+    assert asked == ["Relu"]
 
 
 @pytest.mark.parametrize("labels", [{"classlabels_strings": ["b", "a"]}, {"classlabels_int64s": [4, -5]}])

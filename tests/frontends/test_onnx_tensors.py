@@ -14,13 +14,13 @@ from glow_mlir import InferenceSession
 from glow_mlir.dialects.glow_high.storage import ConstantOp
 from glow_mlir.errors import GlowError, ModelError, UnsupportedError
 from glow_mlir.frontends.onnx.importer import import_model, open_model
-from glow_mlir.frontends.onnx.wire import LEAST_LEFT, without_tensors
+from glow_mlir.frontends.onnx.wire import MIN_LEFT, without_tensors
 from glow_mlir.interpreter.machine import run_function
 
 SIDE = 160
 X = np.random.default_rng(0).normal(size=(2, SIDE)).astype(np.float32)
 MATRICES = np.random.default_rng(1).normal(size=(3, SIDE, SIDE)).astype(np.float32)
-assert MATRICES[0].nbytes > LEAST_LEFT
+assert MATRICES[0].nbytes > MIN_LEFT
 
 
 def branch(name: str, matrix: onnx.TensorProto) -> onnx.GraphProto:
@@ -91,12 +91,12 @@ def test_models_without_large_tensors_stay_as_they_are() -> None:
 
 def test_tensor_in_several_fields_is_left_to_the_parser() -> None:
     """Each chunk of a packed field is one field; only all of them together are the tensor."""
-    chunk = onnx.TensorProto(float_data=[1.0] * LEAST_LEFT).SerializeToString()
-    tensor = onnx.TensorProto(name="t", data_type=TensorProto.FLOAT, dims=[2 * LEAST_LEFT]).SerializeToString()
+    chunk = onnx.TensorProto(float_data=[1.0] * MIN_LEFT).SerializeToString()
+    tensor = onnx.TensorProto(name="t", data_type=TensorProto.FLOAT, dims=[2 * MIN_LEFT]).SerializeToString()
     graph = b"\x2a" + varint(len(tensor) + 2 * len(chunk)) + tensor + 2 * chunk
     data = b"\x3a" + varint(len(graph)) + graph
     assert without_tensors(memoryview(data)) == data
-    assert len(onnx.ModelProto.FromString(data).graph.initializer[0].float_data) == 2 * LEAST_LEFT
+    assert len(onnx.ModelProto.FromString(data).graph.initializer[0].float_data) == 2 * MIN_LEFT
 
 
 def varint(value: int) -> bytes:

@@ -74,7 +74,7 @@ def without_content(model: onnx.ModelProto) -> bytes:
 def compare(data: bytes) -> bool:
     """Whether a model is read, and has to be what protobuf makes of it."""
     try:
-        with patch.object(wire, "LEAST_LEFT", LEAST):
+        with patch.object(wire, "MIN_LEFT", LEAST):
             ours = open_model(data)
     except ModelError:
         return False
@@ -95,7 +95,7 @@ def compare(data: bytes) -> bool:
 
 def read(data: bytes) -> np.ndarray:
     """The only tensor of a model."""
-    with patch.object(wire, "LEAST_LEFT", LEAST):
+    with patch.object(wire, "MIN_LEFT", LEAST):
         model = open_model(data)
     (tensor,) = tensors_of(model.proto)
     return model.tensors.array(tensor, "it")
@@ -221,7 +221,7 @@ SAMPLE = sample()
 
 
 def test_sample_is_read() -> None:
-    with patch.object(wire, "LEAST_LEFT", LEAST):
+    with patch.object(wire, "MIN_LEFT", LEAST):
         assert wire.without_tensors(memoryview(SAMPLE)) != SAMPLE
     assert compare(SAMPLE)
 

@@ -13,11 +13,11 @@ import onnx
 import pytest
 from host_networks import rows_of, threads_left
 from models import GraphBuilder, linear
-from onnx import TensorProto
+from onnx import TensorProto, parser
 
 import glow_mlir
 from glow_mlir.api.model_identity import stored_bytes
-from glow_mlir.errors import OptionError, UnknownNetworkError, UnsupportedError
+from glow_mlir.errors import ExecutionError, OptionError, UnknownNetworkError, UnsupportedError
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.host.host import Host
 from glow_mlir.host.network import Network
@@ -166,3 +166,18 @@ def test_loops_of_asyncio(host: Host) -> None:
         return [next(iter(outputs.values())).shape[0] for outputs in answers]
 
     assert asyncio.run(ask()) == [1] * 20
+
+
+def test_loops_that_nothing_bounds_take_no_more_memory_than_the_host() -> None:
+    model = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> graph (float[64] x, bool c) => (float[n, 64] y) {
+            f, y = Loop ("", c, x) <body = step (int64 i, bool goes, float[64] a)
+                => (bool on, float[64] b, float[64] r) {
+                b = Neg (a) r = Identity (b) on = Identity (goes)
+            }>
+        }"""
+    )
+    with Host(memory_bytes=1_000_000) as host:
+        host.add("loop", model, cache=False)
+        with pytest.raises(ExecutionError, match=r"'f': a loop takes more trips .* bytes, more than 1000000 \(hint: "):
+            host.run("loop", {"x": np.ones(64, np.float32), "c": np.array(True)})

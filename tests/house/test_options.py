@@ -14,7 +14,7 @@ PAGE = ROOT / "docs" / "options.md"
 DECLARATIONS = ROOT / "glow_mlir" / "options" / "policy.py"
 
 ADDING = """
-import io, json, sys, types
+import inspect, io, json, sys, types
 from contextlib import redirect_stdout
 
 name, place, text = "glow_mlir.options.policy", sys.argv[1], sys.argv[2]
@@ -22,6 +22,7 @@ module = sys.modules[name] = types.ModuleType(name)
 module.__file__ = place
 exec(compile(text, place, "exec"), vars(module))
 
+from glow_mlir import InferenceSession, TrainingSession
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.session_keywords import KEYWORDS
 from glow_mlir.backends.interface import get_backend
@@ -49,6 +50,13 @@ found["keys"] = len(set(keys))
 if 'Flag("--prefetch")' in text:
     found["flag"] = code_options(parse_arguments(["model.onnx", "--prefetch", "far"]))["prefetch"]
     found["is keyword"] = "prefetch" in KEYWORDS
+    session = InferenceSession("examples/digits.onnx", prefetch="far")
+    found["session"] = session.options.fields["prefetch"]
+    found["signature"] = str(inspect.signature(InferenceSession).parameters["prefetch"])
+    try:
+        TrainingSession("examples/digits.onnx", dimensions={"N": 1}, prefetch="away")
+    except OptionError as error:
+        found["training"] = str(error)
     with redirect_stdout(io.StringIO()) as shown:
         try:
             parse_arguments(["--help"])
@@ -59,9 +67,10 @@ print(json.dumps(found))
 """Adds a line to the declarations of targets, and asks all who deal with options about it."""
 
 
-def test_the_page_is_fresh() -> None:
-    written = runpy.run_path(str(ROOT / "docs" / "generate_options.py"))["written"]
-    assert written(PAGE.read_text(encoding="utf-8")) == PAGE.read_text(encoding="utf-8")
+def test_what_is_generated_is_fresh() -> None:
+    generator = runpy.run_path(str(ROOT / "docs" / "generate_options.py"))
+    assert generator["written"](PAGE.read_text(encoding="utf-8")) == PAGE.read_text(encoding="utf-8")
+    assert f"{generator['keyword_types']()}\n" == generator["TYPES"].read_text(encoding="utf-8")
 
 
 def added(more: str = "") -> dict[str, Any]:
@@ -86,6 +95,9 @@ def test_a_flag_takes_a_few_words() -> None:
     found = added(', flag=Flag("--prefetch")')
     assert found["flag"] == "far"
     assert found["is keyword"]
+    assert found["session"] == "far"
+    assert found["signature"] == "prefetch: 'str | None' = None"
+    assert found["training"] == "no prefetch 'away' (hint: there are near, far)"
     assert "--prefetch {near,far} how far ahead kernels fetch" in found["help"]
 
 

@@ -31,6 +31,6 @@ def test_passes_have_a_filecheck_test_of_their_name() -> None:
 
 def test_every_pass_is_registered() -> None:
     rooms = [ROOT / "glow_mlir" / room for room in ROOMS]
-    sources = [path for room in rooms for path in room.glob("*.py")]
+    sources = [path for room in rooms for path in room.rglob("*.py")]
     found = {path.stem for path in sources if re.search(r"^class \w+Pass\(", path.read_text("utf-8"), re.MULTILINE)}
     assert found == {name.replace("-", "_") for name in PASSES}

@@ -6,7 +6,7 @@ from collections import Counter
 
 from glow_mlir.ir.patterns import Pattern, PatternPass
 from glow_mlir.ir.universe import OWN_PASSES
-from glow_mlir.transforms.apply_patterns import ApplyPatternsPass, named_walks
+from glow_mlir.transforms.graph.apply_patterns import ApplyPatternsPass, named_walks
 
 KINDS = [kind for load in OWN_PASSES.values() if issubclass(kind := load(), PatternPass)]
 PASSES = {kind.name: kind() for kind in KINDS if kind is not ApplyPatternsPass}

@@ -7,7 +7,18 @@ from pathlib import Path
 
 from checkout import ROOT, files, offenders, tree_of
 
-ROOMS = ("analysis", "backends", "codegen", "conversion", "driver", "interpreter", "ir", "pictures", "transforms")
+ROOMS = (
+    "analysis",
+    "backends",
+    "codegen",
+    "conversion",
+    "driver",
+    "interpreter",
+    "ir",
+    "pictures",
+    "rewriting",
+    "transforms",
+)
 """Rooms that work on functions."""
 
 SCALAR_BODIES = "lists the scalar operations of an instruction, which are not part of the program"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from batch_cases import CASES, MOST_SAMPLES
+from batch_cases import CASES, MAX_SAMPLES
 from breadth import long_ones
 
 from glow_mlir import InferenceSession
@@ -41,9 +41,9 @@ def test_the_number_of_samples_changes_no_bit(run: tuple[str, str]) -> None:
     accuracy, name = run
     case = CASES[name]
     model, x = case.model(), case.samples()
-    session = InferenceSession(model, dimensions={"N": (1, MOST_SAMPLES)}, accuracy=accuracy, cache=False)
+    session = InferenceSession(model, dimensions={"N": (1, MAX_SAMPLES)}, accuracy=accuracy, cache=False)
     (whole,) = session.run(None, {"x": x})
-    for count in range(1, MOST_SAMPLES + 1):
+    for count in range(1, MAX_SAMPLES + 1):
         some = range(count)
         inputs, wanted = {"x": x.take(some, case.axis)}, whole.take(some, case.result_axis)
         (found,) = session.run(None, inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from breadth import long_ones
 from models import model_named
 
 from glow_mlir.dialects.glow_high import data_movement as data
@@ -30,9 +31,11 @@ def left(name: str) -> list[Instruction]:
     return found
 
 
-@pytest.mark.parametrize(
-    "name", ["densenet121", "inception_v1", "inception_v2", "squeezenet", "resnet50", "mobilenet_v2", "bert_encoder"]
-)
+NETWORKS = ("densenet121", "inception_v1", "inception_v2", "squeezenet", "resnet50", "mobilenet_v2", "bert_encoder")
+LARGE = ("densenet121", "inception_v2", "resnet50")
+
+
+@pytest.mark.parametrize("name", long_ones(NETWORKS, LARGE.__contains__))
 def test_everything_is_written_and_read_in_place(name: str) -> None:
     """Concats, pads, slices and the transposes of attention cost nothing."""
     assert left(name) == []

@@ -1,9 +1,10 @@
-"""ResNet-50 on every stage of the ladder: text round-trips, and the interpreter gives the same outputs."""
+"""Networks on every stage of the ladder: text round-trips, and the interpreter gives the same outputs."""
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import mlir_tools
@@ -11,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from hostile_names import renamed
-from models import model_named, random_inputs
+from models import mobilenet_v2, model_named, random_inputs
 from xdsl.dialects.builtin import ModuleOp
 
 from glow_mlir.driver.compiler import Compilation
@@ -30,20 +31,34 @@ def printed(module: ModuleOp) -> str:
     return module_text(module, locations=True)
 
 
-def model() -> onnx.ModelProto:
-    """ResNet-50, whose values have names that are hard on text."""
-    return renamed(model_named("resnet50"))[0]
+MODELS: Mapping[str, Callable[[], onnx.ModelProto]] = {
+    "mobilenet_v2": lambda: mobilenet_v2(size=64, classes=10, width=0.35),
+    "resnet50": lambda: model_named("resnet50"),
+}
+"""Network → what makes it."""
+
+
+@cache
+def model(name: str) -> onnx.ModelProto:
+    """A network whose values have names that are hard on text."""
+    return renamed(MODELS[name]())[0]
+
+
+@pytest.fixture(scope="module", params=["mobilenet_v2", pytest.param("resnet50", marks=pytest.mark.long)])
+def network(request: pytest.FixtureRequest) -> str:
+    """The name of a network."""
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def stages() -> dict[str, tuple[str, ModuleOp]]:
-    """Text and module of ResNet-50 on each stage."""
+def stages(network: str) -> dict[str, tuple[str, ModuleOp]]:
+    """Text and module of a network on each stage."""
     found: dict[str, tuple[str, ModuleOp]] = {}
 
     def keep(stage: Stage, module: ModuleOp, _: float) -> None:
         found[stage.name] = (printed(module), module.clone())
 
-    Compilation(import_model(model()), runner=PassRunner(verify_each=True), observers=[keep]).run()
+    Compilation(import_model(model(network)), runner=PassRunner(verify_each=True), observers=[keep]).run()
     return found
 
 
@@ -61,9 +76,9 @@ def test_text_round_trips(stages: dict[str, tuple[str, ModuleOp]], name: str) ->
     assert printed(parse_module(text, new_context())) == text
 
 
-def test_interpreter_agrees_on_every_stage(stages: dict[str, tuple[str, ModuleOp]]) -> None:
+def test_interpreter_agrees_on_every_stage(network: str, stages: dict[str, tuple[str, ModuleOp]]) -> None:
     """The outputs of every stage down to `allocated` are those of the imported graph."""
-    inputs = random_inputs(model(), np.random.default_rng(7))
+    inputs = random_inputs(model(network), np.random.default_rng(7))
     (expected,) = run_function(stages["imported"][1], inputs).values()
     for name, (_, module) in stages.items():
         if name != "llvm":
@@ -88,7 +103,7 @@ def test_mlir_accepts_the_llvm_stage(stages: dict[str, tuple[str, ModuleOp]], tm
     opt, translate = mlir_tools.find_mlir_tool("mlir-opt"), mlir_tools.find_mlir_tool("mlir-translate")
     if opt is None or translate is None:
         pytest.skip("mlir-opt and mlir-translate 22 are not there: run 'make mlir-tools'")
-    source = tmp_path / "resnet50.mlir"
+    source = tmp_path / "network.mlir"
     source.write_text(stages["llvm"][0])
     checked = subprocess.run([opt, source], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr[:2000]

@@ -46,7 +46,7 @@ def least(problem: Problem) -> float:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_cut_between_two_devices_is_the_best(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(latency, "MOST_SEARCHED", 0)
+    monkeypatch.setattr(latency, "MAX_SEARCHED", 0)
     problem = drawn(seed, 2, 9)
     found = least_latency(problem)
     assert found is not None
@@ -67,7 +67,7 @@ def test_small_problems_are_searched_to_the_end(seed: int) -> None:
 def test_swaps_between_four_devices_are_close_to_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
     problems = [drawn(seed, 4, 6) for seed in range(15)]
     wanted = [least(problem) for problem in problems]
-    monkeypatch.setattr(latency, "MOST_SEARCHED", 0)
+    monkeypatch.setattr(latency, "MAX_SEARCHED", 0)
     found = [least_latency(problem) for problem in problems]
     ratios = [problem.latency(item or ()) / best for problem, item, best in zip(problems, found, wanted, strict=True)]
     assert max(ratios) < 1.05
@@ -78,7 +78,7 @@ def test_swaps_between_four_devices_are_close_to_the_best(monkeypatch: pytest.Mo
 def test_memory_is_kept_to_where_not_all_is_searched(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = replace(drawn(seed, 2, 10), memory=(0, 450))
     best = least(problem)
-    monkeypatch.setattr(latency, "MOST_SEARCHED", 0)
+    monkeypatch.setattr(latency, "MAX_SEARCHED", 0)
     found = least_latency(problem)
     assert found is not None
     assert problem.fits(found)

@@ -9,7 +9,7 @@ import pytest
 
 from glow_mlir.pictures.charts import (
     EDGE,
-    MOST_CORNERS,
+    MAX_CORNERS,
     WIDTH,
     Curve,
     Dot,
@@ -42,16 +42,16 @@ def test_points_stand_where_their_numbers_say() -> None:
 
 
 def test_curves_have_colours_and_names_and_means_of_many_points() -> None:
-    many = Curve("a < b", [(float(x), float(x)) for x in range(10 * MOST_CORNERS)])
-    few = Curve("few", [(0.0, 0.0), (10.0 * MOST_CORNERS, 10.0 * MOST_CORNERS)])
+    many = Curve("a < b", [(float(x), float(x)) for x in range(10 * MAX_CORNERS)])
+    few = Curve("few", [(0.0, 0.0), (10.0 * MAX_CORNERS, 10.0 * MAX_CORNERS)])
     found = ElementTree.fromstring(curves([many, Curve("none", []), few], "x", "y"))
     lines = found.findall(f"{SVG}polyline")
-    assert [len(line.get("points", "").split()) for line in lines] == [MOST_CORNERS, 2]
+    assert [len(line.get("points", "").split()) for line in lines] == [MAX_CORNERS, 2]
     assert len({line.get("stroke") for line in lines}) == 2
     titles = [circle.findtext(f"{SVG}title") for circle in found.findall(f"{SVG}circle")]
     assert titles == ["few 0 at 0", "few 10000 at 10000"]
     assert {"a < b", "few"} < {text.text for text in found.findall(f"{SVG}text")}
-    first, last = (pair.split(",") for pair in lines[0].get("points", "").split()[:: MOST_CORNERS - 1])
+    first, last = (pair.split(",") for pair in lines[0].get("points", "").split()[:: MAX_CORNERS - 1])
     assert float(first[0]) == pytest.approx(EDGE, abs=1)
     assert float(last[0]) == pytest.approx(WIDTH - EDGE, abs=1)
     assert curves([Curve("none", [])], "x", "y") == ""

@@ -47,7 +47,7 @@ REFERENCES = Path(__file__).parent / "references"
 DRAW = "GLOW_DRAW_REFERENCES"
 """A variable of the environment: where it is set, the references are drawn anew."""
 SMALL = (200, 125)
-MOST_DIFFERENCE = 6.0
+MAX_DIFFERENCE = 6.0
 """Of 255, on average over the pixels of a small grey picture: fonts differ between machines, places do not."""
 
 HELPERS = """
@@ -517,7 +517,7 @@ def test_pictures_look_as_they_did(tab: Tab, pages: dict[str, str], name: str, t
     if DRAW in os.environ:
         reference.write_bytes(png)
     difference = np.abs(pixels - small_picture(tab, reference.read_bytes())[0]).mean()
-    assert difference < MOST_DIFFERENCE, f"{found} is not as {reference} (hint: {DRAW}=1 draws it anew)"
+    assert difference < MAX_DIFFERENCE, f"{found} is not as {reference} (hint: {DRAW}=1 draws it anew)"
 
 
 def small_picture(tab: Tab, png: bytes) -> tuple[np.ndarray, bytes]:

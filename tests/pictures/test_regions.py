@@ -19,7 +19,7 @@ from glow_mlir.pictures.graph import PASSIVE, Graph, graph_of
 from glow_mlir.pictures.layout import layers_of
 from glow_mlir.pictures.memory import memory_of
 from glow_mlir.pictures.page import StepTime, graph_data, memory_data, step_times
-from glow_mlir.transforms.assign_target import AssignTargetPass
+from glow_mlir.transforms.devices.assign_target import AssignTargetPass
 
 
 @pytest.mark.parametrize("stage", ["imported", "allocated"])

@@ -22,7 +22,7 @@ from glow_mlir.ir.context import new_context
 from glow_mlir.quantization.noise import signal_to_noise
 from glow_mlir.quantization.profile import read_profile
 from glow_mlir.tools import glow_profile
-from glow_mlir.transforms.equalize_channels import EqualizeChannelsPass
+from glow_mlir.transforms.quantization.equalize_channels import EqualizeChannelsPass
 
 DIGITS = str(ROOT / "examples" / "digits.onnx")
 

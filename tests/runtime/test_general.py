@@ -21,9 +21,9 @@ from glow_mlir.errors import (
     UnsupportedError,
 )
 from glow_mlir.runtime.assumptions import Assumptions
-from glow_mlir.runtime.beside import MOST_WAITING
+from glow_mlir.runtime.background_compilation import MAX_WAITING
 from glow_mlir.runtime.executable import MAIN, EntryPoint, Executable
-from glow_mlir.runtime.general import MOST_RANGES, largest_sizes
+from glow_mlir.runtime.general import MAX_RANGES, largest_sizes
 from glow_mlir.runtime.signature import Argument, Signature
 from glow_mlir.runtime.specialization import Loaded, Making
 from glow_mlir.runtime.specializations import SpecializationLimits, Specializations
@@ -322,7 +322,7 @@ def test_a_session_does_not_go_on_with_ranges_for_ever() -> None:
             serves(model, rows, channels)
             settle()
     opened = [text for text in compiler.made if text.startswith("N=1..64, C=") and ".." not in text.split("C=")[1]]
-    assert len(opened) == MOST_RANGES
+    assert len(opened) == MAX_RANGES
 
 
 @pytest.mark.parametrize(
@@ -413,7 +413,7 @@ def test_work_that_does_not_fit_into_the_queue_is_asked_for_again() -> None:
     """Neither is the range that was not made forgotten, nor a size that comes often."""
     compiler = Compiler()
     compiler.go_on.clear()
-    busy = [compiler.model("N") for _ in range(MOST_WAITING + 1)]
+    busy = [compiler.model("N") for _ in range(MAX_WAITING + 1)]
     for model in busy:
         serves(model, 3)
     other = Compiler()

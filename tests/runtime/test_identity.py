@@ -118,7 +118,7 @@ def test_folder_that_others_may_write_to_is_ignored(tmp_path: Path, reads: list[
 
 
 def test_oldest_entries_go(tmp_path: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identity, "MOST_ENTRIES", 2)
+    monkeypatch.setattr(identity, "MAX_ENTRIES", 2)
     index = ContentIndex(tmp_path / "index")
     for number in range(4):
         path = tmp_path / f"{number}.onnx"

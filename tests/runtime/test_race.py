@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from glow_mlir.runtime.race import FEWEST_ROUNDS, MOST_ROUNDS, TRYING, race
+from glow_mlir.runtime.race import FEWEST_ROUNDS, MAX_ROUNDS, TRYING, race
 
 
 @dataclass
@@ -48,7 +48,7 @@ def test_few_rounds_where_time_is_short() -> None:
 def test_no_end_of_time_means_many_rounds() -> None:
     track = Track()
     track.race([0.001], [0.0009], seconds=100)
-    assert track.runs == [1 + TRYING + 2 * MOST_ROUNDS] * 2
+    assert track.runs == [1 + TRYING + 2 * MAX_ROUNDS] * 2
 
 
 def test_hopeless_runners_stop_but_not_the_first() -> None:

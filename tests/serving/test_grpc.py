@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from checkout import ROOT
+from request_mutants import peak
+from request_server import LIMITS
 from running_servers import Running, needed, running
 
 from glow_mlir.serving.grpc_messages import MESSAGES, SERVICE, message_class
+from glow_mlir.serving.service import Limits
 
 pytestmark = [pytest.mark.extra, pytest.mark.filterwarnings("ignore")]
 
@@ -147,6 +154,88 @@ def test_a_stream_goes_on_behind_bytes_that_are_no_message(channel: Any) -> None
     stream = channel.stream_stream(f"/{SERVICE}/ModelStreamInfer")(iter([good, b"\xff" * 9, good]), timeout=20)
     found = [message_class("ModelStreamInferResponse").FromString(data) for data in stream]
     assert ["no message" in item.error_message for item in found] == [False, True, False]
+
+
+@pytest.fixture
+def narrow() -> Iterator[Running]:
+    """A server with memory for two messages at once, one of calls and one of streams."""
+    with running(limits=Limits(memory_bytes=2 << 20, message_bytes=1 << 20, body_seconds=0.5)) as found:
+        yield found
+
+
+def test_messages_come_in_turns(narrow: Running) -> None:
+    good = request(contents={"fp32_contents": [1, 2, 3]}).SerializeToString()
+    is_over = threading.Event()
+
+    def nothing() -> Iterator[bytes]:
+        is_over.wait(20)
+        yield good
+
+    with needed("grpc").insecure_channel(f"127.0.0.1:{narrow.grpc}") as channel:
+        method = channel.stream_unary(f"/{SERVICE}/ModelInfer")
+        slow = [method.future(nothing(), timeout=20) for _ in range(3)]
+        time.sleep(0.1)
+        assert message_class("ServerLiveResponse").FromString(call(channel, "ServerLive", b"")).live
+        codes = [future.exception(20).code().name for future in slow]
+        assert codes == ["DEADLINE_EXCEEDED"] * 3
+        is_over.set()
+        futures = [method.future(iter([good]), timeout=20) for _ in range(50)]
+        assert all(future.result() for future in futures)
+        assert method.future(iter([]), timeout=20).exception().code().name == "INVALID_ARGUMENT"
+
+
+def test_messages_leave_no_memory_behind() -> None:
+    message = request("nothing")
+    message.raw_input_contents.append(bytes(12 << 20))
+    data = message.SerializeToString()
+    command = [sys.executable, str(ROOT / "tests" / "support" / "request_server.py")]
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            port = server.stdout.readline().split()[1]
+            before = peak(server.pid)
+            channels = [needed("grpc").insecure_channel(f"127.0.0.1:{port}", options=options) for _ in range(40)]
+            calls = [found.unary_unary(f"/{SERVICE}/ModelInfer").future(data, timeout=60) for found in channels]
+            assert {call.exception().code().name for call in calls} == {"NOT_FOUND"}
+            taken = peak(server.pid) - before
+            for found in channels:
+                found.close()
+        finally:
+            server.kill()
+    assert taken < 2 * LIMITS.memory_bytes  # 40 messages have 480 MiB.
+
+
+def test_streams_are_as_many_as_memory_has_room_for(narrow: Running) -> None:
+    good = request(contents={"fp32_contents": [1, 2, 3]}).SerializeToString()
+    is_over = threading.Event()
+
+    def messages() -> Iterator[bytes]:
+        yield good
+        is_over.wait(20)
+
+    with needed("grpc").insecure_channel(f"127.0.0.1:{narrow.grpc}") as channel:
+        method = channel.stream_stream(f"/{SERVICE}/ModelStreamInfer")
+        first = method(messages(), timeout=20)
+        assert next(first)
+        with pytest.raises(needed("grpc").RpcError, match="the server has 1 streams already"):
+            next(method(iter([good]), timeout=20))
+        is_over.set()
+        assert not list(first)
+        assert len(list(method(iter([good] * 3), timeout=20))) == 3
+
+
+def test_no_message_is_read_without_the_token() -> None:
+    def nothing() -> Iterator[bytes]:
+        is_over.wait(20)
+        yield b""
+
+    is_over = threading.Event()
+    with running(token="secret") as server, needed("grpc").insecure_channel(f"127.0.0.1:{server.grpc}") as channel:
+        for name in ("ModelInfer", "ServerMetadata"):
+            future = channel.stream_unary(f"/{SERVICE}/{name}").future(nothing(), timeout=20)
+            assert future.exception(10).code().name == "UNAUTHENTICATED"
+        is_over.set()
 
 
 def test_the_messages_are_those_of_the_protocol() -> None:

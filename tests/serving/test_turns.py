@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,12 +119,13 @@ class _Context:
     def time_remaining(self) -> None:
         return None
 
-    async def abort(self, code: Any, words: str) -> Any:
-        raise _AbortError(code.name)
+    status = "OK"
 
+    def set_code(self, code: Any) -> None:
+        self.status = code.name
 
-class _AbortError(Exception):
-    """The end of a call."""
+    def set_details(self, words: str) -> None:
+        assert words
 
 
 def answer(case: Case, service: Service) -> Awaitable[str]:
@@ -133,13 +134,17 @@ def answer(case: Case, service: Service) -> Awaitable[str]:
 
 
 async def over_grpc(case: Case, service: Service) -> str:
+    from glow_mlir.serving.grpc_arrivals import Arrivals
     from glow_mlir.serving.grpc_service import GrpcInference
 
-    try:
-        await GrpcInference(service).infer(case.body, _Context())
-    except _AbortError as error:
-        return str(error)
-    return "OK"
+    context = _Context()
+    await GrpcInference(service, Arrivals(service.limits)).infer(_messages(case.body), context)
+    return context.status
+
+
+async def _messages(data: bytes) -> AsyncIterator[bytes]:
+    """The messages of a call, which has one."""
+    yield data
 
 
 async def over_http(case: Case, service: Service) -> str:

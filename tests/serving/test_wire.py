@@ -20,7 +20,7 @@ from glow_mlir.serving.inference import InferenceRequest
 from glow_mlir.serving.packed_numbers import packed_varints, unpacked_varints, varint_pieces
 from glow_mlir.serving.shared_memory import Regions
 from glow_mlir.serving.steps import PIECE, finished
-from glow_mlir.serving.wire import MOST_FIELDS, WireReader, sized, varint
+from glow_mlir.serving.wire import MAX_FIELDS, WireReader, sized, varint
 from glow_mlir.support.dtypes import STRING
 
 pytestmark = pytest.mark.extra
@@ -204,8 +204,8 @@ def test_damaged_messages(data: st.DataObject) -> None:
 
 def test_more_fields_than_a_request_may_have() -> None:
     with pytest.raises(InputError, match="fields"):
-        finished(WireReader(b"\x0a\0" * (MOST_FIELDS + 1)).read())
-    many = sized(5, 2 * MOST_FIELDS + 2) + b"\x0a\0" * (MOST_FIELDS + 1)
+        finished(WireReader(b"\x0a\0" * (MAX_FIELDS + 1)).read())
+    many = sized(5, 2 * MAX_FIELDS + 2) + b"\x0a\0" * (MAX_FIELDS + 1)
     with pytest.raises(InputError, match="fields"):
         finished(WireReader(many).read())
     contents = Contents(b"\x10\1" * 20_000, [(0, 40_000)])

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME
 
-MOST_SAMPLES = 16
+MAX_SAMPLES = 16
 
 _RANDOM = np.random.default_rng(0)
 
@@ -46,9 +46,9 @@ class BatchCase:
 
     def samples(self) -> np.ndarray:
         """As many samples as there are at most."""
-        shape = [MOST_SAMPLES if size is None else size for size in self.shape]
+        shape = [MAX_SAMPLES if size is None else size for size in self.shape]
         found = np.random.default_rng(5).standard_normal(shape).astype(self.dtype)
-        return np.repeat(found[:1], MOST_SAMPLES, axis=0) if self.alike else found
+        return np.repeat(found[:1], MAX_SAMPLES, axis=0) if self.alike else found
 
 
 def weight(*shape: int, dtype: str = "float32") -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from glow_mlir.runtime.beside import THREAD
+from glow_mlir.runtime.background_compilation import THREAD
 
 
 def at_work() -> list[threading.Thread]:

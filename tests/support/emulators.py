@@ -353,7 +353,7 @@ class Unicorn(Machine):
 
     CODE, RETURN, ROOM, STACK = 0x10000, 0x8000, 0x20000000, 0x60000000
     STACK_BYTES = 1 << 20
-    MOST_CODE = 4 << 20
+    MAX_CODE = 4 << 20
 
     @property
     def is_thumb(self) -> bool:
@@ -370,7 +370,7 @@ class Unicorn(Machine):
         placed = room.place(artifact, entry, bound)
         engine, names = self._engine()
         for begin, size in (
-            (self.CODE, self.MOST_CODE),
+            (self.CODE, self.MAX_CODE),
             (self.RETURN, 4096),
             (self.ROOM, -(-(room.end - self.ROOM) // 4096) * 4096),
             (self.STACK - self.STACK_BYTES, self.STACK_BYTES),

@@ -6,6 +6,5 @@ import gc
 
 
 def collect_garbage() -> None:
-    """Collect all cyclic garbage, that which a compilation has set aside (`gc.freeze`) for a moment among it."""
-    gc.unfreeze()
+    """Collect all cyclic garbage."""
     gc.collect()

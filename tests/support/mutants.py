@@ -39,13 +39,13 @@ LADDER = (
 )
 """The stages whose text tools accept."""
 
-MOST_ELEMENTS = 1 << 20
+MAX_ELEMENTS = 1 << 20
 """Above so many elements of a binding, results are not compared: the interpreter would take long."""
 
-MOST_TRIPS = 10_000
+MAX_TRIPS = 10_000
 """Code whose loops say more trips is compiled, and not run: the interpreter would take long."""
 
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 """Longer texts, of machine code, are not changed: it takes a second to read them."""
 
 TOLERANCES = {np.dtype(np.float16): 3e-2, np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-6}
@@ -61,7 +61,7 @@ class Disagreement(AssertionError):
 
 def mutant(stage: str, seed: int) -> str:
     """The text of a mutant of one of the programs at a stage."""
-    texts = [texts[stage] for texts in all_texts() if len(texts[stage]) <= MOST_CHARACTERS]
+    texts = [texts[stage] for texts in all_texts() if len(texts[stage]) <= MAX_CHARACTERS]
     return mutated(texts[seed % len(texts)], Random(f"{stage} {seed}"))
 
 
@@ -110,7 +110,7 @@ def check_module(module: ModuleOp, at_end: bool, inputs: Mapping[str, np.ndarray
             _check_llvm(module)
         trips = _most_trips(module)
         session = InferenceSession(module, target=TARGET, cache=False)
-        if trips > MOST_TRIPS:
+        if trips > MAX_TRIPS:
             return
         oracle = InferenceSession(module, backend="interpreter")
         bindings = session.machine_entry.bindings
@@ -132,7 +132,7 @@ def check_module(module: ModuleOp, at_end: bool, inputs: Mapping[str, np.ndarray
             numbers[...] = [sizes.get(symbol.name, symbol.most) for symbol in symbols]
             bound.append(numbers)
         failure = _failure_of(lambda: session.machine_entry.call(bound))
-        if any(array.size > MOST_ELEMENTS for array in arrays):
+        if any(array.size > MAX_ELEMENTS for array in arrays):
             return
         oracle.set_state({b.name: given[b.name] for b in bindings if b.role == "state"})
         outputs = [argument.name for argument in oracle.get_outputs()]

@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 RELATIVE = 1e-4
 """How far a result may be off, by the largest of its output, without codes."""
 
-LEAST_SCALE = 0.1
+MIN_SCALE = 0.1
 """What the largest of an output is taken for where it is smaller: it may be a difference of numbers near one."""
 
 NUDGE = 3e-6
@@ -145,7 +145,7 @@ def difference(
         low, high = np.minimum.reduce(several), np.maximum.reduce(several)
         if array.dtype.kind == "f":
             finite = np.where(np.isfinite(first), first, 0)
-            margin = (1e-6 if exact else RELATIVE) * max(LEAST_SCALE, float(np.abs(finite).max(initial=0)))
+            margin = (1e-6 if exact else RELATIVE) * max(MIN_SCALE, float(np.abs(finite).max(initial=0)))
         else:
             margin = 0
         both_nan = np.isnan(first) & np.isnan(array) if array.dtype.kind == "f" else np.zeros(first.shape, bool)

@@ -26,7 +26,7 @@ from glow_mlir.support.dtypes import STRING
 FLOAT, INT, TEXT, TRUTH = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING, TensorProto.BOOL
 ML = "ai.onnx.ml"
 
-MOST_DRAWN = 1 << 20
+MAX_DRAWN = 1 << 20
 """Elements of an input at most that are drawn."""
 
 node, tensor, sequence = helper.make_node, helper.make_tensor_value_info, helper.make_tensor_sequence_value_info
@@ -221,7 +221,7 @@ def _drawn(argument: Argument, rng: np.random.Generator) -> Any:
         items = [rng.standard_normal(3).astype(np.float32) for _ in range(count)]
         return [None, items, np.ones(2), {"a": 1.0}][int(rng.choice(4, p=[0.1, 0.7, 0.1, 0.1]))]
     shape = [size if isinstance(size, int) else 2 for size in argument.shape or (2,)]
-    if math.prod(shape) > MOST_DRAWN:
+    if math.prod(shape) > MAX_DRAWN:
         raise InputError(f"input '{argument.name}' is too large to be drawn")
     if argument.dtype == STRING:
         return np.array(["s", "a cat", "No dog", "é"], object)[rng.integers(0, 4, shape)]

@@ -20,8 +20,8 @@ from onnx import numpy_helper
 Block = Callable[["Codes", Value], Value]
 
 CODE_KINDS = ("uint8", "uint8", "int8", "int8", "uint16", "int16")
-MOST_ELEMENTS = 3000
-MOST_ROWS = 6
+MAX_ELEMENTS = 3000
+MAX_ROWS = 6
 
 
 @dataclass(frozen=True)
@@ -414,7 +414,7 @@ def quantized_case(seed: int) -> Case:
     outputs = list[Value]()
     for _ in range(g.number(1, 4)):
         x = g.one_of(blocks)(c, x)
-        if math.prod(int(size) for size in x.shape[1:]) > MOST_ELEMENTS:
+        if math.prod(int(size) for size in x.shape[1:]) > MAX_ELEMENTS:
             break
         if g.chance(0.15):
             outputs.append(x)
@@ -425,11 +425,11 @@ def quantized_case(seed: int) -> Case:
         outputs.append(x)
     model = g.model([given, *c.parameters], list({value.name: value for value in outputs}.values()), opset=21)
     calls = [{"x": _numbers(g, (number, *sizes), c.even), **c.told} for number in _rows(g, rows)]
-    return Case(model, calls, {"N": (1, MOST_ROWS)} if bounded else {}, codes=blocks is not EXACT)
+    return Case(model, calls, {"N": (1, MAX_ROWS)} if bounded else {}, codes=blocks is not EXACT)
 
 
 def _rows(g: Drawn, rows: int | str) -> list[int]:
-    return [rows] * g.number(1, 2) if isinstance(rows, int) else [g.number(1, MOST_ROWS) for _ in range(3)]
+    return [rows] * g.number(1, 2) if isinstance(rows, int) else [g.number(1, MAX_ROWS) for _ in range(3)]
 
 
 def _numbers(g: Drawn, shape: tuple[int, ...], even: bool) -> np.ndarray:

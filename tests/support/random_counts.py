@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from drawn_models import Case, Drawn, Size, Value
 
-MOST_ROWS = 8
+MAX_ROWS = 8
 """The largest size of the dimension that has bounds."""
 
 BINARY = ("Add", "Sub", "Max", "Min")
@@ -360,10 +360,10 @@ def counted_case(seed: int) -> Case:
     bounded = any("N" in value.shape for value in inputs)
     calls = list[dict[str, np.ndarray]]()
     for _ in range(3):
-        rows = c.g.number(1, MOST_ROWS)
+        rows = c.g.number(1, MAX_ROWS)
         shapes = {value.name: [rows if size == "N" else int(size) for size in value.shape] for value in inputs}
         calls.append({name: _numbers(c.g, shape) for name, shape in shapes.items()})
-    return Case(model, calls, {"N": (1, MOST_ROWS)} if bounded else {}, may_fail=bool(c.checked))
+    return Case(model, calls, {"N": (1, MAX_ROWS)} if bounded else {}, may_fail=bool(c.checked))
 
 
 def _numbers(g: Drawn, shape: Sequence[int]) -> np.ndarray:

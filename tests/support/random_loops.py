@@ -17,7 +17,7 @@ from drawn_models import Case, Drawn, Size, Value
 DEEPEST = 3
 """How many loops and branches are inside each other at most."""
 
-MOST_ROWS = 5
+MAX_ROWS = 5
 
 UNARY = ("Neg", "Abs", "Relu", "Floor")
 BINARY = ("Add", "Sub", "Max", "Min")
@@ -217,9 +217,9 @@ def nested_case(seed: int) -> Case:
     bounded = any("N" in value.shape for value in inputs)
     calls = list[dict[str, np.ndarray]]()
     for _ in range(3):
-        rows = g.number(1, MOST_ROWS)
+        rows = g.number(1, MAX_ROWS)
         calls.append({value.name: _numbers(g, value, rows) for value in inputs})
-    return Case(model, calls, {"N": (1, MOST_ROWS)} if bounded else {})
+    return Case(model, calls, {"N": (1, MAX_ROWS)} if bounded else {})
 
 
 def _numbers(g: Drawn, value: Value, rows: int) -> np.ndarray:

@@ -22,7 +22,7 @@ Item = TypeVar("Item")
 CHANNELS = (1, 2, 3, 4, 8, 16, 24, 64, 128)
 """How many channels a block may give."""
 
-MOST_ELEMENTS = 20_000
+MAX_ELEMENTS = 20_000
 """Elements of the largest image of a network."""
 
 
@@ -381,7 +381,7 @@ def network(seed: int) -> onnx.ModelProto:
     x = Image("x", n.one_of(CHANNELS), tuple(n.number(1, most) for _ in range(n.rank)))
     inputs = {"x": (int(TensorProto.FLOAT), [n.batch, x.channels, *x.sizes])}
     for _ in range(n.number(1, 5)):
-        if x.channels * math.prod(x.sizes) > MOST_ELEMENTS:
+        if x.channels * math.prod(x.sizes) > MAX_ELEMENTS:
             x = pointwise(n, x, n.number(1, 4), 3)
         x = n.one_of(BLOCKS)(n, x)
     name, shape = head(n, x)

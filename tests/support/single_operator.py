@@ -19,7 +19,7 @@ from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import LOWERINGS
 from glow_mlir.ir.rewriting import erase_dead, replace
-from glow_mlir.transforms.assign_target import AssignTargetPass
+from glow_mlir.transforms.devices.assign_target import AssignTargetPass
 from glow_mlir.transforms.lowerings.expressions import lowered
 
 Operands = Sequence[np.ndarray | None]

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from fuzzing import Fuzzer
 from mutant_programs import all_texts
-from mutants import LADDER, MOST_CHARACTERS, check_module, is_clean
+from mutants import LADDER, MAX_CHARACTERS, check_module, is_clean
 from mutations import STORED, changed_weights
 
 from glow_mlir.constants import weights as store
@@ -80,7 +80,7 @@ def check(seed: int) -> bool:
     """Whether a mutant is accepted; raises where it is neither refused cleanly nor computes what it says."""
     random = Random(f"weights {seed}")
     texts = [texts[random.choice(STAGES_OF_FILES)] for texts in all_texts()]
-    texts = [text for text in texts if len(text) <= MOST_CHARACTERS]
+    texts = [text for text in texts if len(text) <= MAX_CHARACTERS]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mutant.mlir"
         _write(random.choice(texts), path, random)

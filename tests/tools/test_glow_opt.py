@@ -29,7 +29,7 @@ from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import module_text, read_module, weights_path
 from glow_mlir.tools.command_line import error_line, report
 from glow_mlir.tools.glow_opt import main
-from glow_mlir.transforms.assign_target import AssignTargetPass
+from glow_mlir.transforms.devices.assign_target import AssignTargetPass
 
 TEXT = "glow_high.placeholder @x : tensor<4xf32> {input}\n"
 

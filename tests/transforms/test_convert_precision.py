@@ -14,7 +14,7 @@ NETWORKS = {
     "squeezenet": lambda: model_named("squeezenet"),
     "bert": lambda: bert_encoder(layers=1, length=16),
 }
-LEAST_COSINE = {"bf16": 0.999, "f16": 0.99999}
+MIN_COSINE = {"bf16": 0.999, "f16": 0.99999}
 """The least cosine to the results of f32: 8 bits of a significand are kept, or 11."""
 
 
@@ -37,8 +37,8 @@ def cosine(left: np.ndarray, right: np.ndarray) -> float:
 def test_narrow_floats_are_near(name: str, precision: str) -> None:
     model = NETWORKS[name]()
     exact, found = results(model, "cpu", "f32"), results(model, "cpu", precision)
-    assert LEAST_COSINE[precision] < cosine(found, exact) < 1.0
-    assert cosine(results(model, "interpreter", precision), exact) > LEAST_COSINE[precision]
+    assert MIN_COSINE[precision] < cosine(found, exact) < 1.0
+    assert cosine(results(model, "interpreter", precision), exact) > MIN_COSINE[precision]
 
 
 def test_precision_that_there_is_not_is_refused() -> None:

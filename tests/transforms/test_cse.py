@@ -11,7 +11,7 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from glow_mlir.errors import GlowError
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.text import module_text, parse_unverified
-from glow_mlir.transforms.cse import CsePass
+from glow_mlir.transforms.graph.cse import CsePass
 
 FILES = [path for path in filecheck_tests() if "invalid" not in path.name and "error" not in path.name]
 

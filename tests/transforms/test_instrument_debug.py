@@ -18,8 +18,8 @@ from glow_mlir.dialects.glow_high.storage import PlaceholderOp
 from glow_mlir.driver.pipelines import Stage, parse_pipeline
 from glow_mlir.frontends.onnx.importer import import_model
 from glow_mlir.ir.context import new_context
-from glow_mlir.transforms.instrument_debug import PREFIX
-from glow_mlir.transforms.save_results import with_saved_results
+from glow_mlir.rewriting.saved_results import with_saved_results
+from glow_mlir.transforms.instructions.instrument_debug import PREFIX
 
 SLOW: dict[str, Any] = {"suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 CONTEXT = new_context()

@@ -28,11 +28,12 @@ from glow_mlir.driver.pipelines import parse_pipeline
 from glow_mlir.ir.context import new_context
 from glow_mlir.ir.rewriting import high_functions, low_functions
 from glow_mlir.ir.text import parse_module
-from glow_mlir.transforms import eliminate_copies, verify_low
-from glow_mlir.transforms.runs import MOST_BUFFERS, MOST_MEMBERS, ElementwiseRun
-from glow_mlir.transforms.schedule import schedule_block
-from glow_mlir.transforms.stack import stack_block
-from glow_mlir.transforms.verify_low import VerifyLowPass
+from glow_mlir.rewriting.elementwise_runs import MAX_BUFFERS, MAX_MEMBERS, ElementwiseRun
+from glow_mlir.transforms.instructions.stack import stack_block
+from glow_mlir.transforms.memory import eliminate_copies
+from glow_mlir.transforms.memory.schedule import schedule_block
+from glow_mlir.transforms.verification import verify_low
+from glow_mlir.transforms.verification.verify_low import VerifyLowPass
 
 PRODUCTS = """
 glow_high.constant @c : tensor<2x2xf32> {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>}
@@ -85,12 +86,12 @@ def instructions(module: ModuleOp) -> list[DerivedInstruction]:
 
 
 def test_long_runs_become_several_stacks() -> None:
-    module = chain(3 * MOST_BUFFERS)
+    module = chain(3 * MAX_BUFFERS)
     block = low_functions(module)[0].block
     stack_block(block)
     stacks = [op for op in block.ops if isinstance(op, StackOp)]
     sizes = [len(list(op.body.block.ops)) - 1 for op in stacks]
-    assert sum(sizes) == 3 * MOST_BUFFERS
+    assert sum(sizes) == 3 * MAX_BUFFERS
     assert 3 <= len(sizes) <= 4
     assert all(len(op.operands) == 2 for op in stacks)
 
@@ -98,7 +99,7 @@ def test_long_runs_become_several_stacks() -> None:
 def test_long_runs_over_one_buffer_become_several_stacks() -> None:
     block = low_functions(chain(1))[0].block
     tanh = next(op for op in block.ops if isinstance(op, DerivedInstruction))
-    for _ in range(MOST_MEMBERS):
+    for _ in range(MAX_MEMBERS):
         block.insert_op_before(tanh.clone(), tanh)
     stack_block(block)
     assert len([op for op in block.ops if isinstance(op, StackOp)]) == 2

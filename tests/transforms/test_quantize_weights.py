@@ -14,7 +14,7 @@ from glow_mlir.errors import OptionError
 from glow_mlir.options.compilation import WEIGHTS
 from glow_mlir.quantization.weights import block_codes
 
-LEAST_COSINE = {"int8": 0.9999, "int4": 0.99}
+MIN_COSINE = {"int8": 0.9999, "int4": 0.99}
 """The least cosine to the results of f32."""
 
 
@@ -34,7 +34,7 @@ def cosine(left: np.ndarray, right: np.ndarray) -> float:
 def test_networks_with_rounded_weights_are_near_on_both_backends(weights: str) -> None:
     model = bert_encoder(layers=1, length=16)
     exact, found = results(model, "f32"), results(model, weights)
-    assert LEAST_COSINE[weights] < cosine(found, exact) < 1.0
+    assert MIN_COSINE[weights] < cosine(found, exact) < 1.0
     np.testing.assert_allclose(results(model, weights, "interpreter"), found, rtol=1e-3, atol=1e-3)
 
 

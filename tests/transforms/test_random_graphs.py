@@ -190,7 +190,7 @@ CONTEXT = new_context()
 def all_deferred() -> Iterator[None]:
     """Weights that passes make are deferred, and known by their recipes, however small they are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(glow_mlir.constants.weights, "LEAST_DEFERRED", 0)
+        patch.setattr(glow_mlir.constants.weights, "MIN_DEFERRED", 0)
         yield
 
 

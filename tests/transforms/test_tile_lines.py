@@ -30,7 +30,7 @@ from glow_mlir.driver.compiler import Compilation
 from glow_mlir.errors import OutOfMemoryError
 from glow_mlir.interpreter.machine import run_function
 from glow_mlir.ir.rewriting import low_functions
-from glow_mlir.transforms.allocate import bound_bytes
+from glow_mlir.transforms.memory.allocate import bound_bytes
 
 SLOW: dict[str, Any] = {"suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large], "deadline": None}
 

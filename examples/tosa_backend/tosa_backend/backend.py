@@ -34,7 +34,7 @@ class TosaBackend(Backend):
     """TOSA 1.0, of integers and of f32; codes change their scale by integers alone, as NPUs do it."""
 
     name = "tosa"
-    MOST_THREADS = 1
+    MAX_THREADS = 1
 
     def supports(self, op: Operation) -> bool:
         return executes(op)

@@ -33,7 +33,7 @@ from tosa_backend.biases import biases_of
 from tosa_backend.dialect import OPERATIONS, SINGLE_ROUND, ShapeType
 from tosa_backend.elements import held, held_numpy, to_held
 
-MOST_INLINE = 8
+MAX_INLINE = 8
 """Elements up to which a constant is written into the text; of others, the bytes are beside it."""
 
 ONE_SCALE = 30
@@ -282,7 +282,7 @@ def _contents(array: np.ndarray, type_: TensorType[Any]) -> Attribute:
     flat = array.reshape(-1)
     is_splat = flat.size > 0 and flat.tobytes() == flat[:1].tobytes() * flat.size
     few = flat[:1] if is_splat else flat
-    if few.size > MOST_INLINE or not reads_back(few):
+    if few.size > MAX_INLINE or not reads_back(few):
         return DenseResourceAttr(StringAttr(Content.of(array)), type_)
     elements = few.tolist() if array.dtype.kind == "f" else [int(item) for item in few]
     return DenseIntOrFPElementsAttr.from_list(type_, elements)

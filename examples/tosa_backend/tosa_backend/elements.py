@@ -24,7 +24,7 @@ HELD: Mapping[Attribute, Attribute] = {f32: f32, i1: i1, i8: i8, i16: i16, i32: 
 OFFSET = 128
 """What a `ui8` is more than the integer that holds it."""
 
-MOST_INDEX = 1 << 31
+MAX_INDEX = 1 << 31
 """What no index reaches that 32 bits hold."""
 
 
@@ -53,7 +53,7 @@ def to_held(array: np.ndarray) -> np.ndarray:
     if array.dtype == np.uint8:
         return (array ^ OFFSET).view(np.int8)
     if array.dtype == np.int64:
-        if array.size and not -MOST_INDEX <= array.min() <= array.max() < MOST_INDEX:
+        if array.size and not -MAX_INDEX <= array.min() <= array.max() < MAX_INDEX:
             raise ExecutionError("an integer of 64 bits is larger than what TOSA holds", hint="32 bits")
         return array.astype(np.int32)
     return array

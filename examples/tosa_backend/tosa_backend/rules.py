@@ -17,7 +17,7 @@ from glow_mlir.support.dataclass import dataclass
 from tosa_backend.builder import TosaBuilder
 from tosa_backend.elements import is_held
 
-MOST_AXES = 6
+MAX_AXES = 6
 """Axes of a tensor at the level 8K of TOSA."""
 
 MODULES = (
@@ -81,7 +81,7 @@ def executes(op: Operation) -> bool:
 
 def is_tensor(value: SSAValue) -> bool:
     """Whether TOSA has tensors of a type: static, of a few axes, with elements that it holds."""
-    is_small = has_static_shape(value) and rank_of(value) <= MOST_AXES
+    is_small = has_static_shape(value) and rank_of(value) <= MAX_AXES
     return is_small and not is_empty(value) and is_held(element_of(value))
 
 

@@ -112,7 +112,7 @@ def create_and_register_allocator_v2(
 
 def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_threads: int = 0) -> None:
     """
-    Let sessions say `use_per_session_threads=False`, with a warning that sizes have no effect.
+    Have sessions say `use_per_session_threads=False`, as onnxruntime does; warn that the sizes have no effect.
 
     Raises `OptionError` for what is no number of threads.
     """
@@ -124,7 +124,13 @@ def set_global_thread_pool_sizes(intra_op_num_threads: int = 0, inter_op_num_thr
 
 
 def check_global_threads(use_per_session_threads: bool) -> None:
-    """Raise `OptionError`, as onnxruntime does, for a session that is to share pools which nobody has asked for."""
+    """
+    Raise `OptionError`, as onnxruntime does, for a session that is to share pools which nobody has asked for, or that
+    is to have threads of its own beside them.
+    """
     if not use_per_session_threads and not _GLOBAL_POOLS:
         reason = "use_per_session_threads=False, and there are no global pools of threads"
         raise OptionError(reason, hint="call set_global_thread_pool_sizes first")
+    if use_per_session_threads and _GLOBAL_POOLS:
+        reason = "use_per_session_threads=True, and there are global pools of threads"
+        raise OptionError(reason, hint="SessionOptions.use_per_session_threads = False")

@@ -21,7 +21,7 @@ from glow_mlir.support.files import replaced
 
 Result = TypeVar("Result")
 
-MOST_EVENTS = 1_000_000
+MAX_EVENTS = 1_000_000
 """How many events are kept at most; calls behind them are not."""
 
 
@@ -58,7 +58,7 @@ class CallProfile:
             end = time.monotonic_ns()
             used = entry()
             self._events += len(used.entry.steps) + 1
-            if self._events <= MOST_EVENTS:
+            if self._events <= MAX_EVENTS:
                 self._calls.append(_Call(begin, end, used.entry.steps, used.stamps.copy()))
             return result
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from glow_mlir.api.compile_options import CompileOptions
 from glow_mlir.api.model_session import ModelSession
@@ -19,7 +19,15 @@ from glow_mlir.api.onnxruntime.node_arg import NodeArg
 from glow_mlir.api.onnxruntime.node_assignments import ASSIGNMENT_KEY, OrtEpAssignedSubgraph, assigned_nodes
 from glow_mlir.api.onnxruntime.providers import Providers, chosen_providers
 from glow_mlir.api.onnxruntime.run_options import RunOptions
-from glow_mlir.api.onnxruntime.session_arguments import given_keywords, keywords_of, model_of, providers_of, settings_of
+from glow_mlir.api.onnxruntime.session_arguments import (
+    given_keywords,
+    keyword_help,
+    keywords_of,
+    model_of,
+    providers_of,
+    settings_of,
+    signature,
+)
 from glow_mlir.api.onnxruntime.session_facade import Result, SessionFacade
 from glow_mlir.api.onnxruntime.session_options import SessionOptions
 from glow_mlir.api.optimized_model import write_optimized
@@ -30,18 +38,13 @@ from glow_mlir.errors import OptionError
 from glow_mlir.runtime.executable import Executable
 from glow_mlir.runtime.machine_code import MachineCode, MachineEntry
 from glow_mlir.runtime.specialization import Specialization
-from glow_mlir.runtime.specializations import SpecializationLimits
-from glow_mlir.support.keywords import with_known_keywords
-from glow_mlir.support.symbols import Dimension
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from glow_mlir.api.keyword_types import InferenceKeywords
     from glow_mlir.api.onnxruntime.call_profile import CallProfile
-    from glow_mlir.driver.compiler import Observer
-    from glow_mlir.driver.pipelines import PassObserver, Pipeline
     from glow_mlir.frontends.onnx.importer import ModelSource
-    from glow_mlir.options.quantization import Quantization
 
 
 class InferenceSession(SessionFacade):
@@ -49,36 +52,14 @@ class InferenceSession(SessionFacade):
     A model, compiled and ready to run.
 
     `path_or_bytes` is a path to an `.onnx` or `.mlir` file, the bytes of an ONNX model (`bytes`, `bytearray`,
-    `memoryview`), a `ModelProto`, or a module of any stage down to `allocated`, which is left as it is. `dimensions`
-    gives free dimensions their sizes; for those without, and for the values of inputs that fix shapes, the model is
-    compiled when it is called. A model with free dimensions is compiled beside its calls for a range of sizes, too;
-    with `warm="specialised"` each call waits for code for its own. `limits` says how many specializations are kept
-    (docs/sizes.md). `backend` names one (docs/add-a-backend.md), by default the one that the functions of a module say;
-    one that interprets runs a `.mlir` file or module just as it stands. Compiled models are kept on disk
-    (docs/cache.md) unless `cache` is false. `observers` are told of each stage of a compilation down to `llvm`, and
-    `pass_observers` of each pass down to `allocated`; a model from the cache goes through none. `disable` names passes
-    to leave out, and `pipeline` takes the place of the backend's own: it says `target` and `profile` itself, and has to
-    lead to what the backend loads. With the `accuracy` "strict", instead of "default", each step of arithmetic rounds
-    where the model says it, and sums are plain (docs/floating-point.md). With `optimize` "size", instead of "speed",
-    kernels are those with little code and memory; `ram_bytes` and `flash_bytes` limit what is written and what is only
-    read (docs/memory.md). An inference computes in as many `threads`, the caller's among them; 0 stands for the number
-    of cores. Results do not depend on it. With `tune`, kernels are chosen by measuring them; last digits then depend on
-    what was measured, though not on `threads` (docs/tuning.md). `entry` names the function that `run` calls where a
-    module has several; by default that is the only one, or `main`. All share constants and state. `quantize` says by
-    which profile, and how, numbers become codes (docs/quantization.md). With the `precision` "bf16" or "f16", instead
-    of "f32", floats of f32 are computed and stored in that, but for those of the nodes, or kinds of operators, in
-    `keep_precision`; inputs and outputs keep their types. With `weights` "int8" or "int4", constant right operands of
-    matrix products, and tables of embeddings, become codes with a scale for each 32, but for those that the nodes in
-    `keep_precision` read. `configuration` is the path of a file that says all of that but `weights`, as `glow-tune`
-    writes it (docs/tuning.md), and goes with none of it. Where the model asks for gradients, activations may take
-    `activation_percent` of the memory that they need, 100 by default; the rest is computed again. Several `devices`, as
-    "opencl:0,cpu", share a model: `partition` says how, the file `placement` what is where, and `placement_profile`
-    what was measured (docs/devices.md). Where an ONNX model
-    says something wrong that does not keep it
-    from being run, as outputs of shapes that its nodes do not give, a warning tells of it when it is compiled; `strict`
-    refuses it. Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose code
-    this machine cannot run, a number of threads that there cannot be, or a `keep_precision` that keeps nothing from
-    being narrower.
+    `memoryview`), a `ModelProto`, or a module of any stage down to `allocated`, which is left as it is. A model with
+    free dimensions is compiled when it is called, for the sizes of the call and for a range of sizes (docs/sizes.md).
+    Several `devices` share a model (docs/devices.md). Results do not depend on the number of `threads`.
+
+    Raises `GlowError` for whatever is wrong with the model, and `OptionError` for a `target` whose code this machine
+    cannot run, a number of threads that there cannot be, or a `keep_precision` that keeps nothing from being narrower.
+    Where an ONNX model says something wrong that does not keep it from being run, a warning tells of it when it is
+    compiled; `strict` refuses it.
 
     Several threads may call `run` at once. The workers of `threads` serve one call at a time; one that finds them busy
     computes alone. Where the model has state, calls follow one another, each on the state that the one before it left.
@@ -98,60 +79,27 @@ class InferenceSession(SessionFacade):
     _model_path: str | None
     """The path as it was given, which programs look for where onnxruntime has it, and some overwrite."""
 
-    @with_known_keywords
     def __init__(
         self,
         path_or_bytes: ModelSource | bytearray | memoryview | os.PathLike[str] | ModuleOp,
         sess_options: SessionOptions | None = None,
         providers: Providers | None = None,
         provider_options: Sequence[Mapping[str, Any]] | None = None,
-        *,
-        backend: str | None = None,
-        threads: int | None = None,
-        dimensions: Mapping[str, Dimension] | None = None,
-        target: str | None = None,
-        profile: bool = False,
-        cache: bool = True,
-        observers: Sequence[Observer] = (),
-        pipeline: Pipeline | None = None,
-        disable: Sequence[str] = (),
-        pass_observers: Sequence[PassObserver] = (),
-        accuracy: str | None = None,
-        optimize: str | None = None,
-        ram_bytes: int | None = None,
-        flash_bytes: int | None = None,
-        tune: bool = False,
-        entry: str | None = None,
-        quantize: Quantization | None = None,
-        precision: str | None = None,
-        keep_precision: Sequence[str] = (),
-        weights: str | None = None,
-        activation_percent: int | None = None,
-        devices: str | None = None,
-        partition: str | None = None,
-        placement: str | None = None,
-        placement_profile: str | None = None,
-        configuration: str | os.PathLike[str] | None = None,
-        limits: SpecializationLimits | None = None,
-        strict: bool = False,
-        warm: str | None = None,
-        time_limit: float | None = None,
-        compile_time_limit: float | None = None,
-        progress: Callable[[str], None] | None = None,
-        read_config_from_model: bool | int | None = None,
+        **keywords: Unpack[InferenceKeywords],
     ) -> None:
         start = time.monotonic_ns()
         # Who copies the session gives them again.
-        self._given = given = given_keywords(locals())
+        self._given = given = given_keywords((sess_options, providers, provider_options), keywords)
         self._source = kept_model(path_or_bytes)
         self._model_path = os.fspath(path_or_bytes) if isinstance(path_or_bytes, str | os.PathLike) else None
         # A copy: the caller may use the object for other sessions, and change it in between.
         given["sess_options"] = settings = copy(settings_of(sess_options))
-        given["configuration"] = None if configuration is None else Path(configuration).absolute()
+        if (configuration := given["configuration"]) is not None:
+            given["configuration"] = Path(configuration).absolute()
         self._providers = providers_of(settings, providers, provider_options)
         with telling(settings):
             model = model_of(path_or_bytes, settings)
-            if is_asked_for(read_config_from_model):
+            if is_asked_for(given["read_config_from_model"]):
                 add_carried_options(settings, model)
             self._compiled = ModelSession.told(model, keywords_of(model, settings, self._providers, given))
             super().__init__(self._compiled)
@@ -333,6 +281,10 @@ class InferenceSession(SessionFacade):
     def entry(self) -> str:
         """The name of the function that `run` calls by default."""
         return self._entry.name
+
+
+InferenceSession.__doc__ = f"{InferenceSession.__doc__}\n    Keywords (docs/options.md):\n\n{keyword_help()}\n"
+cast("Any", InferenceSession.__init__).__signature__ = signature()
 
 
 def _call_profile(settings: SessionOptions, start: int) -> CallProfile | None:

@@ -16,8 +16,8 @@ from glow_mlir.api.onnxruntime.refused_names import Explained
 from glow_mlir.errors import InputError
 from glow_mlir.runtime.device_array import DeviceArray, Place, Tensor
 from glow_mlir.runtime.devices import Device
-from glow_mlir.support.addresses import array_at
 from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.array_addresses import array_at
 from glow_mlir.support.dtypes import is_plain
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from glow_mlir.options.declaration import Options, option
 from glow_mlir.support.activity import caution
 from glow_mlir.support.arguments import whole_number
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.kinds import Kind, is_flag
+from glow_mlir.support.option_types import Kind, is_flag
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,7 +14,7 @@ class NodeArg:
     """
     An input or output of a session: `name`, `shape`, and `type` in onnxruntime's words (`tensor(float)`).
 
-    `shape` has numbers, and the names of free dimensions, or `None` for those without. Where the model does not say
+    `shape` has numbers, and what the model calls free dimensions, or `None` for those without. Where it does not say
     what an output is before it is called, `shape` is `[...]`, which stands for any number of axes, or `type` is empty.
     """
 

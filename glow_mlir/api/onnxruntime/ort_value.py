@@ -13,8 +13,8 @@ from glow_mlir.api.onnxruntime.refused_names import Explained
 from glow_mlir.errors import InputError, OutOfMemoryError
 from glow_mlir.runtime.device_array import DeviceArray, Tensor, on_host
 from glow_mlir.support import dlpack
-from glow_mlir.support.addresses import address_of
 from glow_mlir.support.arguments import whole_number
+from glow_mlir.support.array_addresses import address_of
 from glow_mlir.support.dtypes import ONNX_NUMBERS, named_dtype, onnx_word
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from glow_mlir.errors import UnsupportedError
+from glow_mlir.errors import RefusedNameError
 
 _ONE_DEVICE = "there is one device, the CPU"
 _IN_CACHE = "compiled models are in the cache: docs/cache.md"
@@ -69,10 +69,6 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
     "IOBinding": {"get_outputs_as_ortvaluevector": "get_outputs() gives them as a list"},
 }
 """Owner → name → why there is no such thing, or what there is in its place."""
-
-
-class RefusedNameError(UnsupportedError, AttributeError):
-    """A name of onnxruntime's that has no meaning here."""
 
 
 def missing_name(owner: str, name: str) -> AttributeError:

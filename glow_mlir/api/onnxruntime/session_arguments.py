@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import Parameter, Signature
 from typing import Any, cast
 
 from glow_mlir.api.compile_options import given_dimensions, names_of
@@ -14,7 +15,8 @@ from glow_mlir.api.onnxruntime.session_options import SessionOptions
 from glow_mlir.api.session_keywords import KEYWORDS
 from glow_mlir.errors import OptionError
 from glow_mlir.options.declaration import Declared, declared
-from glow_mlir.support.kinds import check_kinds
+from glow_mlir.support.keywords import keyword_error
+from glow_mlir.support.option_types import check_kinds
 from glow_mlir.support.symbols import Dimension
 
 STRICT_KEY = "session.strict_shape_type_inference"
@@ -28,14 +30,34 @@ FACADE_KEYWORDS: Mapping[str, Declared] = {**KEYWORDS, **declared(CarriedOptions
 """Keyword of `InferenceSession` → what is declared of it."""
 
 
-def given_keywords(names: Mapping[str, Any]) -> dict[str, Any]:
+def given_keywords(of_onnxruntime: Sequence[object], keywords: Mapping[str, Any]) -> dict[str, Any]:
     """
-    What the parameters of a session stand for among the local names of its constructor.
+    The arguments of a session behind its model by name: those that are onnxruntime's, and each declared keyword.
 
-    Raises `OptionError` for a keyword of another type than it takes.
+    Raises `OptionError` for a keyword that there is not, or of another type than it takes.
     """
-    check_kinds({name: item.kind for name, item in FACADE_KEYWORDS.items()}, names)
-    return {name: names[name] for name in (*OF_ONNXRUNTIME, *FACADE_KEYWORDS)}
+    if unknown := keywords.keys() - FACADE_KEYWORDS.keys():
+        known = ("path_or_bytes", *OF_ONNXRUNTIME, *FACADE_KEYWORDS)
+        raise keyword_error("InferenceSession", min(unknown), known)
+    check_kinds({name: FACADE_KEYWORDS[name].kind for name in keywords}, keywords)
+    defaults = {name: item.keyword_default for name, item in FACADE_KEYWORDS.items()}
+    return {**dict(zip(OF_ONNXRUNTIME, of_onnxruntime, strict=True)), **defaults, **keywords}
+
+
+def signature() -> Signature:
+    """The signature of `InferenceSession`, with each keyword that is declared, as `help` and notebooks show it."""
+    own = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", "path_or_bytes")]
+    own += [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=None) for name in OF_ONNXRUNTIME]
+    keywords = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=item.keyword_default, annotation=item.keyword_type)
+        for name, item in FACADE_KEYWORDS.items()
+    ]
+    return Signature([*own, *keywords])
+
+
+def keyword_help() -> str:
+    """A line for each keyword of `InferenceSession`: its type and what it says."""
+    return "\n".join(f"    {name}: {item.kind.words}; {item.option.help}." for name, item in FACADE_KEYWORDS.items())
 
 
 def settings_of(given: object) -> SessionOptions:

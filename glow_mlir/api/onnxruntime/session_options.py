@@ -175,7 +175,10 @@ class SessionOptions(Settings, Explained):
         "levels leave passes of the graph out, as `disable`; kernels and memory are optimized at all of them",
     )
     optimized_model_filepath = Setting(
-        "", path_text, Effect.HONOURED, "the optimized graph is written as an ONNX model"
+        "",
+        path_text,
+        Effect.HONOURED,
+        "the optimized graph, of the sizes that dimensions have, is written as an ONNX model",
     )
     enable_profiling = Setting(False, flag, Effect.HONOURED, "machine code keeps the time of each instruction")
     profile_file_prefix = Setting("onnxruntime_profile_", text, Effect.HONOURED, "the name that profiles begin with")
@@ -189,7 +192,10 @@ class SessionOptions(Settings, Explained):
     )
     use_deterministic_compute = Setting(False, flag, Effect.NONE, "the same inputs always give the same bits")
     use_per_session_threads = Setting(
-        True, flag, Effect.NONE, "sessions share threads; without, set_global_thread_pool_sizes comes first"
+        True,
+        flag,
+        Effect.NONE,
+        "sessions share threads; off behind set_global_thread_pool_sizes, and there alone",
     )
 
     def __init__(self) -> None:

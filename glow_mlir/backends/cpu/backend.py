@@ -23,7 +23,7 @@ from glow_mlir.ir.registry import backend
 from glow_mlir.runtime import machine_code
 from glow_mlir.runtime.artifact import Artifact
 from glow_mlir.runtime.executable import Executable
-from glow_mlir.runtime.pool_layout import MOST_THREADS
+from glow_mlir.runtime.pool_layout import MAX_THREADS
 
 
 @backend("cpu")
@@ -31,7 +31,7 @@ class CpuBackend(KernelBackend):
     """Executes what the kernels of this compiler accept."""
 
     name = "cpu"
-    MOST_THREADS = MOST_THREADS
+    MAX_THREADS = MAX_THREADS
     MACHINE_CODE = True
 
     _tuner: Tuner | None = None

@@ -36,7 +36,7 @@ from glow_mlir.support.distributions import versions
 GAIN = 0.02
 """By which part of its time another candidate has to beat the guess: what is less may be chance."""
 
-MOST_SPREAD = 128 << 20
+MAX_SPREAD = 128 << 20
 """Bytes of weights from which on more of them make no difference: no cache holds them."""
 
 Race = Callable[[Sequence[Callable[[], object]]], list[float]]
@@ -98,7 +98,7 @@ class Tuner:
 
     @cached_property
     def spread(self) -> int:
-        """About how many bytes of constants the model has, as a power of two; `MOST_SPREAD` for all that have more."""
+        """About how many bytes of constants the model has, as a power of two; `MAX_SPREAD` for all that have more."""
         types = [op.tensor_type for op in self.storage.by_name.values() if isinstance(op, ConstantOp)]
         size = sum(math.prod(shape_of(type_)) * byte_width(type_.element_type) for type_ in types)
-        return min(MOST_SPREAD, 1 << size.bit_length())
+        return min(MAX_SPREAD, 1 << size.bit_length())

@@ -10,8 +10,10 @@ from glow_mlir.backends.cuda.emulation import EmulatedDriver
 from glow_mlir.backends.cuda.libcuda import LIBRARY, LibCuda
 from glow_mlir.errors import GlowError, OptionError
 
-EMULATION_HINT = "the CPU emulates one: --backend cuda --target emulated-sm_80, or --devices cuda,target=emulated-sm_80"
-"""What is there to do without a device; keywords of Python have the same names."""
+EMULATION_HINT = (
+    "the CPU emulates one: backend='cuda' with target='emulated-sm_80', or devices='cuda,target=emulated-sm_80'"
+)
+"""What is there to do without a device."""
 
 
 @cache

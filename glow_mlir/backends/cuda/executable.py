@@ -22,7 +22,7 @@ from glow_mlir.support.dataclass import dataclass
 BLOCK = 128
 """How many threads are one block where each runs a part of its own (`codegen.nvptx`)."""
 
-MOST_GRAPHS = 8
+MAX_GRAPHS = 8
 """How many sets of buffers an entry keeps the graphs of."""
 
 WORD = 4
@@ -95,7 +95,7 @@ class CudaEntry(DeviceEntry):
             SCALARS: [self._scalars.address],
         }
         self._graphs[key] = self._captured(bases)
-        if len(self._graphs) > MOST_GRAPHS:
+        if len(self._graphs) > MAX_GRAPHS:
             driver.forget_graph(self._graphs.popitem(last=False)[1])
         return self._graphs[key]
 

@@ -21,7 +21,7 @@ LANGUAGE = "-cl-std=CL1.2"
 ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 """Quotients and roots as the IEEE has them, where a device can do that; others may differ by 3 ULP."""
 
-MOST_PROGRAMS = 1000
+MAX_PROGRAMS = 1000
 """How many binaries are kept, of 10 kB to 3 MB: those that were used longest ago go first."""
 
 _FORMAT = 1
@@ -29,7 +29,7 @@ _FORMAT = 1
 _DIGEST = hashlib.sha256().digest_size
 """The bytes of the digest that a file begins with."""
 
-_MOST_CHARACTERS = 500
+_MAX_CHARACTERS = 500
 """How much is told of what a driver says."""
 
 
@@ -45,7 +45,7 @@ class ProgramCache:
     """The folder of binaries, one file for each program on each device and driver."""
 
     def __init__(self) -> None:
-        self._files = FileCache(f"{NAME}-v{_FORMAT}", ".bin", MOST_PROGRAMS)
+        self._files = FileCache(f"{NAME}-v{_FORMAT}", ".bin", MAX_PROGRAMS)
 
     def load(self, key: str) -> Binary | None:
         """The binary of that key; `None` where there is none, or it is damaged."""
@@ -119,7 +119,7 @@ def _built(context: Any, device: Any, source: bytes) -> Any:
     try:
         return _quietly(cl.Program(context, source.decode()), device)
     except cl.Error as error:
-        reason = " ".join(str(error).split())[:_MOST_CHARACTERS]
+        reason = " ".join(str(error).split())[:_MAX_CHARACTERS]
         raise CompilerBugError(f"the driver of OpenCL refuses the program: {reason}") from error
 
 

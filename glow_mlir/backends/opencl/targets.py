@@ -9,7 +9,7 @@ from typing import Any
 from glow_mlir.backends.opencl.library import NAME, device_at, device_name, devices, opencl
 from glow_mlir.dialects.target import Target, with_fields
 from glow_mlir.errors import OptionError
-from glow_mlir.runtime.pool_layout import MOST_THREADS
+from glow_mlir.runtime.pool_layout import MAX_THREADS
 
 _WIDEST = 256
 """
@@ -61,7 +61,7 @@ def target_of(name: str) -> Target:
         l3_bytes=device.global_mem_cache_size,
         pointer_bits=device.address_bits,
     )
-    return with_fields(found, {"threads": max(1, min(device.max_compute_units, MOST_THREADS))})
+    return with_fields(found, {"threads": max(1, min(device.max_compute_units, MAX_THREADS))})
 
 
 def _is_vector(device: Any) -> bool:

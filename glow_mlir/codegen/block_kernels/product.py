@@ -23,9 +23,9 @@ COPIES = 80
 SPLITS = "splits"
 """The name of the tile that says in how many parts of the depth there are sums of their own."""
 
-MOST_SPLITS = 16
+MAX_SPLITS = 16
 
-LEAST_STAGES = 4
+MIN_STAGES = 4
 """Stages of such a part at least."""
 
 WANTED_BLOCKS = 128
@@ -59,15 +59,15 @@ class BlockProductKernel(Kernel[ConvOp | MatMulOp]):
 
     def choices(self, op: ConvOp | MatMulOp, target: Target) -> Mapping[str, Choice]:
         has_choice = _view(op).element == f32 and generation_of(target) >= TF32.generation
-        splits = {SPLITS: Choice(range(1, MOST_SPLITS + 1))}
+        splits = {SPLITS: Choice(range(1, MAX_SPLITS + 1))}
         return {**splits, TF32_TILES: Choice(range(2))} if has_choice else splits
 
     def candidates(self, op: ConvOp | MatMulOp, storage: Storage, target: Target) -> Sequence[Tiles]:
         if not isinstance(op, Instruction):
             return ({},)
         view = _view(op)
-        by_depth = BlockProduct.stages(view) // LEAST_STAGES
-        splits = min(WANTED_BLOCKS // BlockProduct.tiles(view), by_depth, MOST_SPLITS)
+        by_depth = BlockProduct.stages(view) // MIN_STAGES
+        splits = min(WANTED_BLOCKS // BlockProduct.tiles(view), by_depth, MAX_SPLITS)
         return ({SPLITS: splits}, {}) if splits > 1 else ({},)
 
     def scratch(self, op: ConvOp | MatMulOp, target: Target) -> Sequence[Buffer]:

@@ -26,7 +26,7 @@ from glow_mlir.support.dataclass import dataclass
 ACCESS = 16
 """Bytes of the largest access."""
 
-MOST_BYTES = 1 << 31
+MAX_BYTES = 1 << 31
 """Offsets are computed in 32 bits."""
 
 
@@ -117,7 +117,7 @@ def view_of(op: ConvOp | MatMulOp) -> ProductView | None:
     if isinstance(op, DerivedInstruction) and op.prologue is not None:
         return None
     large = (math.prod(shape_of(value)) * byte_width(element_of(value)) for value in op.operands)
-    if max(large) >= MOST_BYTES:
+    if max(large) >= MAX_BYTES:
         return None
     asked: Any = op  # Or an instruction of it.
     return _convolution(asked) if issubclass(kind_of(asked), ConvOp) else _matrix_product(asked)

@@ -27,10 +27,10 @@ from glow_mlir.dialects.stages import IndicesOp, RowType, StageOp, element_at, s
 from glow_mlir.dialects.target import Target
 from glow_mlir.ir.traversal import own_operations
 
-MOST_THREADS = 128
+MAX_THREADS = 128
 """Threads of a block."""
 
-LEAST_ELEMENTS = 64
+MIN_ELEMENTS = 64
 """Elements of a row from which on a warp has something to do."""
 
 WORD_BITS = 32
@@ -46,7 +46,7 @@ class BlockRow:
         self.extent = extent if isinstance(extent, int) else 0
         width = target.vector_width(element)
         self.width = width if lines.width_limit is None and self.extent % width == 0 else 1
-        wanted = max(WARP, min(MOST_THREADS, self.extent // self.width))
+        wanted = max(WARP, min(MAX_THREADS, self.extent // self.width))
         self.threads = 1 << wanted.bit_length() - 1
 
     @staticmethod
@@ -62,7 +62,7 @@ class BlockRow:
     @property
     def suits(self) -> bool:
         """Whether rows are long, and their neighbours are neighbours in memory."""
-        return len(self.lines.along) == 1 and not self.lines.across and self.extent >= LEAST_ELEMENTS
+        return len(self.lines.along) == 1 and not self.lines.across and self.extent >= MIN_ELEMENTS
 
 
 @kernel("block-rows")

@@ -17,7 +17,7 @@ from glow_mlir.codegen.builder.types import i8, i64
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.support.dataclass import dataclass
 
-MOST_ROWS = 16
+MAX_ROWS = 16
 """How many rows a register has at most."""
 
 ROW_BYTES = 64

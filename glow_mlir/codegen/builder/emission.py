@@ -22,7 +22,7 @@ from glow_mlir.codegen.builder.types import i32_array, i64, index_type, integer_
 from glow_mlir.codegen.builder.value import Number, Operators, Value
 from glow_mlir.dialects.llvm_ops import values
 from glow_mlir.dialects.target import Target
-from glow_mlir.support.identity import MOST_KEPT
+from glow_mlir.support.identity import MAX_KEPT
 from glow_mlir.support.op_creation import created
 
 
@@ -185,7 +185,7 @@ def _literal(value: float | Sequence[float], type_: Attribute) -> Attribute:
     key = _key(value, type_)
     known = _literals.get(key)
     if known is None:
-        if len(_literals) >= MOST_KEPT:
+        if len(_literals) >= MAX_KEPT:
             _literals.clear()
         known = _literals[key] = type_, _made_literal(value, type_)
     return known[1]

@@ -16,7 +16,7 @@ from glow_mlir.codegen.builder.modules import ModuleBuilder, Signature, vector_l
 from glow_mlir.codegen.builder.types import i64, index_type, integer_of_width, ptr
 from glow_mlir.codegen.builder.value import Value
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.identity import MOST_KEPT
+from glow_mlir.support.identity import MAX_KEPT
 
 PASSES_ATTRIBUTE = "glow-passes"
 
@@ -142,6 +142,6 @@ def _function_op(
 _linkage = cache(LinkageAttr)
 
 
-@lru_cache(MOST_KEPT)
+@lru_cache(MAX_KEPT)
 def _function_type(parameters: tuple[Attribute, ...], result: Attribute | None) -> LLVMFunctionType:
     return LLVMFunctionType(parameters, result)

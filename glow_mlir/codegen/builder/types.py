@@ -33,7 +33,7 @@ from xdsl.dialects.llvm import FastMathAttr, LLVMArrayType, LLVMPointerType
 from xdsl.ir import Attribute
 
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.identity import MOST_KEPT, kept_by_identity
+from glow_mlir.support.identity import MAX_KEPT, kept_by_identity
 
 __all__ = [
     "ALIGNMENTS",
@@ -107,7 +107,7 @@ _of_equal = functools.cache(_Vectors)
 _vectors = kept_by_identity(_of_equal)
 
 
-@functools.lru_cache(MOST_KEPT)
+@functools.lru_cache(MAX_KEPT)
 def i32_array(*numbers: int) -> Attribute:
     """Return numbers in the form in which the dialect has masks, positions, and how many operands groups have."""
     return DenseArrayBase.from_list(i32, numbers)

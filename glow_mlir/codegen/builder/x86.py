@@ -81,7 +81,7 @@ _PACKING: Mapping[int, tuple[frozenset[str], str]] = {
 }
 """Bits of a register → the features that it takes to pack those of integers, and how the intrinsics are called."""
 
-MOST_PACKED = 4
+MAX_PACKED = 4
 """How many registers of i32 are packed to one of bytes; half as many give half of one."""
 
 
@@ -91,7 +91,7 @@ def packs_to_bytes(target: Target, lanes: int) -> bool:
     if (
         not target.is_x86
         or bits not in _PACKING
-        or lanes * 32 not in [bits * count for count in (MOST_PACKED // 2, MOST_PACKED)]
+        or lanes * 32 not in [bits * count for count in (MAX_PACKED // 2, MAX_PACKED)]
     ):
         return False
     return _PACKING[bits][0] <= target.enabled

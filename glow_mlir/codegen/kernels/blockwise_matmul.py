@@ -18,9 +18,9 @@ from glow_mlir.codegen.selection.kernel import Kernel, KernelCall, Tiles
 from glow_mlir.codegen.selection.pack_operands import whole_constant
 from glow_mlir.codegen.selection.packed_form import PackedForm
 from glow_mlir.codegen.selection.tables import kernel
-from glow_mlir.constants.codes import CELL_BYTES
 from glow_mlir.constants.layouts import CodeCells, matrix_panels
 from glow_mlir.constants.storage import Storage
+from glow_mlir.constants.sub_byte_values import CELL_BYTES
 from glow_mlir.dialects.element_types import signless, ui8
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
 from glow_mlir.dialects.glow_low.memory import has_unit_stride, is_dense

@@ -24,7 +24,7 @@ from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore, row_addresses
 from glow_mlir.codegen.math.float_bits import decoded
 from glow_mlir.codegen.math.half import is_half, widen
-from glow_mlir.constants.codes import CELL_BITS, CELL_BYTES
+from glow_mlir.constants.sub_byte_values import CELL_BITS, CELL_BYTES
 from glow_mlir.dialects.element_types import byte_width
 from glow_mlir.dialects.narrow_floats import semantics_of
 from glow_mlir.support.dataclass import dataclass

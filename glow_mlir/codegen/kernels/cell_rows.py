@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from xdsl.ir import Attribute
@@ -63,6 +64,12 @@ class CellRow(Generic[Regions]):
         source = self.call.one("input")
         moves = (source.strides[-1], self.call.result.strides[-1])
         vector_loop(self.call.b, source.extents[-1], lanes_for(self.call.target, self.type, moves), body)
+
+    @contextmanager
+    def lines(self, first: Value, end: Value) -> Generator[Value]:
+        """A loop over lines of one cell, which may be as large as the image, until the call is to end."""
+        with self.call.b.loop(first, end) as line, self.call.unless_cancelled():
+            yield line
 
     def row(self, channel: Index) -> Value:
         """Where the row has a channel."""

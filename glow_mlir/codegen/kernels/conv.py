@@ -49,7 +49,7 @@ from glow_mlir.dialects.sizes import smallest
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.symbols import Size
 
-MOST_UNROLLED = 64
+MAX_UNROLLED = 64
 """Elements of a depthwise filter that are still unrolled; larger filters take the general kernel."""
 
 
@@ -67,7 +67,7 @@ class DepthwiseConvKernel(Kernel[ConvOp]):
         form = ConvolutionForm.read_by_kernels(op)
         if form is None or not form.has_dense_pixels:
             return False
-        return form.plain[-1] == 1 and form.filters == form.group and form.depth <= MOST_UNROLLED
+        return form.plain[-1] == 1 and form.filters == form.group and form.depth <= MAX_UNROLLED
 
     def packed(self, op: ConvOp, target: Target) -> Mapping[str, PackedForm]:
         form = ConvolutionForm.of(op)

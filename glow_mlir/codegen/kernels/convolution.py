@@ -28,7 +28,7 @@ from glow_mlir.codegen.kernels.gemm import (
     product_cut,
 )
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel
-from glow_mlir.codegen.kernels.pixels import Pixels, Places
+from glow_mlir.codegen.kernels.output_pixels import Pixels, Places
 from glow_mlir.codegen.kernels.product import Ahead, Place, Product
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.sized_sums import SumSizes

@@ -26,7 +26,7 @@ from glow_mlir.codegen.kernels.clipped_store import Grid, clips_numbers, store_c
 from glow_mlir.codegen.kernels.convolution import ConvShape, placed
 from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.gemm import emit_row_tiles
-from glow_mlir.codegen.kernels.pixels import Places
+from glow_mlir.codegen.kernels.output_pixels import Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.math.half import loaded_as, to_sums

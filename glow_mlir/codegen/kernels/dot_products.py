@@ -12,14 +12,14 @@ from glow_mlir.codegen.builder.types import f32, i16, i32, i64, type_info, vecto
 from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.tiles import Tile, tile_for
 from glow_mlir.codegen.math.half import is_half, loaded_as, to_sums
-from glow_mlir.constants.codes import CELL_BITS
 from glow_mlir.constants.layouts import Interleave
+from glow_mlir.constants.sub_byte_values import CELL_BITS
 from glow_mlir.dialects.element_types import bit_width, byte_width, is_float, is_integer, is_unsigned, signless, ui8
 from glow_mlir.dialects.product_types import ProductSignature
 from glow_mlir.dialects.shapes import element_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
-from glow_mlir.support.identity import MOST_KEPT, number_of
+from glow_mlir.support.identity import MAX_KEPT, number_of
 
 Parts = Sequence[Value]
 """What is multiplied of the cells of an operand: vectors, one for each instruction that it takes."""
@@ -413,7 +413,7 @@ def dot_product(left: SSAValue, right: SSAValue, target: Target) -> DotProduct:
     first, second = element_of(left), element_of(right)
     key = number_of(first), number_of(second), number_of(target)
     if key not in _DOT_PRODUCTS:
-        if len(_DOT_PRODUCTS) >= MOST_KEPT:
+        if len(_DOT_PRODUCTS) >= MAX_KEPT:
             _DOT_PRODUCTS.clear()
         _DOT_PRODUCTS[key] = _dot_product(first, second, target)
     return _DOT_PRODUCTS[key]

@@ -11,11 +11,11 @@ from glow_mlir.codegen.access import lanes_for, load_as
 from glow_mlir.codegen.builder.nests import Index, collapse, linear, nest_steps, vector_nest
 from glow_mlir.codegen.builder.streaming import is_streamed, streamed_loop
 from glow_mlir.codegen.builder.types import integer_of_width
-from glow_mlir.codegen.builder.x86 import MOST_PACKED, packs_to_bytes
+from glow_mlir.codegen.builder.x86 import MAX_PACKED, packs_to_bytes
 from glow_mlir.codegen.copies import Box, box_steps, copy_box, fill_box, raw_constant
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.math.narrow import in_memory, loaded
-from glow_mlir.codegen.rounded_codes import stores_bytes
+from glow_mlir.codegen.quantized_rounding import stores_bytes
 from glow_mlir.codegen.scalar_body import can_emit, count_chains, emit_scalar_body, has_angles, has_quotients, widest
 from glow_mlir.codegen.selection.kernel import Kernel, KernelCall
 from glow_mlir.codegen.selection.tables import kernel
@@ -41,7 +41,7 @@ REGISTERS_AN_ANGLE = 16
 """How many there are to be for each vector of sines and the like, which are computed in f64, by two vectors of them."""
 
 
-MOST_ACCEPTED = 1 << 10
+MAX_ACCEPTED = 1 << 10
 """Of how many different operators it is kept whether their bodies can be emitted."""
 
 _ACCEPTED: dict[object, bool] = {}
@@ -62,7 +62,7 @@ class StackKernel(Kernel[StackOp | Elementwise]):
         types = (*op.operand_types, *op.result_types)
         key = type(op), types, tuple(op.properties.items())
         if key not in _ACCEPTED:
-            if len(_ACCEPTED) >= MOST_ACCEPTED:
+            if len(_ACCEPTED) >= MAX_ACCEPTED:
                 _ACCEPTED.clear()
             block, _ = scalar_body(op)
             _ACCEPTED[key] = all(can_emit(inner) for inner in block.ops)
@@ -117,7 +117,7 @@ class StackKernel(Kernel[StackOp | Elementwise]):
         if not chains and has_quotients(op.block, target):
             return lanes, kernel_costs(target).quotient_vectors
         if not chains:
-            return lanes, MOST_PACKED if stores_bytes(op.block) and packs_to_bytes(target, MOST_PACKED * lanes) else 1
+            return lanes, MAX_PACKED if stores_bytes(op.block) and packs_to_bytes(target, MAX_PACKED * lanes) else 1
         return lanes, min(
             kernel_costs(target).independent_vectors * min(chains, 2), target.vector_registers // REGISTERS_A_VECTOR
         )

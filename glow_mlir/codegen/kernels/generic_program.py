@@ -50,7 +50,7 @@ from glow_mlir.support.symbols import Sizes
 LINES = "lines"
 """The tile that says how many lines are taken side by side."""
 
-MOST_FORMS = 1 << 8
+MAX_FORMS = 1 << 8
 """Of how many different operators the form is kept."""
 
 _FORMS: dict[object, GenericForm] = {}
@@ -68,7 +68,7 @@ def form_of(op: GenericOp | Expressed) -> GenericForm:
     properties = tuple((name, value) for name, value in op.properties.items() if name in definition.properties)
     key = kind_of(op), operands, properties
     if key not in _FORMS:
-        if len(_FORMS) >= MOST_FORMS:
+        if len(_FORMS) >= MAX_FORMS:
             _FORMS.clear()
         _FORMS[key] = op.generic_form()
     return _FORMS[key]

@@ -97,7 +97,7 @@ def _sizes(op: MatrixProduct) -> tuple[int, int, int]:
     return math.prod(rows), columns, shape_of(op.left)[-1]
 
 
-MOST_AXES = 4
+MAX_AXES = 4
 """Axes of a result whose rows Strassen's algorithm goes through: those of images, lines, pixels and columns."""
 
 
@@ -114,7 +114,7 @@ class StrassenMatMulKernel(StrassenKernel[MatMulOp]):
     def accepts(self, op: MatMulOp) -> bool:
         if flag(op.transpose_left) or not _has_rows(op):
             return False
-        few = rank_of(op.result) <= MOST_AXES
+        few = rank_of(op.result) <= MAX_AXES
         suits = element_of(op.left) == f32 and not is_empty(op.right)
         return few and suits and self.knows_samples(op, _sizes(op)[0])
 
@@ -133,7 +133,7 @@ class StrassenMatMulKernel(StrassenKernel[MatMulOp]):
     def emit(self, call: KernelCall[MatMulOp]) -> None:
         left, result = call.one("left"), call.result
         operands = ProductOperands.of(call, "left", call.one("right").pointer)
-        missing = MOST_AXES - len(result.shape)
+        missing = MAX_AXES - len(result.shape)
         planes = tuple(replace(plane, strides=(0,) * missing + plane.strides) for plane in operands.planes)
         batch = result.shape[:-2]
         rows = Rows(

@@ -37,7 +37,7 @@ def partial_sums(tile: Tile, rows: int, vectors: int) -> int:
     return max(1, min(4, tile.sums // (rows * vectors)))
 
 
-MOST_TERMS, FEWEST_TERMS = 64, 32
+MAX_TERMS, FEWEST_TERMS = 64, 32
 """How many products are summed on their own in one order of sums, at most, and at least where there are as many."""
 
 
@@ -64,7 +64,7 @@ class MicroKernel(StoredTile, SharedFunction):
     `count` tiles of rows that follow each other; where `widened`, from a copy of the panel's `cells` in their parts.
 
     With `own_sums`, sums have one order, whatever the tile is: there are no partial sums, but products are summed some
-    at a time, those of so many of the innermost loops together, or `MOST_TERMS` of a segment, and their sums added up.
+    at a time, those of so many of the innermost loops together, or `MAX_TERMS` of a segment, and their sums added up.
     """
 
     narrow: bool = False
@@ -307,8 +307,8 @@ def _segment(
     depth = given["depth"]
     if kernel.own_sums == 0 and not kernel.shared:
         sums = state[: kernel.rows * kernel.vectors]
-        with b.loop(0, depth, MOST_TERMS, carried=state) as loop:
-            first, count = loop.index, b.min(depth - loop.index, MOST_TERMS)
+        with b.loop(0, depth, MAX_TERMS, carried=state) as loop:
+            first, count = loop.index, b.min(depth - loop.index, MAX_TERMS)
             moved = [row.at(first, kernel.dot.left_cell) for row in inputs]
             loop.set(*_own_sums(b, sums, loop.values, partial(_run, b, kernel, given, moved, count)))
         results = loop.results

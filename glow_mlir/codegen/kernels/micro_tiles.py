@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.builder.amx import MOST_ROWS, load_tile, multiply_tiles, store_tile, zero_tile
+from glow_mlir.codegen.builder.amx import MAX_ROWS, load_tile, multiply_tiles, store_tile, zero_tile
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.shared_function import SharedFunction
 from glow_mlir.codegen.builder.types import index_type, ptr, vector
@@ -19,7 +19,7 @@ from glow_mlir.codegen.builder.value import Value
 from glow_mlir.codegen.kernels.tile_products import TILE_COLUMNS, TileProduct
 from glow_mlir.codegen.kernels.tile_store import StoredTile, TileStore
 from glow_mlir.codegen.kernels.tiles import line_elements
-from glow_mlir.constants.codes import CELL_BYTES
+from glow_mlir.constants.sub_byte_values import CELL_BYTES
 from glow_mlir.dialects.element_types import bit_width, byte_width
 from glow_mlir.support.dataclass import dataclass
 
@@ -29,7 +29,7 @@ TOGETHER = 2
 SUMS_ROW = 2 * TOGETHER * TILE_COLUMNS
 """Elements of a row of the buffer of sums: as many as there are bytes in the widest vectors."""
 
-SUMS_STRIP = MOST_ROWS * SUMS_ROW
+SUMS_STRIP = MAX_ROWS * SUMS_ROW
 """Elements of a strip of it."""
 
 _LEFT, _RIGHT = 4, 6

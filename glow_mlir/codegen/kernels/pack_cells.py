@@ -12,7 +12,7 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.dot_products import CellProduct
 from glow_mlir.codegen.kernels.gemm import emit_panels
 from glow_mlir.codegen.kernels.tiles import Columns, Tile
-from glow_mlir.constants.codes import CELL_BITS
+from glow_mlir.constants.sub_byte_values import CELL_BITS
 from glow_mlir.dialects.element_types import bit_width
 from glow_mlir.dialects.glow_low.memory import contiguous_strides
 from glow_mlir.support.dataclass import dataclass

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index
 from glow_mlir.codegen.kernels.micro_gemm import MicroKernel, own_sums
-from glow_mlir.codegen.kernels.pixels import Places
+from glow_mlir.codegen.kernels.output_pixels import Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.sized_sums import SumSizes
 from glow_mlir.codegen.kernels.tile_store import PlaneKind

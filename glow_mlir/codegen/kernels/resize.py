@@ -25,7 +25,7 @@ from glow_mlir.dialects.target import Target
 from glow_mlir.interpreter.resize import AxisSampling, samplings
 from glow_mlir.support.dataclass import dataclass
 
-MOST_UNROLLED = 16
+MAX_UNROLLED = 16
 """Elements that one of the result is made of, whose products are unrolled; with more, matrix products are better."""
 
 LARGEST_TABLE = 1 << 14
@@ -50,7 +50,7 @@ class ResizeKernel(Kernel[ResizeOp]):
         taps = math.prod(sampling.indices.shape[1] for sampling in axes)
         fits = all(sampling.indices.size <= LARGEST_TABLE and not sampling.outside.any() for sampling in axes)
         real = text(op.mode) == "nearest" or is_float(element_of(op.input))
-        return real and fits and taps <= MOST_UNROLLED
+        return real and fits and taps <= MAX_UNROLLED
 
     def emit(self, call: KernelCall[ResizeOp]) -> None:
         op = call.op

@@ -76,7 +76,7 @@ class _Cells(CellRow[RoiAlignOp]):
         is_mean = text(self.call.op.mode) == "avg"
         self.fill(0.0 if is_mean else -math.inf)
         lines, pixels = self._near(rows, row, source.extents[1]), self._near(columns, column, source.extents[2])
-        with b.loop(lines.first, lines.end) as y:
+        with self.lines(lines.first, lines.end) as y:
             vertical = self._sample(rows, row, y, source.extents[1])
             with b.loop(pixels.first, pixels.end) as x:
                 horizontal = self._sample(columns, column, x, source.extents[2])

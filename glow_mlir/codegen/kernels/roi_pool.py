@@ -42,7 +42,7 @@ class _Cells(CellRow[RoiPoolOp]):
         top, bottom = self._bounds(region, 0, row, source.extents[1])
         left, right = self._bounds(region, 1, column, source.extents[2])
         self.fill(-math.inf)
-        with b.loop(top, bottom) as y, b.loop(left, right) as x:
+        with self.lines(top, bottom) as y, b.loop(left, right) as x:
             self._add(start + y * source.strides[1] + x * source.strides[2])
         has_elements = (top < bottom) & (left < right)
         target = linear(place, result.strides[:-1])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from glow_mlir.codegen.builder.amx import MOST_ROWS
+from glow_mlir.codegen.builder.amx import MAX_ROWS
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.value import Index
-from glow_mlir.codegen.kernels.pixels import Pixels, Places
+from glow_mlir.codegen.kernels.output_pixels import Pixels, Places
 from glow_mlir.support.dataclass import dataclass
 
 
@@ -96,7 +96,7 @@ def row_strips(rows: int, step_in: int = 1, step_out: Places = (1,)) -> Strips:
 
 def _even(length: int) -> int:
     """Rows of strips that cut a line evenly."""
-    return max(1, -(-length // max(1, -(-length // MOST_ROWS))))
+    return max(1, -(-length // max(1, -(-length // MAX_ROWS))))
 
 
 def _number(size: Index) -> int:

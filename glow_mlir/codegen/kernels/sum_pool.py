@@ -21,7 +21,7 @@ from glow_mlir.dialects.quant import zero_point_of
 from glow_mlir.dialects.target import Target
 from glow_mlir.dialects.windows import Window
 
-MOST_SUMMANDS = 256
+MAX_SUMMANDS = 256
 """How many codes of 8 bits, of either sign, a sum of 16 bits of that sign holds."""
 
 
@@ -92,7 +92,7 @@ def _summed(
     """Sums of 32 bits of the narrow sums over as many of the inner axes as these have room for."""
     most = kernel_costs(call.target).unrolled_summands
     kernel, axes = call.op.window().kernel, range(len(elements.taps))
-    split = next(axis for axis in range(len(axes) + 1) if math.prod(kernel[axis:]) <= MOST_SUMMANDS)
+    split = next(axis for axis in range(len(axes) + 1) if math.prod(kernel[axis:]) <= MAX_SUMMANDS)
     if split == 0:
         return widen(elements.walked(visit, none, axes, elements.offset, most))
 

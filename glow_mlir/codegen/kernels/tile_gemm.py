@@ -19,13 +19,13 @@ from glow_mlir.codegen.builder.value import Index, Value
 from glow_mlir.codegen.kernels.dot_products import multiply_adds
 from glow_mlir.codegen.kernels.gemm import GemmOptions, emit_blocks, emit_panels, emit_row_tiles
 from glow_mlir.codegen.kernels.micro_tiles import SUMS_ROW, SUMS_STRIP, TOGETHER, StripStore, TileSums
-from glow_mlir.codegen.kernels.pixels import Places
+from glow_mlir.codegen.kernels.output_pixels import Places
 from glow_mlir.codegen.kernels.product_operands import ProductOperands
 from glow_mlir.codegen.kernels.strips import Strip, Strips, row_strips
 from glow_mlir.codegen.kernels.tile_products import TILE_COLUMNS, TileProduct, tile_product
 from glow_mlir.codegen.kernels.tile_store import PlaneKind
 from glow_mlir.codegen.kernels.tiles import Columns, Tile, line_elements
-from glow_mlir.constants.codes import CELL_BYTES
+from glow_mlir.constants.sub_byte_values import CELL_BYTES
 from glow_mlir.support.dataclass import dataclass
 
 Segments = tuple[Sequence[tuple[Index, Index]], int]

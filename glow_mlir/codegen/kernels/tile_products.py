@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import bf16, i8
 from xdsl.ir import Attribute
 
-from glow_mlir.codegen.builder.amx import MOST_ROWS, ROW_BYTES, TileSize
+from glow_mlir.codegen.builder.amx import MAX_ROWS, ROW_BYTES, TileSize
 from glow_mlir.codegen.costs import kernel_costs
 from glow_mlir.codegen.kernels.dot_products import CellProduct, DotProduct
 from glow_mlir.codegen.kernels.gemm import TILE_PRODUCTS
-from glow_mlir.constants.codes import CELL_BYTES
+from glow_mlir.constants.sub_byte_values import CELL_BYTES
 from glow_mlir.dialects.element_types import byte_width, is_float, ui8
 from glow_mlir.dialects.target import Target
 from glow_mlir.support.dataclass import dataclass
@@ -98,7 +98,7 @@ def tile_product(dot: DotProduct, run: int, target: Target) -> TileProduct | Non
 def tile_products_in_time_of_one(product: TileProduct, target: Target) -> int:
     """How many products tiles add in the time in which vectors add one of f32."""
     costs = kernel_costs(target)
-    by_tiles = MOST_ROWS * TILE_COLUMNS * product.step // costs.tile_product_cycles
+    by_tiles = MAX_ROWS * TILE_COLUMNS * product.step // costs.tile_product_cycles
     return max(1, by_tiles // (target.vector_width(product.dot.sums) * costs.dot_products_per_cycle))
 
 

@@ -10,7 +10,7 @@ from glow_mlir.codegen.bodies import Epilogue, Plane, write_masked
 from glow_mlir.codegen.builder.builder import Builder
 from glow_mlir.codegen.builder.types import vector
 from glow_mlir.codegen.builder.value import Index, Value
-from glow_mlir.codegen.builder.x86 import MOST_PACKED, packs_to_bytes
+from glow_mlir.codegen.builder.x86 import MAX_PACKED, packs_to_bytes
 from glow_mlir.codegen.kernels.clipped_store import Grid, clips_numbers, store_clipped
 from glow_mlir.codegen.kernels.dot_products import DotProduct
 from glow_mlir.codegen.kernels.tiles import Tile
@@ -139,7 +139,7 @@ class TileStore:
             groups.append(
                 (
                     first,
-                    next(count for count in (MOST_PACKED, MOST_PACKED // 2, 1) if self._is_group(first, lanes, count)),
+                    next(count for count in (MAX_PACKED, MAX_PACKED // 2, 1) if self._is_group(first, lanes, count)),
                 )
             )
         return groups

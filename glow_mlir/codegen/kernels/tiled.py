@@ -44,7 +44,7 @@ FEWEST_TILES = 32
 FEWEST_CUT = 8
 """Into how many tiles at least an instruction goes that is worth several threads."""
 
-LEAST_BYTES = 1 << 10
+MIN_BYTES = 1 << 10
 """Bytes of a tile, for fewer of which its calls take too long."""
 
 SUFFIX = "-tiled"
@@ -101,7 +101,7 @@ class TiledKernel(Kernel):
         room = sum(map(byte_size, tile.staged.values()))
         count = math.prod(map(largest, tile.extents)) // tile.rows
         fewest = FEWEST_CUT if self.inner.AXES and _is_much(tile.op, target) else 2
-        is_tiny = room + sum(map(byte_size, tile.moved())) < LEAST_BYTES
+        is_tiny = room + sum(map(byte_size, tile.moved())) < MIN_BYTES
         if is_tiny or room > target.l2_bytes // 2 or count < fewest:
             return False
         repeated = (count - 1) * sum(map(byte_size, tile.unmoved()))

@@ -16,7 +16,7 @@ from glow_mlir.dialects.narrow_floats import largest_code
 
 _MANTISSA, _BIAS = 23, 127
 _MAGNITUDE, _INFINITY, _NAN = 0x7FFFFFFF, 0x7F800000, 0x7FC00000
-_LEAST_POWER = 0x00400000
+_MIN_POWER = 0x00400000
 """Bits of 2⁻¹²⁷, which is denormal."""
 _NO_POWER = 0xFF
 
@@ -76,7 +76,7 @@ def encoded(b: Builder, x: Value, semantics: FloatSemantics) -> Value:
 def _decoded_power(b: Builder, code: Value) -> Value:
     """The power of two with this exponent; the smallest one is denormal."""
     low = code & _NO_POWER
-    power = b.select(low.eq(0), _LEAST_POWER, low << _MANTISSA)
+    power = b.select(low.eq(0), _MIN_POWER, low << _MANTISSA)
     return b.bitcast(b.select(low.eq(_NO_POWER), _NAN, power), f32)
 
 
@@ -84,6 +84,6 @@ def _encoded_power(b: Builder, x: Value) -> Value:
     """The exponent of the nearest power of two, halves up; NaN for what is negative, or below the smallest one."""
     bits = b.bits_of(x)
     # Among denormal numbers, half a power is half of the smallest one.
-    half = b.select(bits < 1 << _MANTISSA, b.constant(_LEAST_POWER >> 1, bits.type), _LEAST_POWER)
+    half = b.select(bits < 1 << _MANTISSA, b.constant(_MIN_POWER >> 1, bits.type), _MIN_POWER)
     code = b.lshr(bits + half, _MANTISSA)
-    return b.select((bits < _LEAST_POWER) | (code > _NO_POWER), _NO_POWER, code)
+    return b.select((bits < _MIN_POWER) | (code > _NO_POWER), _NO_POWER, code)

@@ -17,7 +17,7 @@ from glow_mlir.dialects.glow_low.memory import AllocOp, buffer_type, byte_size
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.dialects.sizes import RunTimeSizeError, largest
 from glow_mlir.dialects.target import Target
-from glow_mlir.runtime.pool_layout import MOST_PARTS
+from glow_mlir.runtime.pool_layout import MAX_PARTS
 
 
 def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
@@ -35,7 +35,7 @@ def partition(op: Instruction, kernel: Kernel, target: Target) -> bool:
     for axis, steps in steps_of_axes(op, kernel, target).items():
         grain = costs.part_operations * max(1, largest(kernel.rounds(op, axis, target)))
         wanted = min(total // grain, costs.parts_per_thread * target.policy.threads)
-        parts[axis] = max(1, min(wanted, steps, MOST_PARTS))
+        parts[axis] = max(1, min(wanted, steps, MAX_PARTS))
     scratch = operands_of(op, "scratch")
     if room := get_backend(target.backend).PART_SCRATCH:
         taken = sum(byte_size(scratch[number]) for number in kernel.private(op))

@@ -21,7 +21,7 @@ from glow_mlir.dialects.glow_low.memory import buffer_type, is_contiguous
 from glow_mlir.dialects.properties import integer, ints, text
 from glow_mlir.dialects.shapes import element_of, shape_of
 from glow_mlir.dialects.target import Target
-from glow_mlir.runtime.pool_layout import MOST_PARTS
+from glow_mlir.runtime.pool_layout import MAX_PARTS
 
 Fault = tuple[str, str]
 """What is wrong, and what to do about it."""
@@ -117,7 +117,7 @@ def _of_partitions(op: Instruction, kernel: Kernel, target: Target) -> Iterator[
         )
     for axis, count in counts.items():
         # What is one step runs once.
-        most = min(steps[axis], MOST_PARTS)
+        most = min(steps[axis], MAX_PARTS)
         if not _is_between(count, 1, most):
             yield f"'{axis}' of the partitions cannot be {_numeral(count)}", f"it is {_bounds(range(1, most + 1))}"
 

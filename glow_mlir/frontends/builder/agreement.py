@@ -28,6 +28,9 @@ from glow_mlir.support.symbols import Size, Sizes, product_of, symbols_of
 class AgreeingBuilder(NodeBuilder):
     """What builds nodes in which sizes that data decides are taken to be those that they have to be equal to."""
 
+    def assume_equal(self, one: Size, other: Size) -> None:
+        """Take down that a size which data decides is taken to be another one."""
+
     def emit_all(
         self, operator: type[HighOp], *operands: Operand, **properties: AttributeValue | None
     ) -> tuple[SSAValue, ...]:
@@ -43,7 +46,7 @@ def is_of_data(node: NodeBuilder, size: Size) -> bool:
     return any(symbol.name not in node.builder.input_symbols for symbol in symbols_of([size]))
 
 
-def agreed(node: NodeBuilder, operands: Sequence[Operand], error: SizesDifferError) -> list[Operand]:
+def agreed(node: AgreeingBuilder, operands: Sequence[Operand], error: SizesDifferError) -> list[Operand]:
     """Operands whose sizes fit each other, where those of the error do not; raises it where data decides neither."""
     pair = error.one, error.other
     if not any(is_of_data(node, size) for size in pair):
@@ -70,7 +73,7 @@ def _common(node: NodeBuilder, one: Size, other: Size) -> Size:
     return bound_number(node, count, max(largest(one), largest(other)))
 
 
-def _adjusted(node: NodeBuilder, operand: Operand, wanted: Mapping[Size, Size], error: SizesDifferError) -> Operand:
+def _adjusted(node: AgreeingBuilder, operand: Operand, wanted: Mapping[Size, Size], error: SizesDifferError) -> Operand:
     """An operand in which sizes are those that are wanted in their place, along the axes that are meant."""
     if operand is None or isinstance(operand, SSAValue):
         return operand if operand is None else _resized(node, operand, wanted, error)
@@ -79,7 +82,7 @@ def _adjusted(node: NodeBuilder, operand: Operand, wanted: Mapping[Size, Size], 
     return [_resized(node, value, wanted, error) for value in operand]
 
 
-def _resized(node: NodeBuilder, value: SSAValue, wanted: Mapping[Size, Size], error: SizesDifferError) -> SSAValue:
+def _resized(node: AgreeingBuilder, value: SSAValue, wanted: Mapping[Size, Size], error: SizesDifferError) -> SSAValue:
     rank = rank_of(value)
     places = range(rank) if error.axis is None else [rank + error.axis]
     for axis in places:
@@ -89,9 +92,19 @@ def _resized(node: NodeBuilder, value: SSAValue, wanted: Mapping[Size, Size], er
 
 
 def with_size(
+    node: AgreeingBuilder, value: SSAValue, axis: int, size: Size, relation: Relation = Relation.EQUAL
+) -> SSAValue:
+    """A value whose axis is taken to have that size; a call fails where its size is not in that relation to it."""
+    own = sizes_of(value)[axis]
+    if own != size:
+        node.assume_equal(own, size)
+    return checked_size(node, value, axis, size, relation)
+
+
+def checked_size(
     node: NodeBuilder, value: SSAValue, axis: int, size: Size, relation: Relation = Relation.EQUAL
 ) -> SSAValue:
-    """A value whose axis has that size; a call fails where its size is not in that relation to it."""
+    """A value whose axis has that size, as the model says; a call fails where its own does not fit it."""
     own = sizes_of(value)[axis]
     if own == size:
         return value
@@ -115,7 +128,7 @@ def _taken(node: NodeBuilder, value: SSAValue, places: SSAValue, axis: int) -> S
     return node.emit(GatherOp, value, places, axis=axis)
 
 
-def stretched(node: NodeBuilder, value: SSAValue, shape: Sizes) -> SSAValue:
+def stretched(node: AgreeingBuilder, value: SSAValue, shape: Sizes) -> SSAValue:
     """A value with the sizes of a shape that it is to broadcast to, but for axes of one element, and those in front."""
     for axis, size in zip(reversed(range(rank_of(value))), reversed(shape)):
         own = sizes_of(value)[axis]
@@ -129,10 +142,11 @@ def with_least(node: NodeBuilder, value: SSAValue, axis: int, least: int) -> SSA
     size = sizes_of(value)[axis]
     if smallest(size) >= least or largest(size) < least or not is_of_data(node, size):
         return value
-    return with_size(node, value, axis, node.bind_symbol(scalar(node, size), largest(size), least))
+    bound = node.bind_symbol(scalar(node, size), largest(size), least)
+    return checked_size(node, value, axis, bound)
 
 
-def reshaped(node: NodeBuilder, value: SSAValue, shape: Sizes) -> SSAValue:
+def reshaped(node: AgreeingBuilder, value: SSAValue, shape: Sizes) -> SSAValue:
     """A value in another shape, which has as many elements; a call fails where those that data decides do not."""
     count, wanted = product_of(sizes_of(value)), product_of(shape)
     if count != wanted and (is_of_data(node, count) or is_of_data(node, wanted)):

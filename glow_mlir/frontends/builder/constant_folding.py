@@ -13,7 +13,7 @@ from glow_mlir.frontends.builder.forward_analysis import analyzed, operands_of
 from glow_mlir.interpreter.semantics import apply_semantics
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 
-MOST_FOLDED = 1 << 31
+MAX_FOLDED = 1 << 31
 """Bytes at most of a value that is computed to know it, for shapes that follow from constants."""
 
 
@@ -28,7 +28,7 @@ class ConstantFolding:
         """
         The array that `value` always is, or `None` where it depends on an input.
 
-        Raises `UnsupportedError` for more than `MOST_FOLDED` bytes.
+        Raises `UnsupportedError` for more than `MAX_FOLDED` bytes.
         """
         return analyzed(value, self._known, operands_of, self._computed)
 
@@ -52,8 +52,8 @@ class ConstantFolding:
             return None
         if has_run_time_sizes(owner):
             return None
-        if (size := sum(map(bytes_of, owner.results))) > MOST_FOLDED:
-            reason = f"a constant that has to be known takes {size} bytes, more than {MOST_FOLDED}"
+        if (size := sum(map(bytes_of, owner.results))) > MAX_FOLDED:
+            reason = f"a constant that has to be known takes {size} bytes, more than {MAX_FOLDED}"
             raise UnsupportedError(reason, hint="compute shapes of small constants")
         operands = group_like(owner, (self._known[item] for item in owner.operands))
         return apply_semantics(owner, operands)[list(owner.results).index(value)]  # pyright: ignore[reportArgumentType]

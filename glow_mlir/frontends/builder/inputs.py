@@ -58,7 +58,10 @@ def check_dimensions(
     named = {*free, *ranks}
     if surplus := [label for label in dimensions if label not in named and not label.endswith(ROOM)]:
         known = ", ".join(f"'{label}'" for label in free) or "none"
-        raise OptionError(f"the model has no free dimension '{surplus[0]}'", hint=f"free dimensions: {known}")
+        hint = f"free dimensions: {known}"
+        if any(f"{name}.{axis}" in free for name, own in sizes.items() for axis in range(len(own or ()))):
+            hint = f"{hint}; one without a name of its own goes by input and axis"
+        raise OptionError(f"the model has no free dimension '{surplus[0]}'", hint=hint)
     for label, size in dimensions.items():
         bounds = size if isinstance(size, tuple) else (size, size)
         if len(bounds) == 2 and bounds[1] is None:

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
-from glow_mlir.dialects.shapes import MOST_AXES, sizes_of
+from glow_mlir.dialects.shapes import MAX_AXES, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import UnsupportedError
 from glow_mlir.support.identity import kept_by_identity
 
-MOST_ELEMENTS = 1 << 40
+MAX_ELEMENTS = 1 << 40
 """Elements of a value at most: no memory has room for more, and numbers of bytes stay far below the limits of types."""
 
-MOST_OPERATORS = 1 << 20
+MAX_OPERATORS = 1 << 20
 """Operators of a graph at most: more take hours to compile, and loops in loops that are unrolled can be any number."""
 
 
@@ -39,22 +39,22 @@ def _check_type(type_: Attribute) -> None:
 
 def check_shape(shape: Sequence[int]) -> None:
     """
-    Raise `UnsupportedError` for more than `MOST_AXES`, or more elements than `MOST_ELEMENTS`, sizes of 0 aside.
+    Raise `UnsupportedError` for more than `MAX_AXES`, or more elements than `MAX_ELEMENTS`, sizes of 0 aside.
 
     Raises `VerifyException` for sizes below 0.
     """
     if min(shape, default=0) < 0:
         raise VerifyException(f"no value has the shape {tuple(shape)} (hint: check what its sizes come from)")
-    if len(shape) > MOST_AXES:
-        hint = f"values have at most {MOST_AXES} axes: merge some that follow each other"
+    if len(shape) > MAX_AXES:
+        hint = f"values have at most {MAX_AXES} axes: merge some that follow each other"
         raise UnsupportedError(f"a value of {len(shape)} axes is not supported", hint=hint)
-    if math.prod([size or 1 for size in shape]) > MOST_ELEMENTS:
+    if math.prod([size or 1 for size in shape]) > MAX_ELEMENTS:
         hint = "check the sizes of inputs, and constants that say how large a value is"
         raise UnsupportedError(f"a value of shape {tuple(shape)} is too large", hint=hint)
 
 
 def check_count(operators: int) -> None:
-    """Raise `UnsupportedError` for more operators than `MOST_OPERATORS`."""
-    if operators > MOST_OPERATORS:
+    """Raise `UnsupportedError` for more operators than `MAX_OPERATORS`."""
+    if operators > MAX_OPERATORS:
         hint = "loops whose shapes change from trip to trip are unrolled: give them fewer trips"
-        raise UnsupportedError(f"the graph becomes more than {MOST_OPERATORS} operators", hint=hint)
+        raise UnsupportedError(f"the graph becomes more than {MAX_OPERATORS} operators", hint=hint)

@@ -14,7 +14,7 @@ from glow_mlir.frontends.builder.constant_folding import ConstantFolding
 from glow_mlir.frontends.builder.dependences import Dependences
 from glow_mlir.ir.run_time_sizes import has_run_time_sizes
 
-MOST_READ = 256
+MAX_READ = 256
 """
 Elements of an input at most for its value to fix shapes: enough for sizes, axes, borders and steps of every axis, and
 for lists of pieces. Who compiles for the value of a larger one compiles anew for nearly every call.
@@ -43,9 +43,9 @@ def missing_value(
             return RunTimeSizeError(f"that {what} is computed of")
         if not isinstance(root.owner, GetOp):
             return TripValuesError(f"{what} is computed anew in each iteration", node=node)
-        if (count := size_of(root)) > MOST_READ:
+        if (count := size_of(root)) > MAX_READ:
             large = f"'{root.owner.storage_name}' has {count} elements"
-            hint = f"{large}, and the value of one with more than {MOST_READ} fixes no shape"
+            hint = f"{large}, and the value of one with more than {MAX_READ} fixes no shape"
             return LargeInputError(reason, node=node, hint=hint)
         names.add(root.owner.storage_name)
     ordered = [name for name in inputs if name in names]

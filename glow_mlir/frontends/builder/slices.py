@@ -38,7 +38,7 @@ Bound = Size | SSAValue
 """Where a part begins or ends, or how long it is: a size, or what the program computes, a scalar i64."""
 
 
-MOST_PLACES = 1 << 28
+MAX_PLACES = 1 << 28
 """Places in a row at most: they are a constant, of 2 GiB."""
 
 
@@ -71,8 +71,8 @@ def part_of(node: NodeBuilder, value: SSAValue, number: int, axis: int = 0) -> S
 
 def iota(node: NodeBuilder, count: Size, step: int = 1, dtype: np.dtype[Any] = np.dtype(np.int64)) -> SSAValue:
     """The places of so many elements, from 0 on, times a step; raises `UnsupportedError` for too many."""
-    if largest(count) > MOST_PLACES:
-        raise node.unsupported(f"{largest(count)} places in a row are more than {MOST_PLACES}")
+    if largest(count) > MAX_PLACES:
+        raise node.unsupported(f"{largest(count)} places in a row are more than {MAX_PLACES}")
     numbers = node.constant((np.arange(largest(count)) * step).astype(dtype))
     return cut(node, numbers, {0: (0, count)})
 

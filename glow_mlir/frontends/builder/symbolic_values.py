@@ -88,7 +88,7 @@ MOVEMENT = (ConcatOp, ExpandOp, GatherOp, ReshapeOp, SliceOp, TransposeOp)
 """Operators that move elements, of whatever kind these are."""
 
 
-MOST_I32 = 1 << 31
+MAX_I32 = 1 << 31
 """Integers of 32 bits are below; sizes that are keep their value whatever they are converted to that is as wide."""
 
 
@@ -132,7 +132,7 @@ def _computed(op: HighOp, operands: list[np.ndarray]) -> np.ndarray | None:
         count, function = known
         return np.asarray(np.frompyfunc(function, count, 1)(*operands), dtype=object)
     if isinstance(op, CastOp):
-        fits = all(0 <= smallest(item) <= largest(item) < MOST_I32 for item in operands[0].flat)
+        fits = all(0 <= smallest(item) <= largest(item) < MAX_I32 for item in operands[0].flat)
         fits &= byte_width(element_of(op.result)) >= 4
         return operands[0] if fits else None
     if isinstance(op, ReduceProdOp):

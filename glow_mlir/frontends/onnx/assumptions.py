@@ -8,8 +8,8 @@ from typing import Any
 import onnx
 from onnx import defs, helper
 
-from glow_mlir.errors import ModelError
 from glow_mlir.frontends.onnx.domains import STANDARD, plain_domain
+from glow_mlir.frontends.onnx.doubts import AS_IN_ONNXRUNTIME, Doubt
 from glow_mlir.frontends.onnx.functions import has_importer, is_valid, newest_importer
 from glow_mlir.frontends.onnx.order import first_late, node_name, topological
 from glow_mlir.frontends.onnx.traversal import all_graphs, all_nodes, graphs_inside
@@ -33,13 +33,13 @@ EARLY = frozenset(
 
 @dataclass(frozen=True)
 class Assumption:
-    """What a model says wrongly, and was assumed instead, and what mends it in place."""
+    """A fault of a model, with what is assumed instead, and what mends it in place."""
 
-    doubt: ModelError
+    doubt: Doubt
     mend: Callable[[], None]
 
 
-def assume(model: onnx.ModelProto, is_own: bool) -> tuple[onnx.ModelProto, tuple[ModelError, ...]]:
+def assume(model: onnx.ModelProto, is_own: bool) -> tuple[onnx.ModelProto, tuple[Doubt, ...]]:
     """The model mended, in place where it `is_own`, else a copy if there is anything to mend; and what was assumed."""
     if not is_own:
         if all(next(iter(find(model)), None) is None for find in _ASSUMPTIONS):
@@ -47,7 +47,7 @@ def assume(model: onnx.ModelProto, is_own: bool) -> tuple[onnx.ModelProto, tuple
         copy = onnx.ModelProto()
         copy.CopyFrom(model)
         model = copy
-    doubts: list[ModelError] = []
+    doubts: list[Doubt] = []
     for find in _ASSUMPTIONS:
         found = list(find(model))
         for assumption in found:
@@ -55,7 +55,7 @@ def assume(model: onnx.ModelProto, is_own: bool) -> tuple[onnx.ModelProto, tuple
         # One line for each kind: most files that have such a mistake have it in many places.
         if found:
             first = found[0].doubt
-            first.reason += f" ({len(found)} times)" if len(found) > 1 else ""
+            first.times = f" ({len(found)} times)" if len(found) > 1 else ""
             doubts.append(first)
     return model, tuple(doubts)
 
@@ -80,7 +80,7 @@ def _unnamed_graphs(model: onnx.ModelProto) -> Iterator[Assumption]:
     for body, _ in _bodies(model):
         if not body.name and isinstance(body, onnx.GraphProto):
             hint = "the standard asks for one"
-            yield Assumption(ModelError("a graph has no name, and is called 'graph'", hint=hint), named(body))
+            yield Assumption(Doubt("a graph has no name", "it is called 'graph'", hint=hint), named(body))
 
 
 def _repeated_constants(model: onnx.ModelProto) -> Iterator[Assumption]:
@@ -99,9 +99,9 @@ def _repeated_constants(model: onnx.ModelProto) -> Iterator[Assumption]:
         for item in items:
             name = name_of(item)
             if name and last[name] is not item:
-                reason = f"constant '{name}' is there twice, and its last value is taken"
-                mend = _remover(container, item)
-                yield Assumption(ModelError(reason, hint="give each value a name of its own"), mend)
+                hint = "give each value a name of its own"
+                doubt = Doubt(f"constant '{name}' is there twice", "its last value is taken", hint=hint)
+                yield Assumption(doubt, _remover(container, item))
 
 
 def _remover(container: Any, item: Any) -> Callable[[], None]:
@@ -117,9 +117,9 @@ def _repeated_outputs(model: onnx.ModelProto) -> Iterator[Assumption]:
             taken = taken if taken is not None else _names(graph)
             name = next(name for n in range(2, len(taken) + 3) if (name := f"{output.name}.{n}") not in taken)
             taken.add(name)
-            reason = f"output '{output.name}' is listed twice; the second one is called '{name}'"
-            hint = "give each a name of its own, by an Identity"
-            yield Assumption(ModelError(reason, hint=hint), _copier(graph, output, name))
+            assumed, hint = f"the second one is called '{name}'", "give each a name of its own, by an Identity"
+            doubt = Doubt(f"output '{output.name}' is listed twice", assumed, hint=hint)
+            yield Assumption(doubt, _copier(graph, output, name))
         seen.add(output.name)
 
 
@@ -149,8 +149,8 @@ def _sparse_values(model: onnx.ModelProto) -> Iterator[Assumption]:
                 continue
             for attribute in node.attribute:
                 if attribute.name == "value" and attribute.type == onnx.AttributeProto.SPARSE_TENSOR:
-                    reason = "Constant: its value is sparse, and is taken as sparse_value"
-                    yield Assumption(ModelError(reason, node=node_name(node)), _renamer(attribute, "sparse_value"))
+                    doubt = Doubt("Constant: its value is sparse", "it is taken as sparse_value", node=node_name(node))
+                    yield Assumption(doubt, _renamer(attribute, "sparse_value"))
 
 
 def _renamer(item: Any, name: str) -> Callable[[], None]:
@@ -180,8 +180,9 @@ def _missing_imports(model: onnx.ModelProto) -> Iterator[Assumption]:
             if domain in own or any(has_importer(domain, node.op_type) for node in users):
                 version = imported.get(domain) or _version(domain, users, imported)
                 label = domain or "ai.onnx"
-                reason = f"{users[0].op_type}: the model imports no version of opset '{label}'; {version} is assumed"
-                doubt = ModelError(reason, node=node_name(users[0]), hint="name the version in opset_import")
+                reason = f"{users[0].op_type}: the model imports no version of opset '{label}'"
+                hint = "name the version in opset_import"
+                doubt = Doubt(reason, f"{version} is assumed", node=node_name(users[0]), hint=hint)
                 yield Assumption(doubt, _importer(body, domain, version))
 
 
@@ -215,7 +216,7 @@ def _early_operators(model: onnx.ModelProto) -> Iterator[Assumption]:
         if kind in EARLY and not plain_domain(node.domain) and not defs.has(kind, version):
             first = min((s.since_version for s in defs.get_all_schemas_with_history() if s.name == kind), default=0)
             where = f"of opset {first}, and the model imports opset {version}" if first else "in no opset"
-            doubt = ModelError(f"{kind}: it is {where}; it is taken as onnxruntime has it", node=node_name(node))
+            doubt = Doubt(f"{kind}: it is {where}", AS_IN_ONNXRUNTIME, node=node_name(node))
             yield Assumption(doubt, lambda: None)
 
 
@@ -232,7 +233,7 @@ def _unsorted_nodes(model: onnx.ModelProto) -> Iterator[Assumption]:
             continue
         user, giver = (node_name(body.node[index]) for index in late)
         reason = f"the nodes of {where} are not sorted, '{giver}' computes an operand of '{user}' and comes later"
-        doubt = ModelError(f"{reason}; they are put in order", hint="each has to come after those it depends on")
+        doubt = Doubt(reason, "they are put in order", hint="each has to come after those it depends on")
         yield Assumption(doubt, _sorter(body, order))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from xdsl.dialects.builtin import bf16, f8E8M0FNU, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
-from glow_mlir.constants.codes import CELL_BITS, pack_codes, unpack_codes
+from glow_mlir.constants.sub_byte_values import CELL_BITS, pack_codes, unpack_codes
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, ui8
 from glow_mlir.dialects.glow_high.blockwise import FEWEST, WIDTHS, BlockwiseDequantizeOp, BlockwiseMatMulOp
 from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp

@@ -22,7 +22,7 @@ from glow_mlir.frontends.onnx.inconsistencies import WITH_INITIALIZERS, lifted_i
 from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
 from glow_mlir.frontends.onnx.traversal import all_graphs, all_nodes, all_tensors, graphs_inside
-from glow_mlir.frontends.onnx.wire import LEAST_LEFT
+from glow_mlir.frontends.onnx.wire import MIN_LEFT
 from glow_mlir.ir.registry import IMPORTERS
 from glow_mlir.support.dataclass import dataclass
 
@@ -215,7 +215,7 @@ def _is_large(tensor: onnx.TensorProto) -> bool:
     """Whether a tensor has all the bytes of its shape, and many."""
     size = math.prod(tensor.dims) * _bytes_of(tensor.data_type)
     is_whole = uses_external_data(tensor) or (tensor.HasField("raw_data") and tensor.ByteSize() >= size)
-    return bool(tensor.name) and min(tensor.dims, default=0) >= 0 and size >= LEAST_LEFT and is_whole
+    return bool(tensor.name) and min(tensor.dims, default=0) >= 0 and size >= MIN_LEFT and is_whole
 
 
 @cache

@@ -92,6 +92,7 @@ def _stand_in(
         raise missing
     if found is None:
         return
+    node.doubt(f"{reason} ({error.reason})", "a call that takes it fails")
     own = {op.bound for op in own_operations(fitting) if isinstance(op, SymbolBinding)}
     taken_apart = [leaves_of(value) for value in found]
     blocks[number] = Block()

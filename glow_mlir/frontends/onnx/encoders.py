@@ -15,7 +15,7 @@ from glow_mlir.dialects.glow_high.elementwise_math import IsNanOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.errors import ModelError
-from glow_mlir.frontends.onnx.categories import positions_of
+from glow_mlir.frontends.onnx.categories import looked_up, positions_of
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.values import Maps, Strings, Value, takes_values
 from glow_mlir.ir.registry import onnx_operator
@@ -50,6 +50,16 @@ def picked(node: Node, values: np.ndarray, positions: SSAValue) -> Value:
 # ---- LabelEncoder and CategoryMapper
 
 
+def encoded(
+    node: Node, value: SSAValue | Strings, categories: np.ndarray, values: np.ndarray, nan_equals: bool = False
+) -> Value:
+    """The number or string of the category that each element is; the last of them for any other. See `looked_up`."""
+    is_strings = values.dtype == object
+    results = node.strings.numbers(values) if is_strings else values
+    found = looked_up(node, value, categories, results, nan_equals)
+    return Strings(found) if is_strings else found
+
+
 @onnx_operator("LabelEncoder", domain=ML)
 @takes_values
 def label_encoder_of_classes(node: Node) -> Value:
@@ -58,9 +68,9 @@ def label_encoder_of_classes(node: Node) -> Value:
     value = operand_of(node)
     if isinstance(value, Strings):
         places = np.append(np.arange(len(classes)), node.int("default_int64", -1))
-        return picked(node, places, positions_of(node, value, classes))
+        return encoded(node, value, classes, places)
     named = np.append(classes, node.text("default_string", "_Unused"))
-    return picked(node, named, positions_of(node, value, np.arange(len(classes))))
+    return encoded(node, value, np.arange(len(classes)), named)
 
 
 @onnx_operator("LabelEncoder", since=2, domain=ML)
@@ -86,7 +96,7 @@ def _encoded(node: Node, nan_equals: bool) -> Value:
     if isinstance(value, SSAValue):
         keys = keys.astype(numpy_dtype(node.element()))
     default = _default(node, values)
-    return picked(node, np.append(values, default), positions_of(node, value, keys, nan_equals))
+    return encoded(node, value, keys, np.append(values, default), nan_equals)
 
 
 def _check_strings(node: Node, value: SSAValue | Strings, keys: np.ndarray) -> None:
@@ -133,9 +143,9 @@ def category_mapper(node: Node) -> Value:
     value = operand_of(node)
     if isinstance(value, Strings):
         found = np.append(numbers, node.int("default_int64", -1))
-        return picked(node, found, positions_of(node, value, words))
+        return encoded(node, value, words, found)
     named = np.append(words, node.text("default_string", "_Unused"))
-    return picked(node, named, positions_of(node, value, numbers))
+    return encoded(node, value, numbers, named)
 
 
 # ---- OneHotEncoder and ZipMap

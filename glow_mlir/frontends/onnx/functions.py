@@ -115,6 +115,7 @@ def _graph_lacks(graph: onnx.GraphProto, opsets: Mapping[str, int], around: set[
 
 def _nodes_lack(nodes: Iterable[onnx.NodeProto], opsets: Mapping[str, int], known: set[str]) -> bool:
     """`lacks_operands` of nodes that see some names, and those that nodes before them give."""
+    known = set(known)
     for node in nodes:
         domain = plain_domain(node.domain)
         schema = schema_of(domain, node.op_type, opsets.get(domain, 0))
@@ -127,7 +128,7 @@ def _nodes_lack(nodes: Iterable[onnx.NodeProto], opsets: Mapping[str, int], know
             return True
         if any(_graph_lacks(graph, opsets, known) for graph in graphs_of(node)):
             return True
-        known = known | set(node.output)
+        known.update(node.output)
     return False
 
 
@@ -157,7 +158,7 @@ def standard_function(
     defaults = (attribute.default_value for attribute in schema.attributes.values())
     function.attribute_proto.extend(value for value in defaults if value.name and value.name not in stated)
     opsets = {opset.domain: opset.version for opset in function.opset_import}
-    complete = all(is_defined(inner, opsets.get(inner.domain, 0)) for inner in function.node)
+    complete = all(_is_defined(inner.domain, inner.op_type, opsets.get(inner.domain, 0)) for inner in function.node)
     return function if function.node and complete else None
 
 
@@ -165,20 +166,20 @@ def _newest(versions: Sequence[int], version: int) -> int:
     return max((known for known in versions if known <= version), default=min(versions))
 
 
-def is_defined(node: onnx.NodeProto, version: int) -> bool:
-    """Whether a node has an importer, or a body in the standard."""
-    if find_importer(node.domain, node.op_type, version) is not None:
+def _is_defined(domain: str, kind: str, version: int) -> bool:
+    """Whether an operator has an importer, or a body in the standard."""
+    if find_importer(domain, kind, version) is not None:
         return True
-    schema = schema_of(node.domain, node.op_type, version)
+    schema = schema_of(domain, kind, version)
     return schema is not None and (schema.has_function or schema.has_context_dependent_function)
 
 
-def unknown_operator(node: onnx.NodeProto, opsets: Mapping[str, int]) -> str:
-    """What to call the operator of a node that nothing here defines; empty for others, or if an opset is missing."""
-    domain = plain_domain(node.domain)
+def unknown_operator(domain: str, kind: str, opsets: Mapping[str, int]) -> str:
+    """What to call an operator that nothing here defines; empty for others, or if an opset is missing."""
+    domain = plain_domain(domain)
     version = opsets.get(domain)
-    is_known = has_importer(domain, node.op_type) if version is None else is_defined(node, version)
-    return "" if is_known else refused_label(domain, node.op_type)
+    is_known = has_importer(domain, kind) if version is None else _is_defined(domain, kind, version)
+    return "" if is_known else refused_label(domain, kind)
 
 
 def instantiate(function: onnx.FunctionProto, node: onnx.NodeProto) -> list[onnx.NodeProto]:

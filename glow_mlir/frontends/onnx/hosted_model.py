@@ -32,7 +32,7 @@ from glow_mlir.runtime.state import State
 Compiled = Callable[[onnx.ModelProto], EntryPoint]
 """Compiles a model of tensors without host operators."""
 
-MOST_STRUCTURES = 16
+MAX_STRUCTURES = 16
 """How many structures of inputs a model stays compiled for."""
 
 
@@ -149,7 +149,7 @@ class _Part:
         with self._looking:
             self._known[structure] = entry
             self._known.move_to_end(structure)
-            if len(self._known) > MOST_STRUCTURES:
+            if len(self._known) > MAX_STRUCTURES:
                 self._known.popitem(last=False)
         flat = {name: values[name] for name in self._names if name not in given}
         for item in given.values():

@@ -18,13 +18,14 @@ from glow_mlir.frontends.builder.constant_pool import ConstantPool
 from glow_mlir.frontends.onnx.assumptions import assume
 from glow_mlir.frontends.onnx.checking import check_graph, check_model, embed
 from glow_mlir.frontends.onnx.domains import plain_domain
+from glow_mlir.frontends.onnx.doubts import Doubt
 from glow_mlir.frontends.onnx.graph import GraphImporter
 from glow_mlir.frontends.onnx.host_operators.registry import check_host_operators
 from glow_mlir.frontends.onnx.inconsistencies import Inconsistencies
 from glow_mlir.frontends.onnx.inlining import inlined
 from glow_mlir.frontends.onnx.order import node_name
 from glow_mlir.frontends.onnx.tensors import Tensors, content_of
-from glow_mlir.frontends.onnx.traversal import all_tensors
+from glow_mlir.frontends.onnx.traversal import all_tensors, graphs_of
 from glow_mlir.frontends.onnx.wire import without_tensors
 from glow_mlir.support.collector import without_collector
 from glow_mlir.support.dataclass import dataclass
@@ -46,8 +47,8 @@ class Model:
     proto: onnx.ModelProto
     path: Path | None
     tensors: Tensors
-    doubts: tuple[ModelError, ...] = ()
-    """What was assumed of it, see `assumptions`."""
+    doubts: tuple[Doubt, ...] = ()
+    """Its faults that are mended, see `assumptions`."""
 
 
 def open_model(source: ModelSource | Model, in_memory: bool = False) -> Model:
@@ -224,9 +225,8 @@ def _check_node_names(nodes: Iterable[onnx.NodeProto]) -> None:
             raise ModelError(f"a name of node {node.name!r} is not text", hint=_DAMAGED)
         if not node.op_type:
             raise ModelError("the node says no operator", node=node_name(node), hint=_DAMAGED)
-        for attribute in node.attribute:
-            for inner in (attribute.g, *attribute.graphs):
-                _check_names(inner)
+        for inner in graphs_of(node):
+            _check_names(inner)
 
 
 def _is_text(name: object) -> bool:

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from glow_mlir.dialects.shapes import sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.errors import ModelError, joined
+from glow_mlir.frontends.onnx.doubts import Doubt
 from glow_mlir.frontends.onnx.sparse import initializers_of
 from glow_mlir.frontends.onnx.traversal import all_graphs
 from glow_mlir.frontends.onnx.types import names_of_element, negative_extents, onnx_kind, says_unknown
@@ -28,13 +29,13 @@ WITH_INITIALIZERS = 3
 class Inconsistencies:
     """The inconsistencies of a model: those of outputs one by one, and those of values inside it, told together."""
 
-    outputs: dict[str, ModelError] = field(default_factory=dict[str, ModelError])
-    values: dict[str, ModelError] = field(default_factory=dict[str, ModelError])
-    others: list[ModelError] = field(default_factory=list[ModelError])
-    doubts: list[tuple[str, ModelError]] = field(default_factory=list[tuple[str, ModelError]])
+    outputs: dict[str, Doubt] = field(default_factory=dict[str, Doubt])
+    values: dict[str, Doubt] = field(default_factory=dict[str, Doubt])
+    others: list[Doubt] = field(default_factory=list[Doubt])
+    doubts: list[tuple[str, Doubt]] = field(default_factory=list[tuple[str, Doubt]])
     """Those of nodes, with their operators: the first of each operator is told, and how many there are."""
-    customs: list[ModelError] = field(default_factory=list[ModelError])
-    """What many files have, and the standard does not: only the strict are told."""
+    customs: list[tuple[str, Doubt]] = field(default_factory=list[tuple[str, Doubt]])
+    """What many files have, and the standard does not, by kinds: only the strict are told of the first of each."""
     wrong: list[ModelError] = field(default_factory=list[ModelError])
     """What is an error in any case, where what is inside of nodes has no other."""
 
@@ -46,7 +47,7 @@ class Inconsistencies:
             listed = ", ".join(f"'{name}'" for name in lifted[:3]) + (", …" if len(lifted) > 3 else "")
             plural = "initializers are no inputs" if len(lifted) > 1 else "initializer is no input"
             reason = f"{len(lifted)} {plural}, as IR version {model.ir_version} asks for: {listed}"
-            self.others.append(ModelError(reason, hint="export it again with IR version 4 or later"))
+            self.others.append(Doubt(reason, "they are constants", hint="export it again with IR version 4 or later"))
         for inner in all_graphs(graph):
             for what, values in (("input", inner.input), ("output", inner.output), ("value", inner.value_info)):
                 for value in values:
@@ -55,17 +56,21 @@ class Inconsistencies:
     def _check_extents(self, what: str, value: onnx.ValueInfoProto) -> None:
         """Take down negative extents; -1 stands for a free dimension in many files."""
         if negative := negative_extents(value):
-            reason = f"{what} '{value.name}' is declared with an extent of {min(negative)}, which is taken to be free"
-            kept = self.customs if min(negative) == -1 else self.others
-            kept.append(ModelError(reason, hint="name the dimension, or give it no extent"))
+            reason = f"{what} '{value.name}' is declared with an extent of {min(negative)}"
+            doubt = Doubt(reason, "it is taken to be free", hint="name the dimension, or give it no extent")
+            if min(negative) == -1:
+                self.customs.append((value.name, doubt))
+            else:
+                self.others.append(doubt)
 
     def _check_names(self, graph: onnx.GraphProto) -> None:
         """Take down a name that only says "unknown", and that the standard takes for one size in several places."""
         sizes = [size.dim_param for value in graph.input for size in value.type.tensor_type.shape.dim]
         for name, places in Counter(filter(says_unknown, filter(None, sizes))).items():
             if places > 1:
-                reason = f"{places} dimensions of inputs are called '{name}', each of which is taken to be free"
-                self.customs.append(ModelError(reason, hint="leave the name out, or give each one its own"))
+                reason = f"{places} dimensions of inputs are called '{name}'"
+                hint = "leave the name out, or give each one its own"
+                self.others.append(Doubt(reason, "each of them is free for itself", hint=hint))
 
     def check_values(self, graph: onnx.GraphProto, values: Mapping[str, Value | None], is_main: bool = False) -> None:
         """
@@ -86,41 +91,43 @@ class Inconsistencies:
         if is_main and self.wrong:
             raise self.wrong[0]
 
-    def _check(self, what: str, declared: onnx.ValueInfoProto, value: SSAValue, found: dict[str, ModelError]) -> None:
+    def _check(self, what: str, declared: onnx.ValueInfoProto, value: SSAValue, found: dict[str, Doubt]) -> None:
         if (wrong := wrong_element(what, declared, value)) is not None:
             self.wrong.append(wrong)
         elif (inconsistency := wrong_shape(what, declared, value)) is not None:
             found.setdefault(declared.name, inconsistency)
 
-    def told(self) -> list[ModelError]:
+    def told(self) -> list[Doubt]:
         """An inconsistency for each output, and one for all values inside the model, behind the others."""
-        found = [*self.others, *self._told_doubts(), *self.outputs.values()]
+        found = [*self.others, *_firsts(self.doubts), *self.outputs.values()]
         if self.values:
             first, *rest = self.values.values()
-            more = f"; {len(rest)} more are declared with other shapes than they have" if rest else ""
-            found.append(ModelError(f"{first.reason}{more}", hint=first.hint))
-        return found
-
-    def _told_doubts(self) -> list[ModelError]:
-        by_kind: dict[str, list[ModelError]] = {}
-        for kind, doubt in self.doubts:
-            by_kind.setdefault(kind, []).append(doubt)
-        found: list[ModelError] = []
-        for first, *rest in by_kind.values():
-            count = len({first.node, *(doubt.node for doubt in rest)})
-            more = f" ({count} nodes)" if count > 1 else ""
-            found.append(ModelError(f"{first.reason}{more}", node=first.node, hint=first.hint))
+            more = f" ({len(rest)} more are declared with other shapes than they have)" if rest else ""
+            found.append(Doubt(first.reason, first.assumed, hint=first.hint, times=more))
         return found
 
     def settle(self, file: str, is_strict: bool) -> None:
         """Warn of all inconsistencies; raises `ModelError` where a user is strict."""
-        found = [*self.told(), *(self.customs if is_strict else ())]
+        found = [*self.told(), *(_firsts(self.customs) if is_strict else ())]
         for inconsistency in found:
             inconsistency.file = file
         if is_strict and found:
-            raise joined(found)
+            raise joined([inconsistency.refusal() for inconsistency in found])
         for inconsistency in found:
-            caution(inconsistency)
+            caution(inconsistency.warning())
+
+
+def _firsts(doubts: Iterable[tuple[str, Doubt]]) -> list[Doubt]:
+    """The first of each kind, with the number of nodes that have one of it."""
+    by_kind: dict[str, list[Doubt]] = {}
+    for kind, doubt in doubts:
+        by_kind.setdefault(kind, []).append(doubt)
+    found: list[Doubt] = []
+    for first, *rest in by_kind.values():
+        count = len({first.node, *(doubt.node for doubt in rest)})
+        more = f" ({count} nodes)" if count > 1 else ""
+        found.append(Doubt(first.reason, first.assumed, node=first.node, hint=first.hint, times=more))
+    return found
 
 
 HINT = "what a model declares has to be what its nodes give"
@@ -135,7 +142,7 @@ def wrong_element(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> 
     return ModelError(f"{what} '{declared.name}' is declared as {names[0]}, and is {names[1]}", hint=HINT)
 
 
-def wrong_shape(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> ModelError | None:
+def wrong_shape(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> Doubt | None:
     """The inconsistency of a value that cannot have the shape which a model declares for it; `None` where it may."""
     said = declared.type.tensor_type
     if not said.HasField("shape"):
@@ -145,7 +152,8 @@ def wrong_shape(what: str, declared: onnx.ValueInfoProto, value: SSAValue) -> Mo
     if len(extents) == len(shape) and all(map(_may_be, extents, shape)):
         return None
     listed = ", ".join("?" if extent < 0 else str(extent) for extent in extents)
-    return ModelError(f"{what} '{declared.name}' is declared with shape ({listed}), and has {shape}", hint=HINT)
+    reason = f"{what} '{declared.name}' is declared with shape ({listed}), and has {shape}"
+    return Doubt(reason, "it is taken as its nodes give it", hint=HINT)
 
 
 def _may_be(extent: int, size: Size) -> bool:

@@ -14,7 +14,7 @@ from glow_mlir.frontends.onnx.domains import plain_domain
 from glow_mlir.frontends.onnx.traversal import all_nodes
 from glow_mlir.support.dataclass import dataclass
 
-MOST_EXPANDED = 1 << 17
+MAX_EXPANDED = 1 << 17
 """Nodes of a model at most when its functions are expanded; those that call one another can make it any number."""
 
 Key = tuple[str, str, str]
@@ -25,13 +25,13 @@ def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     """
     The model without functions of its own, which imports the domains that these import.
 
-    Raises `ModelError` for more than `MOST_EXPANDED` nodes.
+    Raises `ModelError` for more than `MAX_EXPANDED` nodes.
     """
     if not model.functions:
         return model
     count = expanded_nodes(model)
-    if count > MOST_EXPANDED:
-        reason = f"the model's functions expand to {count} nodes, more than {MOST_EXPANDED}"
+    if count > MAX_EXPANDED:
+        reason = f"the model's functions expand to {count} nodes, more than {MAX_EXPANDED}"
         raise ModelError(reason, hint="export the model without functions that call one another so often")
     try:
         found = inliner.inline_local_functions(_with_defaults(model))

@@ -47,9 +47,7 @@ def _scores(node: Node, count: int) -> SSAValue:
         reason = f"{len(coefficients)} coefficients for {count} times {columns} features"
         if len(coefficients) < used:
             raise ModelError(f"{node.kind}: {reason}", node=node.name)
-        node.doubt(
-            f"{reason}; the first {used} are taken", "the input has fewer columns than the model was fitted with"
-        )
+        node.doubt(reason, f"the first {used} are taken", "the input has fewer columns than the model was fitted with")
     weights = np.ascontiguousarray(coefficients[:used].reshape(count, columns).T)
     found = node.emit(MatMulOp, rows, node.constant(weights, "coefficients"))
     intercepts = np.array(node.floats("intercepts", ()), np.float32)

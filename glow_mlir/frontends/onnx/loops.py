@@ -33,7 +33,7 @@ from glow_mlir.support.symbols import Size, SymbolicSize
 Results = list[SSAValue | None]
 """What a node gives, `None` for what nobody asks for."""
 
-MOST_UNROLLED = 4096
+MAX_UNROLLED = 4096
 """Nodes at most that a loop becomes where each trip has shapes of its own."""
 
 CHANGING: Results = []
@@ -156,7 +156,7 @@ class LoopImport:
 
     def _is_small(self) -> bool:
         """Whether each trip may become nodes of its own."""
-        return isinstance(self.count, int) and self.count * len(self.body.node) <= MOST_UNROLLED
+        return isinstance(self.count, int) and self.count * len(self.body.node) <= MAX_UNROLLED
 
     def _trip(self, body: Body) -> list[SSAValue] | None:
         """What a trip yields: the next condition, what it carries on, rows."""

@@ -15,16 +15,20 @@ from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of, size
 from glow_mlir.errors import ModelError, UnsupportedError
 from glow_mlir.frontends.builder.agreement import AgreeingBuilder
 from glow_mlir.frontends.builder.module_builder import named_location
+from glow_mlir.frontends.onnx.doubts import Doubt
 from glow_mlir.frontends.onnx.model_import import ModelImport
 from glow_mlir.frontends.onnx.sparse import dense_array
 from glow_mlir.frontends.onnx.values import Value
-from glow_mlir.support.symbols import Sizes
+from glow_mlir.support.symbols import Size, Sizes
 
 _INT, _FLOAT, _STRING = onnx.AttributeProto.INT, onnx.AttributeProto.FLOAT, onnx.AttributeProto.STRING
 _INTS, _FLOATS, _STRINGS = onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS, onnx.AttributeProto.STRINGS
 _TENSOR, _GRAPH = onnx.AttributeProto.TENSOR, onnx.AttributeProto.GRAPH
 _SPARSE_TENSOR = onnx.AttributeProto.SPARSE_TENSOR
 _LISTS = (_INTS, _FLOATS, _STRINGS)
+
+AGREED = "sizes that data decides"
+"""The kind of doubts about sizes, which are told once for all operators."""
 
 ONNXRUNTIME = "com.microsoft"
 """The domain of onnxruntime's own operators."""
@@ -86,11 +90,21 @@ class Node(AgreeingBuilder):
         self._surroundings = surroundings
         self._attributes: dict[str, onnx.AttributeProto] = {attribute.name: attribute for attribute in proto.attribute}
 
-    def doubt(self, reason: str, hint: str = "") -> None:
-        """Take down what is wrong with the node, which is imported in spite of it; the strict refuse it."""
-        self._inconsistencies.doubts.append(
-            (self.kind, ModelError(f"{self.kind}: {reason}", node=self.name, hint=hint))
-        )
+    def doubt(self, reason: str, assumed: str, hint: str = "") -> None:
+        """Take down what is wrong with the node, and what is assumed instead; the strict refuse it."""
+        doubt = Doubt(f"{self.kind}: {reason}", assumed, node=self.name, hint=hint)
+        self._inconsistencies.doubts.append((self.kind, doubt))
+
+    def custom(self, reason: str, assumed: str) -> None:
+        """Take down a form that many files have, and the standard does not: the strict alone refuse it."""
+        doubt = Doubt(f"{self.kind}: {reason}", assumed, node=self.name)
+        self._inconsistencies.customs.append((self.kind, doubt))
+
+    def assume_equal(self, one: Size, other: Size) -> None:
+        """Take down that a size which data decides is taken to be another one."""
+        assumed = "they are taken to fit, which each call checks"
+        doubt = Doubt(f"{self.kind}: data decides whether the sizes {one} and {other} fit", assumed, node=self.name)
+        self._inconsistencies.doubts.append((AGREED, doubt))
 
     # Operands
 

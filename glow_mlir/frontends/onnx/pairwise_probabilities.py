@@ -28,7 +28,7 @@ from glow_mlir.frontends.onnx.node import Node
 _LEAST = 1e-7
 """The least probability of a pair."""
 
-_MOST_TRIPS = 100
+_MAX_TRIPS = 100
 """After how many trips libsvm ends, or as many as there are classes."""
 
 
@@ -95,7 +95,7 @@ class _Estimate:
             following = node.emit(WhereOp, goes_on, following, before)
             most = node.emit(ReduceMaxOp, error, axes=[0, 1], keepdims=False)
             again = node.emit(GreaterOrEqualOp, most, node.splat(0.005 / count, most))
-        trips = Trips(max(_MOST_TRIPS, count), node.constant(np.array(True), "goes_on"))
+        trips = Trips(max(_MAX_TRIPS, count), node.constant(np.array(True), "goes_on"))
         return body.emit(trips, [following], (), again)[0]
 
     def _trip(self, before: SSAValue) -> tuple[SSAValue, SSAValue]:

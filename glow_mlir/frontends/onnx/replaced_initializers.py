@@ -14,7 +14,7 @@ from glow_mlir.frontends.onnx.importer import Model, ModelSource, open_model
 from glow_mlir.frontends.onnx.tensors import Tensors, is_inside
 from glow_mlir.frontends.onnx.traversal import all_tensors
 
-MOST_BYTES = (1 << 31) - 1
+MAX_BYTES = (1 << 31) - 1
 """How large a message of protobuf is at most."""
 
 
@@ -40,7 +40,7 @@ def with_constants(
     for tensor in all_tensors(model):
         if is_inside(tensor) or uses_external_data(tensor):
             _fill(tensor, contents)
-    if model.ByteSize() > MOST_BYTES:
+    if model.ByteSize() > MAX_BYTES:
         raise ModelError("the model and its constants are larger than 2 GB", hint="write the constants to its files")
     return model
 

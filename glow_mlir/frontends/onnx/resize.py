@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.shapes import has_static_shape, normalize_axis, sizes_of
 from glow_mlir.dialects.sizes import HINT, largest, static
 from glow_mlir.errors import ModelError, UnsupportedError
-from glow_mlir.frontends.builder.slices import MOST_PLACES
+from glow_mlir.frontends.builder.slices import MAX_PLACES
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_operator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MOST_EXACT = 1 << 24
+_MAX_EXACT = 1 << 24
 """Up to here, f32 has all integers."""
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -48,7 +48,7 @@ def _checked(node: Node, scales: Sequence[float]) -> list[float]:
     return list(scales)
 
 
-_MOST_PARTS = 64
+_MAX_PARTS = 64
 """Into how many parts a scale cuts an element, at most, for the quotients of sizes that are known at run time only."""
 
 
@@ -61,9 +61,9 @@ def _scaled(node: Node, size: Size, scale: float) -> Size:
             return math.floor(min(float(np.float32(size) * factor), _LARGEST))
     from fractions import Fraction  # Few sizes are known at run time only.
 
-    part = Fraction(scale).limit_denominator(_MOST_PARTS)
+    part = Fraction(scale).limit_denominator(_MAX_PARTS)
     # Sizes that f32 does not have are not gone through: they may be as many as a session says.
-    if max(scale, 1.0) * size.most >= _MOST_EXACT or not _is_quotient(size, factor, part):
+    if max(scale, 1.0) * size.most >= _MAX_EXACT or not _is_quotient(size, factor, part):
         reason = f"{node.kind}: {size} elements by {scale} are no quotient of that size"
         raise UnsupportedError(reason, node=node.name, hint=HINT)
     return size * part.numerator // part.denominator
@@ -97,8 +97,8 @@ def resized(
         return _repeated(node, value, scales)
     shape = [_scaled(node, size, scale) for size, scale in zip(sizes_of(value), scales, strict=True)]
     node.check_size(*map(largest, shape))
-    if max(map(largest, shape), default=0) > MOST_PLACES:
-        raise node.unsupported(f"an axis of {max(map(largest, shape))} elements is longer than {MOST_PLACES}")
+    if max(map(largest, shape), default=0) > MAX_PLACES:
+        raise node.unsupported(f"an axis of {max(map(largest, shape))} elements is longer than {MAX_PLACES}")
     scales = [float(scale) for scale in scales]
     return node.emit(ResizeOp, value, shape=shape, scales=scales, mode=mode, coordinates=coordinates, rounding=rounding)
 
@@ -188,8 +188,8 @@ def resize(node: Node) -> SSAValue:
             return _repeated(node, node.input(), scales)
     node.check_size(*map(largest, shape))
     if coordinates == _NEAREST_ONLY and node.version >= _WITHOUT_NEAREST_ONLY:
-        reason = f"opset {node.version} has no coordinates '{coordinates}'; they are those of opset 13"
-        node.doubt(reason, "half_pixel has taken their place")
+        reason = f"opset {node.version} has no coordinates '{coordinates}'"
+        node.doubt(reason, "they are those of opset 13", "half_pixel has taken their place")
     return node.emit(
         ResizeOp,
         node.input(),

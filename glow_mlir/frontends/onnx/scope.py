@@ -104,7 +104,7 @@ class Scope:
 
     def _report_unknown(self, proto: onnx.NodeProto) -> None:
         """Report a node whose operands are lacking, where it would not be supported with them either."""
-        if not self.caller and (label := unknown_operator(proto, self.opsets)):
+        if not self.caller and (label := unknown_operator(proto.domain, proto.op_type, self.opsets)):
             self.model.builder.problems.unknown.append((label, node_name(proto)))
 
     def _import(self, proto: onnx.NodeProto) -> bool:

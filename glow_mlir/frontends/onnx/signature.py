@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
 
 import onnx
 from google.protobuf.message import EncodeError
@@ -24,6 +25,7 @@ from glow_mlir.frontends.onnx.types import (
     input_sizes,
     open_ranks,
     open_sizes,
+    unknown_words,
 )
 from glow_mlir.frontends.onnx.values import type_words
 from glow_mlir.runtime.signature import Argument, Signature, rank_label
@@ -73,7 +75,7 @@ def signature_of(model: Model, dimensions: Mapping[str, Dimension]) -> Signature
         check_dimensions(sizes, dimensions, open_ranks(given))
         _check_operators(graph.node, opsets)
         fixed = {label: size for label, size in dimensions.items() if isinstance(size, int)}
-        inputs = [Argument(value.name, _dtype(value), _fixed(sizes[value.name], fixed)) for value in given]
+        inputs = [_tensor(value, _fixed(sizes[value.name], fixed)) for value in given]
         has_free = any(isinstance(size, str) for argument in inputs for size in argument.shape or ("",))
         given_by_nodes = _sizes_by_nodes(model.proto) if has_free else {}
         outputs = [_output(value, given_by_nodes.get(value.name), fixed) for value in _outputs(model.proto)]
@@ -98,11 +100,16 @@ def _dtype(value: onnx.ValueInfoProto) -> str:
     return numpy_dtype(element_of_onnx(kind, f"'{value.name}'")).name if kind else ""
 
 
+def _tensor(value: onnx.ValueInfoProto, sizes: tuple[int | str, ...] | None) -> Argument:
+    """An input or output that is a tensor of these sizes."""
+    return Argument(value.name, _dtype(value), sizes, unknown=unknown_words(value))
+
+
 def value_argument(value: onnx.ValueInfoProto) -> Argument:
     """An input or output of a graph as the graph declares it, whatever it is."""
     if value.type.WhichOneof("value") in ("tensor_type", None):
         sizes = declared_sizes(value) if value.type.tensor_type.HasField("shape") else None
-        return Argument(value.name, _dtype(value), None if sizes is None else tuple(sizes))
+        return _tensor(value, None if sizes is None else tuple(sizes))
     return Argument(value.name, "", (), type_words(value.type))
 
 
@@ -110,7 +117,7 @@ def _output(value: onnx.ValueInfoProto, given: Sequence[int | str] | None, fixed
     """An output as far as the model says what it is, and its nodes the sizes that are `given`."""
     if value.type.WhichOneof("value") not in ("tensor_type", None):
         return Argument(value.name, "", (), type_words(value.type))
-    return Argument(value.name, _dtype(value), _without_inconsistencies(value, given, fixed))
+    return _tensor(value, _without_inconsistencies(value, given, fixed))
 
 
 def _outputs(model: onnx.ModelProto) -> Iterable[onnx.ValueInfoProto]:
@@ -173,6 +180,7 @@ def _without_inconsistencies(
 
 def _check_operators(nodes: Iterable[onnx.NodeProto], opsets: Mapping[str, int]) -> None:
     """Raise `UnsupportedOperatorsError` for operators that no importer knows, and that the standard does not define."""
-    unknown = [(label, node_name(node)) for node in nodes if (label := unknown_operator(node, opsets))]
+    label_of = cache(partial(unknown_operator, opsets=opsets))  # To look through all importers takes its time.
+    unknown = [(label, node_name(node)) for node in nodes if (label := label_of(node.domain, node.op_type))]
     if unknown:
         raise UnsupportedOperatorsError(unknown)

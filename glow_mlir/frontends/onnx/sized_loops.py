@@ -24,7 +24,7 @@ from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.dialects.sizes import largest, smallest
 from glow_mlir.dialects.symbol_binding import SymbolBinding, mentioned
 from glow_mlir.errors import OUT_OF_ROOM, InputValuesError, ModelError
-from glow_mlir.frontends.builder.agreement import with_size
+from glow_mlir.frontends.builder.agreement import checked_size
 from glow_mlir.frontends.builder.inputs import ROOM
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.slices import cut, filled, scalar, zero_unless
@@ -34,7 +34,7 @@ from glow_mlir.ir.traversal import own_operations
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, SymbolicSize, symbols_of
 
-MOST_ATTEMPTS = 16
+MAX_ATTEMPTS = 16
 """How often a body is looked at, until it is known which sizes change, and how."""
 
 Place = tuple[int, int]
@@ -61,7 +61,7 @@ def as_declared(node: Node, block: Block, yielded: Sequence[SSAValue], known: Se
             is_kept = initial is not None and sizes_of(initial)[axis : axis + 1] != (extent,)
             if fits and not is_kept and own.intersection(symbols_of([size])):
                 with node.builder.inside(block):
-                    found[position] = with_size(node, found[position], axis, extent)
+                    found[position] = checked_size(node, found[position], axis, extent)
     return found
 
 
@@ -123,7 +123,7 @@ class SizedLoop:
             self.most_trips = largest(self.count)
         elif rows:
             self._limit()
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             trial = self._tried()
             if trial is None:
                 return None

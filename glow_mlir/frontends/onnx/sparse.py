@@ -13,7 +13,7 @@ from glow_mlir.frontends.onnx.types import element_of_onnx
 
 Initializer = onnx.TensorProto | onnx.SparseTensorProto
 
-MOST_DENSE = 1 << 31
+MAX_DENSE = 1 << 31
 """Elements at most of a sparse tensor, which is computed with in its dense form."""
 
 
@@ -28,7 +28,7 @@ def dense_array(proto: onnx.SparseTensorProto, tensors: Tensors, what: str) -> n
     The dense form of a sparse tensor.
 
     Its indices are [elements], counted through the whole tensor, or [elements, axes]. Raises `ModelError` about `what`
-    for indices that fit neither values nor shape, and `UnsupportedError` for more than `MOST_DENSE` elements and for
+    for indices that fit neither values nor shape, and `UnsupportedError` for more than `MAX_DENSE` elements and for
     element types that are not supported.
     """
     element_of_onnx(proto.values.data_type, what)
@@ -37,8 +37,8 @@ def dense_array(proto: onnx.SparseTensorProto, tensors: Tensors, what: str) -> n
         tensors.array(proto.indices, f"indices of {what}"),
     )
     shape = tuple(proto.dims)
-    if math.prod(shape) > MOST_DENSE:
-        hint = f"its dense form may have {MOST_DENSE} elements at most"
+    if math.prod(shape) > MAX_DENSE:
+        hint = f"its dense form may have {MAX_DENSE} elements at most"
         raise UnsupportedError(f"{what} is sparse, and of the shape {list(shape)}", hint=hint)
     forms = ((len(values),), (len(values), len(shape)))
     is_inside = indices.shape in forms and bool(np.all((indices >= 0) & (indices < _limits(indices, shape))))

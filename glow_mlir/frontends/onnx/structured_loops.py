@@ -14,7 +14,7 @@ from glow_mlir.frontends.onnx.control_flow import check_number
 from glow_mlir.frontends.onnx.node import Node
 from glow_mlir.frontends.onnx.values import Structured, Value
 
-MOST_TRIPS = 1 << 12
+MAX_TRIPS = 1 << 12
 """Trips at most that are written out."""
 
 
@@ -52,12 +52,12 @@ def structured_loop(node: Node) -> list[Value] | None:
     check_number(node, 2 + len(carried), len(body.input), "its body takes")
     if len(body.output) < 1 + len(carried):
         check_number(node, 1 + len(carried), len(body.output), "its body gives")
-    count = MOST_TRIPS if node.optional(0) is None else int(node.array(0, "the trip count").item())
+    count = MAX_TRIPS if node.optional(0) is None else int(node.array(0, "the trip count").item())
     goes_on = node.optional(1) is None or bool(node.array(1, "the condition").item())
     rows: list[Sequence[Value]] = []
     while goes_on and len(rows) < count:
-        if len(rows) == MOST_TRIPS:
-            raise node.unsupported(f"more than {MOST_TRIPS} trips of a loop that carries sequences")
+        if len(rows) == MAX_TRIPS:
+            raise node.unsupported(f"more than {MAX_TRIPS} trips of a loop that carries sequences")
         number = node.constant(np.array(len(rows), np.int64))
         found = node.inline_values("body", [*own_inputs(node, number), *carried])
         if found is None:

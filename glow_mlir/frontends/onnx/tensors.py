@@ -22,7 +22,7 @@ _COMPLETE_MODEL = "the model is damaged, check that the download is complete"
 _COMPLETE_FILES = "the files with the weights belong into the folder of the model, all of them and complete"
 
 
-MOST_SHOWN = 80
+MAX_SHOWN = 80
 """Characters of a name of a file that an error shows."""
 
 
@@ -106,7 +106,7 @@ class Tensors:
         try:
             external_data_helper.load_external_data_for_tensor(probe, self._directory)
         except RuntimeError as error:  # What its C++ raises where the file system fails.
-            raise ValueError(f"no file can be called '{location[:MOST_SHOWN]}'") from error
+            raise ValueError(f"no file can be called '{location[:MAX_SHOWN]}'") from error
         if not is_beside(Path(self._directory), location):
             raise ValueError(f"its file '{location}' is not in the folder of the model")
         self._files[location] = content_of(Path(self._directory, location), self._in_memory)
@@ -143,7 +143,7 @@ def _size(text: str) -> int:
     try:
         size = int(text)
     except ValueError as error:
-        raise ValueError(f"its offset or length is '{text[:MOST_SHOWN]}', which is no number") from error
+        raise ValueError(f"its offset or length is '{text[:MAX_SHOWN]}', which is no number") from error
     if size < 0:
         raise ValueError(f"it cannot have {size} bytes, or begin there")
     return size

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute, SSAValue
 
 from glow_mlir.dialects.element_types import ELEMENT_TYPES, numpy_dtype
-from glow_mlir.dialects.shapes import MOST_AXES, element_of, sizes_of, tensor
+from glow_mlir.dialects.shapes import MAX_AXES, element_of, sizes_of, tensor
 from glow_mlir.errors import OptionError, UnsupportedError
 from glow_mlir.frontends.builder.inputs import input_shapes
 from glow_mlir.runtime.signature import rank_label
@@ -96,8 +96,8 @@ def _ranked_sizes(name: str, dimensions: Mapping[str, Dimension]) -> tuple[str, 
     """The free dimensions of an input without a rank; raises `OptionError` for what is no rank."""
     given = dimensions.get(rank_label(name))
     rank = whole_number(given) if given is not None else next(n for n in count() if f"{name}.{n}" not in dimensions)
-    if rank is None or not 0 <= rank <= MOST_AXES:
-        raise OptionError(f"input '{name}' cannot have {given!r} axes", hint=f"a number from 0 to {MOST_AXES}")
+    if rank is None or not 0 <= rank <= MAX_AXES:
+        raise OptionError(f"input '{name}' cannot have {given!r} axes", hint=f"a number from 0 to {MAX_AXES}")
     return None if given is None and not rank else tuple(f"{name}.{axis}" for axis in range(rank))
 
 
@@ -130,6 +130,13 @@ UNKNOWN_SIZES = frozenset({"-1", "any", "n/a", "nan", "nil", "none", "null", "un
 def says_unknown(name: str) -> bool:
     """Whether the name of a dimension only says that its size is unknown: `None`, `?`, `*`, or nothing at all."""
     return name.strip().lower() in UNKNOWN_SIZES or not name.strip("?* ")
+
+
+def unknown_words(value: onnx.ValueInfoProto) -> tuple[str, ...]:
+    """The names, axis by axis, with which a model says that it does not know a size; nothing where it has none."""
+    names = [dimension.dim_param for dimension in value.type.tensor_type.shape.dim]
+    words = tuple(name if says_unknown(name) else "" for name in names)
+    return words if any(words) else ()
 
 
 def input_types(

@@ -11,7 +11,7 @@ from typing import Any
 
 import onnx
 
-LEAST_LEFT = 1 << 16
+MIN_LEFT = 1 << 16
 """Bytes of content from which on a tensor is left in the file."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -20,7 +20,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 INSIDE = "\0"
 """The location of a tensor that is left in the file of its model; no file has this name."""
 
-MOST_NESTED = 100
+MAX_NESTED = 100
 """How deep messages lie in one another at most; protobuf reads none that are deeper."""
 
 _LONGEST, _LONGEST_KEY = 10, 5
@@ -53,7 +53,7 @@ def without_tensors(data: memoryview) -> bytes:
 
     Raises `ValueError` or `DecodeError` for what is not the wire format.
     """
-    return b"".join(_shortened(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, MOST_NESTED))
+    return b"".join(_shortened(data, 0, len(data), onnx.ModelProto.DESCRIPTOR, MAX_NESTED))
 
 
 # Any: protobuf's descriptors have no types of their own.
@@ -64,11 +64,11 @@ def _shortened(data: memoryview, begin: int, end: int, kind: Any, deeper: int) -
     `deeper` says how deep other messages may lie in it.
     """
     if not deeper:
-        raise ValueError(f"messages lie deeper than {MOST_NESTED} in one another")
+        raise ValueError(f"messages lie deeper than {MAX_NESTED} in one another")
     pieces: list[bytes | memoryview] = []
     copied = begin
     for number, start, content, after in _fields(data, begin, end):
-        if content < 0 or after - content < LEAST_LEFT:
+        if content < 0 or after - content < MIN_LEFT:
             continue  # Nothing large fits into it.
         inner: Any = getattr(kind.fields_by_number.get(number), "message_type", None)
         if inner is None or (inner is onnx.AttributeProto.DESCRIPTOR and bytes(data[after - 3 : after]) in _LIST_ENDS):
@@ -89,7 +89,7 @@ def _without_content(data: memoryview, begin: int, end: int) -> list[bytes | mem
     large = [
         field
         for field in _fields(data, begin, end)
-        if names.get(field[0]) in _CONTENT and field[2] >= 0 and field[3] - field[2] >= LEAST_LEFT
+        if names.get(field[0]) in _CONTENT and field[2] >= 0 and field[3] - field[2] >= MIN_LEFT
     ]
     if len(large) != 1:
         return [data[begin:end]]

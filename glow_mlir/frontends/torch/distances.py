@@ -14,8 +14,8 @@ from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.glow_high.reductions import ReduceL1Op, ReduceL2Op, ReduceMaxOp, ReduceSumOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.index_operators import flat, scatter_slices
 from glow_mlir.frontends.torch.node import TorchNode
-from glow_mlir.frontends.torch.places import flat, scatter_slices
 
 _BY_NORM = {1.0: ReduceL1Op, 2.0: ReduceL2Op}
 """The norms that are a reduction of ours."""

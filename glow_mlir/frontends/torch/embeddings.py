@@ -14,9 +14,9 @@ from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.frontends.builder.slices import cut, iota
 from glow_mlir.frontends.torch.distances import norm_along_last
 from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.index_operators import flat, scatter_elements, scatter_slices
 from glow_mlir.frontends.torch.indexing import as_indices
 from glow_mlir.frontends.torch.node import TorchNode
-from glow_mlir.frontends.torch.places import flat, scatter_elements, scatter_slices
 
 SUM, MEAN, MAX = range(3)
 """What becomes of the rows of a bag."""

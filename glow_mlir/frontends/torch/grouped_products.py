@@ -25,13 +25,13 @@ from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.products import numpy_product
 from glow_mlir.frontends.builder.slices import cut, iota, part_of, scalar
 from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.index_operators import scatter_slices
 from glow_mlir.frontends.torch.node import TorchNode
-from glow_mlir.frontends.torch.places import scatter_slices
 from glow_mlir.frontends.torch.searching import places_among
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size
 
-MOST_ROWS = 32
+MAX_ROWS = 32
 """Rows of a block at most: enough that a matrix is read rarely, and few that are computed for nothing."""
 
 
@@ -56,7 +56,7 @@ class Groups:
     def height(self) -> int:
         """About as many rows as a group has, if all have equally many."""
         average = largest(self.rows) // self.count
-        return min(1 << max(average - 1, 0).bit_length(), MOST_ROWS)
+        return min(1 << max(average - 1, 0).bit_length(), MAX_ROWS)
 
     @cached_property
     def most(self) -> Size:

@@ -16,8 +16,8 @@ from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp, ReduceMinOp, Re
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.index_operators import flat, scatter_elements
 from glow_mlir.frontends.torch.node import TorchNode
-from glow_mlir.frontends.torch.places import flat, scatter_elements
 from glow_mlir.frontends.torch.searching import places_among
 from glow_mlir.support.symbols import product_of
 

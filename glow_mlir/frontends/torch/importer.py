@@ -20,7 +20,7 @@ from glow_mlir.frontends.builder.inputs import symbolic_sizes
 from glow_mlir.frontends.builder.module_builder import ModuleBuilder, named_location
 from glow_mlir.frontends.builder.node_builder import NodeBuilder
 from glow_mlir.frontends.torch.functions import importer_of
-from glow_mlir.frontends.torch.graph_facts import (
+from glow_mlir.frontends.torch.graph_signature import (
     COPY_INTO,
     changed_inputs,
     computed_outputs,

@@ -12,8 +12,8 @@ from glow_mlir.dialects.glow_high.data_movement import ConcatOp
 from glow_mlir.dialects.glow_high.indexing import GatherElementsOp, GatherNDOp, GatherOp
 from glow_mlir.dialects.shapes import broadcast, element_of, rank_of, sizes_of
 from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.index_operators import transposed
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
-from glow_mlir.frontends.torch.places import transposed
 from glow_mlir.frontends.torch.selection import mask_indices
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Sizes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glow_mlir.errors import OptionError
-from glow_mlir.frontends.torch.graph_facts import changed_inputs, computed_outputs, output_name, used_names
+from glow_mlir.frontends.torch.graph_signature import changed_inputs, computed_outputs, output_name, used_names
 from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.sizes import spelled
 from glow_mlir.frontends.torch.traced_graph import Reference, TracedGraph, TracedTensor

@@ -10,10 +10,10 @@ from glow_mlir.dialects.glow_high.loop import Trips
 from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.index_operators import flat
 from glow_mlir.frontends.torch.node import Operand, TorchNode
-from glow_mlir.frontends.torch.places import flat
 
-MOST_STEPS = 93
+MAX_STEPS = 93
 """Divisions at most of Euclid's algorithm on integers of 64 bits (Lamé, 1844)."""
 
 
@@ -34,7 +34,7 @@ def divisor(node: TorchNode, one: Operand, other: Operand) -> SSAValue:
         rest = high % where(is_done, 1, low)
         following = [node.value(where(is_done, high, low)), node.value(where(is_done, 0, rest))]
         condition = _is_any(node, following[1])
-    return body.emit(Trips(MOST_STEPS, _is_any(node, initial[1])), following, [], condition)[0]
+    return body.emit(Trips(MAX_STEPS, _is_any(node, initial[1])), following, [], condition)[0]
 
 
 @torch_operator("gcd.default")

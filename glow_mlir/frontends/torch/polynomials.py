@@ -13,8 +13,8 @@ from glow_mlir.dialects.glow_high.reductions import ReduceMaxOp
 from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.torch.formulas import operand
 from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.index_operators import flat
 from glow_mlir.frontends.torch.node import Operand, TorchNode
-from glow_mlir.frontends.torch.places import flat
 from glow_mlir.support.dataclass import dataclass
 
 Closed = Callable[[Tensor, Tensor], Tensor]

@@ -104,13 +104,13 @@ def log_normal(node: TorchNode, _: SSAValue, mean: float = 1, deviation: float =
     return drawn(node, exp(node.of(numbers, wide)))
 
 
-MOST_WHOLE = 1 << 53
+MAX_WHOLE = 1 << 53
 """How many whole numbers can be drawn at most: as many as the fractions of f64."""
 
 
 def whole_numbers(node: TorchNode, low: Size, high: Size) -> SSAValue:
     """Equally likely whole numbers from one up to another, without it."""
-    if not isinstance(low, int) or not isinstance(high, int) or high - low > MOST_WHOLE:
+    if not isinstance(low, int) or not isinstance(high, int) or high - low > MAX_WHOLE:
         raise node.unsupported(f"whole numbers are drawn from up to 2^53, not from {low} to {high}")
     places = converted(floor(fractions(node, f64) * float(high - low)), i64)
     return drawn(node, places + low)

@@ -18,9 +18,7 @@ from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.frontends.builder.slices import cut
 from glow_mlir.frontends.torch.data_movement import slice_bounds
 from glow_mlir.frontends.torch.functions import torch_operator
-from glow_mlir.frontends.torch.indexing import AdvancedIndex, as_indices, is_mask
-from glow_mlir.frontends.torch.node import Operand, TorchNode, axis_of
-from glow_mlir.frontends.torch.places import (
+from glow_mlir.frontends.torch.index_operators import (
     flat,
     restored,
     scatter_elements,
@@ -29,6 +27,8 @@ from glow_mlir.frontends.torch.places import (
     transposed,
     with_part,
 )
+from glow_mlir.frontends.torch.indexing import AdvancedIndex, as_indices, is_mask
+from glow_mlir.frontends.torch.node import Operand, TorchNode, axis_of
 from glow_mlir.support.symbols import Size, Sizes
 
 # Parts of axes

@@ -16,8 +16,8 @@ from glow_mlir.dialects.glow_high.reductions import CumSumOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.frontends.builder.slices import cut, iota
 from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.index_operators import flat, scatter_slices
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
-from glow_mlir.frontends.torch.places import flat, scatter_slices
 from glow_mlir.frontends.torch.scattering import REDUCTIONS
 from glow_mlir.frontends.torch.searching import places_among
 from glow_mlir.support.dataclass import dataclass

@@ -18,8 +18,8 @@ from glow_mlir.frontends.builder.axis_order import moved_axis
 from glow_mlir.frontends.builder.padding import pad_value
 from glow_mlir.frontends.builder.slices import cut, iota, scalar
 from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.index_operators import flat
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
-from glow_mlir.frontends.torch.places import flat
 from glow_mlir.support.symbols import Size, Sizes, product_of
 
 

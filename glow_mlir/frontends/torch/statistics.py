@@ -15,8 +15,8 @@ from glow_mlir.dialects.glow_high.elementwise_math import IsNanOp
 from glow_mlir.dialects.shapes import element_of, rank_of, sizes_of
 from glow_mlir.frontends.torch.cumulative import running_extreme
 from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.index_operators import flat
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
-from glow_mlir.frontends.torch.places import flat
 from glow_mlir.frontends.torch.positions import at_places, positions_along
 from glow_mlir.frontends.torch.reductions import axes_of, reduced
 from glow_mlir.frontends.torch.sorting import length, ordered

@@ -15,9 +15,9 @@ from glow_mlir.dialects.sizes import smallest
 from glow_mlir.frontends.builder.axis_order import moved_axis
 from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.index_operators import flat, restored, scatter_slices, taken, transposed
 from glow_mlir.frontends.torch.layouts import memory_order
 from glow_mlir.frontends.torch.node import TorchNode, axis_of
-from glow_mlir.frontends.torch.places import flat, restored, scatter_slices, taken, transposed
 from glow_mlir.support.dataclass import dataclass
 from glow_mlir.support.symbols import Size, Sizes, SymbolicSize, product_of
 

@@ -13,8 +13,8 @@ from glow_mlir.frontends.builder.loops import Body
 from glow_mlir.frontends.builder.products import numpy_product
 from glow_mlir.frontends.builder.slices import iota
 from glow_mlir.frontends.torch.functions import torch_operator
+from glow_mlir.frontends.torch.index_operators import transposed
 from glow_mlir.frontends.torch.node import TorchNode
-from glow_mlir.frontends.torch.places import transposed
 
 
 @torch_operator("linalg_solve_triangular.default")

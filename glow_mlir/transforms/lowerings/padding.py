@@ -16,7 +16,7 @@ from glow_mlir.dialects.shapes import element_of, is_empty, rank_of, shape_of
 from glow_mlir.dialects.windows import is_channels_last
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
-from glow_mlir.transforms.codes import with_zeros
+from glow_mlir.rewriting.quantized_values import with_zeros
 
 
 @lowering(ConvOp)

@@ -11,7 +11,7 @@ from glow_mlir.dialects.properties import flag
 from glow_mlir.dialects.shapes import rank_of, sizes_of
 from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
-from glow_mlir.transforms.fold_transposes_into_matmul import operands_of
+from glow_mlir.transforms.graph.fold_transposes_into_matmul import operands_of
 
 
 @lowering(PredicateOp)

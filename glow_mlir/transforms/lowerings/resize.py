@@ -21,7 +21,7 @@ from glow_mlir.ir.emitter import Emitter
 from glow_mlir.ir.registry import lowering
 from glow_mlir.support.symbols import product_of
 
-MOST_GATHERS = 4
+MAX_GATHERS = 4
 """With more taps than this, as antialiasing has, a matrix product is the better way."""
 
 
@@ -43,7 +43,7 @@ def resize(op: ResizeOp, emit: Emitter) -> SSAValue:
     for sampling in found:
         if not weighted:
             value = _gather(emit, value, sampling, 0)
-        elif sampling.indices.shape[1] <= MOST_GATHERS:
+        elif sampling.indices.shape[1] <= MAX_GATHERS:
             value = _weighted_gathers(emit, value, sampling)
         else:
             value = _matrix_product(emit, value, sampling)

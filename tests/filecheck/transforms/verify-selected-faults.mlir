@@ -1,9 +1,6 @@
 // What does not fit to the kernel of an instruction: parts, tiles and scratch.
 
 // RUN: glow-opt %s -p 'assign-target{target=avx2 threads=2},verify-selected' --split-input-file --verify-diagnostics | filecheck %s
-// RUN: not glow-opt %s -p 'assign-target{target=avx2 threads=2},verify-selected' --split-input-file 2>&1 | filecheck %s --check-prefix=HINT
-
-// HINT: verify-selected-faults.mlir:{{[0-9]+}}:3: error: there is no kernel 'no-such-kernel' (hint: remove 'kernel', and run 'select')
 
 // What fits.
 
@@ -40,208 +37,6 @@ glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @in %learned: memref<32x
 
 // -----
 
-// Kernels.
-
-glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
-  // expected-error @below {{there is no kernel 'no-such-kernel'}}
-  glow_low.copy @out %y, @in %x {kernel = "no-such-kernel"}
-}
-
-// -----
-
-glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
-  // expected-error @below {{the kernel 'matmul' does not execute this glow_low.copy}}
-  glow_low.copy @out %y, @in %x {kernel = "matmul"}
-}
-
-// -----
-
-// Parts: their axes, their number, all phases, and for how many threads.
-
-glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
-  // expected-error @below {{the kernel 'copy' has no axis 'foo' for 'partitions'}}
-  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {foo = 2}}
-}
-
-// -----
-
-glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
-  // expected-error @below {{'lines' of the partitions cannot be 0}}
-  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 0}}
-}
-
-// -----
-
-glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
-  // expected-error @below {{'lines' of the partitions cannot be -1}}
-  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = -1}}
-}
-
-// -----
-
-glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
-  // expected-error @below {{'lines' of the partitions cannot be 65536}}
-  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = 65536}}
-}
-
-// -----
-
-glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
-  // expected-error @below {{'lines' of the partitions cannot be "all"}}
-  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {lines = "all"}}
-}
-
-// -----
-
-glow_low.func @main(@in %x: memref<4096xf32>, @out %y: memref<4096xf32>) {
-  // expected-error @below {{'partitions' has none, not what the kernel 'copy' cuts this glow_low.copy along}}
-  glow_low.copy @out %y, @in %x {kernel = "copy", partitions = {}}
-}
-
-// -----
-
-glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
-glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @in %learned: memref<32x3x3x32xf32>, @out %features: memref<1x10x10x32xf32>) {
-  %0 = glow_low.alloc : memref<1x2x288x16xf32>
-  // expected-error @below {{'partitions' has 'rows', not what the kernel 'conv' cuts this glow_low.conv along}}
-  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, partitions = {rows = 4}}
-}
-
-// -----
-
-// Tiles: names that the kernel has, all that it needs, numbers for which its scratch has room.
-
-glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
-glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @in %learned: memref<32x3x3x32xf32>, @out %features: memref<1x10x10x32xf32>) {
-  %0 = glow_low.alloc : memref<1x2x288x16xf32>
-  // expected-error @below {{the kernel 'conv' has no tiles 'height'}}
-  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {height = 4}, partitions = {pack = 1, rows = 4}}
-}
-
-// -----
-
-glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
-glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @in %learned: memref<32x3x3x32xf32>, @out %features: memref<1x10x10x32xf32>) {
-  %0 = glow_low.alloc : memref<1x2x288x16xf32>
-  // expected-error @below {{'rows' of the tiles cannot be 0}}
-  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 0}, partitions = {pack = 1, rows = 4}}
-}
-
-// -----
-
-glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
-glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @in %learned: memref<32x3x3x32xf32>, @out %features: memref<1x10x10x32xf32>) {
-  %0 = glow_low.alloc : memref<1x2x288x16xf32>
-  // expected-error @below {{'prefetch' of the tiles cannot be 2}}
-  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 2}, partitions = {pack = 1, rows = 4}}
-}
-
-// -----
-
-glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
-glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
-  %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
-  %0 = glow_low.alloc : memref<36x304xf32>
-  %1 = glow_low.alloc : memref<2x36x160xf32>
-  %2 = glow_low.alloc : memref<2x36x32xf32>
-  // expected-error @below {{'height' of the packed 'filter' is 4, not 2}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 2, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
-}
-
-// -----
-
-glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
-glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
-  %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
-  %0 = glow_low.alloc : memref<36x304xf32>
-  %1 = glow_low.alloc : memref<2x36x160xf32>
-  %2 = glow_low.alloc : memref<2x36x32xf32>
-  // expected-error @below {{'block' of the tiles cannot be 10}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 10, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
-}
-
-// -----
-
-glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
-glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
-  %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
-  %0 = glow_low.alloc : memref<36x304xf32>
-  %1 = glow_low.alloc : memref<2x36x160xf32>
-  %2 = glow_low.alloc : memref<2x36x32xf32>
-  // expected-error @below {{the kernel 'conv-winograd' needs 'block' in 'tiles'}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
-}
-
-// -----
-
-// Scratch: as much as the kernel needs, one for each thread.
-
-glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
-glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_low.func @main(@in %image: memref<1x12x12x32xf32>, @in %learned: memref<32x3x3x32xf32>, @out %features: memref<1x10x10x32xf32>) {
-  %0 = glow_low.alloc : memref<1x2x288x8xf32>
-  // expected-error @below {{@scratch of the kernel 'conv' has 1x2x288x16xf32, not 1x2x288x8xf32}}
-  glow_low.conv @out %features, @in %image, @in %learned, @scratch %0 {kernel = "conv", tiles = {rows = 100, prefetch = 0}, partitions = {pack = 1, rows = 4}}
-}
-
-// -----
-
-glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
-glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
-  %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
-  %0 = glow_low.alloc : memref<36x304xf32>
-  %1 = glow_low.alloc : memref<36x160xf32>
-  %2 = glow_low.alloc : memref<2x36x32xf32>
-  // expected-error @below {{@scratch of the kernel 'conv-winograd' has 36x304xf32, 2x36x160xf32, 2x36x32xf32, not 36x304xf32, 36x160xf32, 2x36x32xf32}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0, @scratch %1, @scratch %2 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
-}
-
-// -----
-
-glow_high.constant @filter : tensor<32x3x3x32xf32> {value = dense<1.0> : tensor<32x3x3x32xf32>}
-glow_high.constant @packed : tensor<2x36x32x16xf32> {value = dense<1.0> : tensor<2x36x32x16xf32>}
-glow_high.placeholder @image : tensor<1x12x12x32xf32> {input}
-glow_high.placeholder @learned : tensor<32x3x3x32xf32> {input}
-glow_high.placeholder @features : tensor<1x10x10x32xf32> {output}
-glow_low.func @main(@image, @learned, @features) {
-  %image = glow_low.weight @image : memref<1x12x12x32xf32>
-  %filter = glow_low.weight @packed : memref<2x36x32x16xf32>
-  %features = glow_low.weight @features {mutable} : memref<1x10x10x32xf32>
-  %0 = glow_low.alloc : memref<36x304xf32>
-  // expected-error @below {{@scratch of the kernel 'conv-winograd' has 36x304xf32, 2x36x160xf32, 2x36x32xf32, not 36x304xf32}}
-  glow_low.conv @out %features, @in %image, @in %filter, @scratch %0 {kernel = "conv-winograd", tiles = {height = 4, width = 4, block = 9, prefetch = 0}, packing = {filter = {form = "winograd", shape = array<i64: 32, 3, 3, 32>, panel = 16, height = 4, width = 4, stride = 1}}, partitions = {transform = 7, columns = 2}}
-}
-
-// -----
-
 // Scalar parameters that are not numbered in order, and a bound of a clip.
 
 glow_low.func @main(@in %x: memref<64xf32>, @out %y: memref<64xf32>) {
@@ -264,4 +59,15 @@ glow_low.func @main(@in %x: memref<64xf32>, @out %y: memref<64xf32>) {
     %clipped = arith.minimumf %e, %bound : f32
     glow_low.yield %clipped : f32
   }
+}
+
+// -----
+
+// CHECK: packing = {weights = {form = "gates", shape = [24, 24], together = 1, units = 24}}
+glow_high.constant @packed : tensor<1x1x24x24xf32> {value = dense<1.0> : tensor<1x1x24x24xf32>}
+glow_low.func @main(@in %x: memref<3x1x24xf32>, @in %h: memref<1x24xf32>, @out %s: memref<3x1x24xf32>, @out %l: memref<1x24xf32>) {
+  %w = glow_low.weight @packed : memref<1x1x24x24xf32>
+  %0 = glow_low.alloc : memref<1x24xf32>
+  %1 = glow_low.alloc : memref<2x1x24xf32>
+  glow_low.rnn_recurrence @out %s, @out %l, @in %x, @in %w, @in %h, @scratch %0, @scratch %1 {kernel = "rnn-recurrence", packing = {weights = {form = "gates", shape = array<i64: 24, 24>, together = 1, units = 24}}}
 }

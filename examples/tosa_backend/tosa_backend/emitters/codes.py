@@ -30,15 +30,15 @@ from tosa_backend.dialect import PROPAGATE
 from tosa_backend.elements import OFFSET, held, held_zero_point, offset_of, to_held
 from tosa_backend.rules import emits, is_constant
 
-LEAST_MULTIPLIER = 1 << 30
+MIN_MULTIPLIER = 1 << 30
 """Multipliers are doubled, with their shifts, up to this: TOSA shifts no number of more bits than the shift."""
 MULTIPLIER_BITS = 31
 """Bits of the largest multiplier."""
-MOST_FACTOR = 1 << 21
+MAX_FACTOR = 1 << 21
 """Products of integers of 9 bits with factors up to this are exact in a RESCALE: its shift is 9 or more."""
 LEAST, MOST = -(1 << 31), (1 << 31) - 1
 """What 32 bits hold."""
-MOST_SHIFT = 62
+MAX_SHIFT = 62
 """The largest shift of RESCALE."""
 
 
@@ -78,7 +78,7 @@ def _scaled(op: IntegerRescaleOp, b: TosaBuilder) -> tuple[np.ndarray, np.ndarra
         array.reshape((1,) * (rank_of(op.result) - array.ndim) + array.shape) for array in known if array is not None
     ]
     multiplier, shift = (np.array(array, np.int64) for array in np.broadcast_arrays(*ranked))
-    while (small := (np.abs(multiplier) < LEAST_MULTIPLIER) & (multiplier != 0) & (shift < MOST_SHIFT)).any():
+    while (small := (np.abs(multiplier) < MIN_MULTIPLIER) & (multiplier != 0) & (shift < MAX_SHIFT)).any():
         multiplier[small] *= 2
         shift[small] += 1
     if shift.min() < 2:
@@ -166,7 +166,7 @@ def mul(op: MulOp, b: TosaBuilder) -> SSAValue:
             or shape_of(value) != shape_of(op.result)
         ):
             continue
-        if held(element_of(cast_.input)) == i8 and 0 < (number := int(factor.item())) <= MOST_FACTOR:
+        if held(element_of(cast_.input)) == i8 and 0 < (number := int(factor.item())) <= MAX_FACTOR:
             places = MULTIPLIER_BITS - number.bit_length()
             zero = -offset_of(element_of(cast_.input))
             return b.rescale(b.value(cast_.input), i32, number << places, places, (zero, 0))

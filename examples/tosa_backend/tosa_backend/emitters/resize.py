@@ -17,7 +17,7 @@ from tosa_backend.elements import held
 from tosa_backend.rules import emits
 
 MODES = {"nearest": ResizeMode.NEAREST_NEIGHBOR, "linear": ResizeMode.BILINEAR}
-MOST_SCALE = 256
+MAX_SCALE = 256
 """The largest scale at the level 8K of TOSA."""
 
 
@@ -44,7 +44,7 @@ def _axis_of(op: ResizeOp, axis: int) -> Axis | None:
         return None
     scale = 2 * stride.denominator  # Of halves, too.
     step, offset = int(stride * scale), first * scale
-    if offset.denominator > 1 or scale > MOST_SCALE:
+    if offset.denominator > 1 or scale > MAX_SCALE:
         return None
     found = int(offset) + (_shift(text(op.rounding), scale) if text(op.mode) == "nearest" else 0)
     border = (after - 1) * step - (before - 1) * scale + found

@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 import numpy as np
 import onnx
 from onnx import helper
+from onnx.external_data_helper import set_external_data
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -22,6 +23,7 @@ from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, Plac
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.errors import OptionError, UnsupportedError, UnsupportedOperatorsError
 from glow_mlir.frontends.onnx.export.writer import OPSET, Writer, name_nodes, value_info
+from glow_mlir.frontends.onnx.traversal import all_graphs
 from glow_mlir.ir.locations import location_name
 from glow_mlir.ir.registry import EXPORTERS
 from glow_mlir.ir.traversal import operations, own_operations
@@ -114,7 +116,11 @@ def _save_with(model: onnx.ModelProto, path: Path, location: str, least_bytes: i
     # Where no constant is as large as that, those of an earlier model go.
     with placed_files(path.parent, read, {str(beside)}) as place:
         (place / beside.parent).mkdir(exist_ok=True, parents=True)
-        onnx.save(model, place / path.name, save_as_external_data=True, location=location, size_threshold=least_bytes)
+        # ONNX's own way asks whether the file is there already, in whatever folder the process is.
+        for tensor in (tensor for graph in all_graphs(model.graph) for tensor in graph.initializer):
+            if tensor.HasField("raw_data") and len(tensor.raw_data) >= least_bytes:
+                set_external_data(tensor, location)
+        onnx.save(model, place / path.name)
 
 
 def _check_place(path: Path, beside: PurePath) -> None:

@@ -14,7 +14,7 @@ from glow_mlir.dialects.glow_high.base import HighOp
 from glow_mlir.dialects.glow_high.resize import ResizeOp
 from glow_mlir.dialects.properties import flag, floats, integer, ints, number, text
 from glow_mlir.dialects.shapes import Shape, element_of, normalize_axis, rank_of, shape_of
-from glow_mlir.frontends.onnx.export.codes import product, zero_point_name
+from glow_mlir.frontends.onnx.export.quantized_products import product, zero_point_name
 from glow_mlir.frontends.onnx.export.writer import Writer
 from glow_mlir.frontends.onnx.operator_map import ATTRIBUTE_MAPS
 from glow_mlir.ir.registry import onnx_export

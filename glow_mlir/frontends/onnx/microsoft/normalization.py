@@ -12,6 +12,7 @@ from glow_mlir.dialects.glow_high.elementwise_binary import AddOp
 from glow_mlir.dialects.glow_high.indexing import GatherOp
 from glow_mlir.dialects.shapes import element_of, sizes_of
 from glow_mlir.frontends.builder.slices import cut
+from glow_mlir.frontends.onnx.doubts import AS_IN_ONNXRUNTIME
 from glow_mlir.frontends.onnx.node import ONNXRUNTIME, Node
 from glow_mlir.frontends.onnx.normalization import Statistics
 from glow_mlir.frontends.onnx.quantized_embedding import shown_words
@@ -58,14 +59,16 @@ def _of_one_type(node: Node, position: int) -> SSAValue:
     """An operand in the element type of the first, which it should have."""
     value = node.input(position)
     if element_of(value) != node.element():
-        reason = f"operand {position} is {element_of(value)}, and operand 0 {node.element()}, to which it is converted"
-        node.doubt(reason, "all operands have one type")
+        reason = f"operand {position} is {element_of(value)}, and operand 0 {node.element()}"
+        node.doubt(reason, "it is converted", "all operands have one type")
         return node.cast(value, node.element())
     return value
 
 
 def _simplified_layer_normalization(node: Node) -> Sequence[SSAValue]:
     """RMSNormalization under the name that it had in onnxruntime; the inverse deviation is a result too."""
+    if not node.domain:
+        node.custom("it is in no opset of ONNX", AS_IN_ONNXRUNTIME)
     axis, epsilon = node.int("axis", -1), node.float("epsilon", 1e-5)
     scale = node.input(1)
     value = node.cast(node.input(0), element_of(scale))

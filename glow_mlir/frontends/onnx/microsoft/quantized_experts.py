@@ -8,7 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from glow_mlir.constants.codes import unpack_codes
+from glow_mlir.constants.sub_byte_values import unpack_codes
 from glow_mlir.dialects.glow_high.blockwise import BlockwiseMatMulOp
 from glow_mlir.errors import ModelError
 from glow_mlir.frontends.builder.experts import Routing, mixture

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from glow_mlir.constants.codes import unpack_codes
+from glow_mlir.constants.sub_byte_values import unpack_codes
 from glow_mlir.dialects.glow_high.data_movement import ReshapeOp, TransposeOp
 from glow_mlir.dialects.glow_high.elementwise_binary import MulOp, SubOp
 from glow_mlir.dialects.glow_high.elementwise_math import SqrtOp

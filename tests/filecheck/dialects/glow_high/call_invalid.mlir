@@ -3,15 +3,6 @@
 // RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
 glow_high.placeholder @x : tensor<4xf32> {input}
-glow_high.func @main(@x) {
-  %x = glow_high.get @x : tensor<4xf32>
-  // expected-error@+1 {{there is no function @missing}}
-  glow_high.call @missing(%x)
-}
-
-// -----
-
-glow_high.placeholder @x : tensor<4xf32> {input}
 glow_high.placeholder @t : tensor<4xf32> {between}
 glow_high.func @part(@x, @t) {
   %x = glow_high.get @x : tensor<4xf32>
@@ -58,18 +49,6 @@ glow_high.placeholder @t : tensor<4xf32> {between}
 glow_high.func @part(@t) {
   %t = glow_high.get @t : tensor<4xf32>
   glow_high.save %t, @t
-}
-
-// -----
-
-// expected-error@+1 {{nobody calls it by a label}}
-glow_high.placeholder @t : tensor<4xf32> {between, label = "half"}
-
-// -----
-
-glow_high.func @main() {
-  // expected-error@+1 {{@main calls itself}}
-  glow_high.call @main()
 }
 
 // -----

@@ -7,31 +7,10 @@ glow_high.placeholder @fine : tensor<4xf32> {input}
 
 // -----
 
-glow_high.func @f(%count: tensor<2xi64>) {
-  // expected-error@+1 {{what a symbol is bound to is one element of i64, not tensor<2xi64>}}
-  glow_high.bind_symbol %count {symbol = #glow.sizes<[found], found = 0 to 9>}
-}
-
-// -----
-
-glow_high.func @f(%count: tensor<i64>) {
-  // expected-error@+1 {{one symbol is bound, not found * 2}}
-  glow_high.bind_symbol %count {symbol = #glow.sizes<[found * 2], found = 0 to 9>}
-}
-
-// -----
-
 // expected-error@+1 {{glow_high.shape uses the symbol found, which is not bound before}}
 glow_high.func @f(%count: tensor<i64>) {
   %0 = glow_high.shape {sizes = #glow.sizes<[found], found = 0 to 9>} : tensor<1xi64>
   glow_high.bind_symbol %count {symbol = #glow.sizes<[found], found = 0 to 9>}
-}
-
-// -----
-
-// expected-error@+1 {{the symbol batch is bound twice}}
-glow_high.func @f(%x: tensor<?xf32, #glow.sizes<[batch], batch = 1 to 9>>, %count: tensor<i64>) {
-  glow_high.bind_symbol %count {symbol = #glow.sizes<[batch], batch = 1 to 9>}
 }
 
 // -----

@@ -1,14 +1,5 @@
 // RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
-// CHECK: there is no storage @nope
-glow_high.placeholder @y : tensor<2xf32> {output}
-glow_high.func @main(@y) {
-  %0 = glow_high.get @nope : tensor<2xf32>
-  glow_high.save %0, @y
-}
-
-// -----
-
 // CHECK: @x is tensor<2xf32>, not tensor<9xf32>
 glow_high.placeholder @x : tensor<2xf32> {input}
 glow_high.placeholder @y : tensor<9xf32> {output}

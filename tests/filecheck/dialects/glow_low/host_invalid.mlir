@@ -2,13 +2,6 @@
 
 // RUN: glow-opt %s --split-input-file --verify-diagnostics | filecheck %s
 
-glow_low.func @main() {
-  // expected-error@+1 {{there is no function @part}}
-  glow_low.call {callee = @part, queue = "cpu:0"}
-}
-
-// -----
-
 glow_high.placeholder @x : tensor<4xf32> {input}
 glow_high.placeholder @t : tensor<4xf32> {between}
 glow_high.func @part(@x, @t) attributes {device = "cpu:0"} {
@@ -34,24 +27,6 @@ glow_low.func @main(@x, @y) {
   %y = glow_low.weight @y {mutable} : memref<4xf32>
   // expected-error@+1 {{@part is for another device}}
   glow_low.call @out %y, @in %x {callee = @part, queue = "cpu:1"}
-}
-
-// -----
-
-glow_low.func @main() {
-  %a = glow_low.alloc : memref<4xf32>
-  %b = glow_low.alloc : memref<5xf32>
-  // expected-error@+1 {{a transfer's buffers have different shapes}}
-  glow_low.transfer @out %a, @in %b {queue = "cpu:0"}
-  glow_low.dealloc @out %a
-  glow_low.dealloc @out %b
-}
-
-// -----
-
-glow_low.func @main() {
-  // expected-error@+1 {{events are numbered by an i64 from 0 on}}
-  glow_low.record_event {queue = "cpu:0", event = -1}
 }
 
 // -----

@@ -1,0 +1,1 @@
+"""What passes share: formulas and their search, quantized values, runs, buffers, operands of bodies."""

@@ -1,0 +1,77 @@
+"""What the fusion of stacks with the instructions in front of them and behind them has in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineMap
+
+from glow_mlir.analysis.accesses import Accesses
+from glow_mlir.backends.interface import Backend, get_backend
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.stack import StackOp
+from glow_mlir.dialects.target import Target
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import fuse_locations, low_functions
+from glow_mlir.ir.traversal import blocks, own_operations
+from glow_mlir.rewriting.epilogue_operands import has_plain_operands, plane, steps_over
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Sizes
+
+
+@dataclass(frozen=True)
+class Planes:
+    """The further operands of a body: buffers over an index space, and the map of each."""
+
+    buffers: Sequence[SSAValue]
+    maps: Sequence[AffineMap]
+
+
+@dataclass(frozen=True)
+class Fusion(ABC):
+    """The fusion of one stack with an instruction."""
+
+    stack: StackOp
+    accesses: Accesses
+    backend: Backend
+    storage: Storage
+    target: Target
+
+    @abstractmethod
+    def run(self) -> None:
+        """Make the stack a body of an instruction, if one takes it."""
+
+    def planes(self, operands: Sequence[SSAValue], sizes: Sizes, op: DerivedInstruction) -> Planes | None:
+        """Operands of the stack as those of a body of `op` over these sizes; `None` where they do not fit."""
+        steps = [steps_over(self.stack, operand, sizes) for operand in operands]
+        if any(step is None for step in steps):
+            return None
+        pairs = zip(operands, steps, strict=True)
+        found = [plane(operand, sizes, step, op, self.accesses) for operand, step in pairs if step is not None]
+        return Planes([buffer for buffer, _ in found], [affine for _, affine in found])
+
+    def finish(self, op: DerivedInstruction, is_behind: bool, counted: str) -> None:
+        """Erase the stack, which is `counted` as a body of `op` now; `is_behind` says whether it was behind that."""
+        self.accesses.forget(self.stack)
+        places = [op.location, self.stack.location] if is_behind else [self.stack.location, op.location]
+        op.location = fuse_locations(places)
+        block = self.stack.parent_block()
+        assert block is not None
+        block.erase_op(self.stack)
+        statistics.count(counted)
+
+
+def fuse_stacks(module: ModuleOp, kind: type[Fusion]) -> None:
+    """Let each stack of a module be a body of an instruction, in one way."""
+    storage = Storage(module)
+    for function in low_functions(module):
+        backend, target = get_backend(function.target.backend), function.target
+        for block in blocks(function):
+            accesses = Accesses.of(block)
+            for stack in list(own_operations(block)):
+                if isinstance(stack, StackOp) and has_plain_operands(stack):
+                    kind(stack, accesses, backend, storage, target).run()

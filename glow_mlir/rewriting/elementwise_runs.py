@@ -1,0 +1,199 @@
+"""Runs: elementwise instructions that become one stack, and what is known of the buffers they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from itertools import chain
+
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from glow_mlir.analysis.accesses import each_user
+from glow_mlir.analysis.cost import is_profitable
+from glow_mlir.analysis.regions import Region, region_of, regions_overlap
+from glow_mlir.dialects.glow_low.derive import DerivedInstruction
+from glow_mlir.dialects.glow_low.loop import are_alike, motion_of
+from glow_mlir.dialects.glow_low.memory import AllocOp, byte_size, root_of
+from glow_mlir.dialects.shapes import bytes_of, sizes_of
+from glow_mlir.support.dataclass import dataclass
+from glow_mlir.support.symbols import Sizes
+
+MAX_MEMBERS = 128
+"""Instructions in one stack; a longer run becomes several, so that their code stays of reasonable size."""
+
+MAX_BUFFERS = 64
+"""Buffers that the members of one stack read from outside or write (Glow's kArgLimit)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """
+    An allocation or weight, type and motion of a buffer of it: two values with one place are one buffer.
+
+    `Buffers` makes one of each, so that they are told by identity: types take long to hash.
+    """
+
+    root: SSAValue
+    type: Attribute
+    motion: frozenset[tuple[SSAValue, int]]
+
+
+Use = tuple[SSAValue, bool]
+"""A buffer, and whether it is written."""
+
+
+def splat_behind(value: SSAValue, splats: Mapping[SSAValue, Operation]) -> Operation | None:
+    """The splat that alone writes the buffer `value`, or `None`."""
+    root = root_of(value)
+    return None if bytes_of(root) < bytes_of(value) else splats.get(root)
+
+
+class Buffers:
+    """What is asked of buffers again and again; each answer is kept, since their types stay as they are."""
+
+    def __init__(self) -> None:
+        self._places: dict[SSAValue, Place] = {}
+        self._made: dict[tuple[SSAValue, Attribute, frozenset[tuple[SSAValue, int]]], Place] = {}
+        self._regions: dict[SSAValue, Region] = {}
+
+    def place(self, value: SSAValue) -> Place:
+        """The place of a buffer."""
+        found = self._places.get(value)
+        if found is None:
+            key = root_of(value), value.type, frozenset(motion_of(value).items())
+            found = self._places[value] = self._made.setdefault(key, Place(*key))
+        return found
+
+    def region(self, value: SSAValue) -> Region:
+        """The elements of a buffer."""
+        found = self._regions.get(value)
+        if found is None:
+            found = self._regions[value] = region_of(value)
+        return found
+
+    def meet(self, one: SSAValue, other: SSAValue) -> bool:
+        """Whether two buffers of one allocation have elements in common."""
+        return regions_overlap(self.region(one), self.region(other))
+
+
+@dataclass(eq=False)
+class ElementwiseRun:
+    """
+    Elementwise instructions over one index space; `splats` has the known contents of the block.
+
+    Each member comes with its time, the number of instructions before it. Nothing between the members stands against
+    moving them all to the last one.
+    """
+
+    block: Block
+    """The block of the members."""
+    space: Sizes
+    splats: Mapping[SSAValue, Operation]
+    buffers: Buffers = field(default_factory=Buffers)
+    members: list[tuple[int, DerivedInstruction]] = field(default_factory=list[tuple[int, DerivedInstruction]])
+    sources: dict[Place, SSAValue] = field(default_factory=dict["Place", SSAValue])
+    """The buffers that the members read from outside, in order."""
+    written: dict[Place, SSAValue] = field(default_factory=dict["Place", SSAValue])
+    """The buffers that the members write, in order."""
+    touched: dict[SSAValue, list[Use]] = field(default_factory=dict[SSAValue, list["Use"]])
+    """Allocation or weight → how the members use it."""
+
+    @property
+    def last(self) -> int:
+        """The time of the last member."""
+        return self.members[-1][0]
+
+    def accepts(self, op: DerivedInstruction, time: int, most: int) -> bool:
+        """Whether `op` may join and the cost rule is for it: see `is_profitable`."""
+        return (
+            sizes_of(op.outputs()[0]) == self.space
+            and len(self.members) < most
+            and len(self.sources) + len(self.written) + len(op.operands) <= MAX_BUFFERS
+            and is_profitable(self.saved_bytes(op))
+            and self._is_even(op)
+            and (time == self.last + 1 or self._may_wait())
+        )
+
+    def may_grow(self, most: int) -> bool:
+        """Whether any instruction may join the run, but the one right behind it; if not, none ever may."""
+        # What joins reads a buffer and writes one.
+        has_room = len(self.members) < most and len(self.sources) + len(self.written) + 2 <= MAX_BUFFERS
+        return has_room and self._may_wait()
+
+    def saved_bytes(self, op: DerivedInstruction) -> int:
+        """The traffic that `op` has no more where it joins: loads of what is loaded anyway, or was written."""
+        places = [(self.buffers.place(value), byte_size(value)) for value in op.inputs()]
+        return sum(
+            size * ((place in self.written) + (place in self.written or place in self.sources))
+            for place, size in places
+        )
+
+    def _is_even(self, op: DerivedInstruction) -> bool:
+        """Whether `op` meets what the run wrote, and overwrites what it read, only element by element."""
+        output = op.outputs()[0]
+        for value in (*op.inputs(), output):
+            for other, written in self.touched.get(root_of(value), ()):
+                apart = are_alike(other, value) if written or value is output else True
+                if not apart and self.buffers.meet(other, value):
+                    return False
+        return True
+
+    def _may_wait(self) -> bool:
+        """Whether running later needs no more memory: what the run reads is no larger than what it stores."""
+        read = sum(byte_size(value) for value in self.sources.values() if isinstance(root_of(value).owner, AllocOp))
+        return read <= sum(map(byte_size, self.targets()))
+
+    def conflicts(self, uses: Iterable[Use]) -> bool:
+        """Whether an instruction that uses buffers in this way must come behind the members."""
+        return any(
+            (writes or written) and self.buffers.meet(other, value)
+            for value, writes in uses
+            for other, written in self.touched.get(root_of(value), ())
+        )
+
+    def add(self, time: int, op: DerivedInstruction) -> tuple[list[Use], list[Place]]:
+        """
+        Append `op`; what it reads comes from outside unless an earlier member wrote it.
+
+        Gives the uses of `op`, and the places of those of its buffers that the run writes or has from outside.
+        """
+        for value in op.inputs():
+            if self.buffers.place(value) not in self.written and splat_behind(value, self.splats) is None:
+                self.sources.setdefault(self.buffers.place(value), value)
+        output = op.outputs()[0]
+        self.written.setdefault(self.buffers.place(output), output)
+        self.members.append((time, op))
+        uses = [*((value, False) for value in op.inputs()), (output, True)]
+        for value, writes in uses:
+            self.touched.setdefault(root_of(value), []).append((value, writes))
+        places = dict.fromkeys(self.buffers.place(value) for value, _ in uses)
+        return uses, [place for place in places if place in self.written or place in self.sources]
+
+    def uses(self) -> Iterator[Use]:
+        """How the members use buffers."""
+        return chain.from_iterable(self.touched.values())
+
+    def targets(self) -> list[SSAValue]:
+        """The buffers that the run must store: those used by anything else, or by the members when they run again."""
+        members = {op for _, op in self.members}
+        return [
+            value
+            for place, value in self.written.items()
+            if not isinstance(place.root.owner, AllocOp)
+            or place.root.owner.parent is not self.block
+            or any(user not in members for user in each_user(place.root))
+        ]
+
+
+def merged(runs: Sequence[ElementwiseRun], most: int) -> ElementwiseRun | None:
+    """One run of the members of several; `None` where it would be too large."""
+    first = runs[0]
+    if len(runs) == 1:
+        return first
+    buffers = sum(len(run.sources) + len(run.written) for run in runs)
+    if sum(len(run.members) for run in runs) >= most or buffers >= MAX_BUFFERS:
+        return None
+    union = ElementwiseRun(first.block, first.space, first.splats, first.buffers)
+    for time, op in sorted((item for run in runs for item in run.members), key=lambda item: item[0]):
+        union.add(time, op)
+    return union

@@ -1,0 +1,134 @@
+"""Movement of numbers that codes stand for, and of numbers that are quantized behind it: movement of codes."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.dialects.element_types import storage_of
+from glow_mlir.dialects.glow_high.base import HighOp
+from glow_mlir.dialects.glow_high.canonicalization.data_movement import splat_number
+from glow_mlir.dialects.glow_high.data_movement import ConcatOp, DataMovement, PadOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.pooling import MaxPoolOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp, QuantizeOp, StorageCastOp
+from glow_mlir.dialects.glow_high.resize import ResizeOp
+from glow_mlir.dialects.properties import ints, text
+from glow_mlir.dialects.quant import UniformQuantizedType, zero_point_of
+from glow_mlir.dialects.shapes import Shape, element_of, rank_of, shape_of, size_of
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.patterns import Pattern, rooted
+from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.rewriting.quantized_values import codes_of, known_scale, reshaped_scale, transposed_scale
+
+INTEGERS_ONLY = MaxPoolOp | PadOp | ResizeOp
+"""Operators that move the integers of codes, not codes themselves."""
+
+
+class MoveCodes(Pattern):
+    """
+    What moves numbers moves their codes, and the largest number has the largest code (Glow's sinkRescaleQuantizedNode
+    and its like).
+    """
+
+    @rooted
+    def match_and_rewrite(self, op: DataMovement | MaxPoolOp, rewriter: Rewriter, /) -> None:
+        count = moved_operands(op)
+        found = [codes_of(value, rewriter.storage) for value in op.operands[:count]]
+        known = [codes for codes in found if codes is not None]
+        if not found or len(known) < count:
+            return
+        first, element = known[0], element_of(known[0].value)
+        emit = rewriter.emit
+        scale = _moved_scale(op, first.scale, emit)
+        alike = all(element_of(codes.value) == element and codes.scale == first.scale for codes in known)
+        if scale is None or not alike or (isinstance(op, MaxPoolOp) and not _is_positive(scale, emit)):
+            rewriter.discard()
+            return
+        operands = [*(codes.value for codes in known), *op.operands[count:]]
+        moved = _moved(op, operands, element, emit)
+        if moved is None:
+            rewriter.discard()
+        else:
+            rewriter.replace(op, DequantizeOp.make(moved, scale if isinstance(scale, SSAValue) else None))
+
+
+def _is_positive(scale: float | SSAValue, emit: Emitter) -> bool:
+    """Whether a scale is known to keep the order of codes; that of a type is."""
+    known = known_scale(scale, emit.storage)
+    return known is not None and bool((known > 0).all())
+
+
+def moved_operands(op: HighOp) -> int:
+    """How many operands, the first ones, are moved."""
+    return len(op.operands) if isinstance(op, ConcatOp) else 1
+
+
+def _moved_scale(op: HighOp, scale: float | SSAValue, emit: Emitter) -> float | SSAValue | None:
+    """The scale of moved codes; `None` where each has one that does not move with it."""
+    if not isinstance(scale, SSAValue) or rank_of(scale) == 0:
+        return scale
+    if size_of(scale) == 1:
+        return reshaped_scale(scale, (), emit)
+    if isinstance(op, ReshapeOp):
+        shape = _reshaped(shape_of(scale), shape_of(op.input), shape_of(op.result))
+        return None if shape is None else reshaped_scale(scale, shape, emit)
+    if isinstance(op, TransposeOp) and rank_of(scale) == rank_of(op.input):
+        return transposed_scale(scale, ints(op.permutation), emit)
+    return None
+
+
+def _reshaped(scale: Shape, before: Shape, after: Shape) -> Shape | None:
+    """The shape of a scale for each index of an axis behind a reshape; `None` where that axis does not stay one."""
+    full = (*[1] * (len(before) - len(scale)), *scale)
+    axis = next(axis for axis, size in enumerate(full) if size > 1)
+    for place, size in enumerate(after):
+        if size == full[axis] == math.prod(full) and math.prod(after[:place]) == math.prod(before[:axis]):
+            return (*[1] * place, size, *[1] * (len(after) - place - 1))
+    return None
+
+
+def _moved(
+    op: DataMovement | MaxPoolOp, operands: list[SSAValue], element: Attribute, emit: Emitter
+) -> SSAValue | None:
+    """What an operator makes of codes; `None` where it adds numbers that are no codes."""
+    if isinstance(op, DataMovement) and not isinstance(op, ConcatOp | PadOp) and not op.moves_only():
+        return None
+    if not isinstance(op, INTEGERS_ONLY) or (isinstance(op, PadOp) and text(op.mode) != "constant"):
+        return emit.insert(type(op).inferred(operands, op.properties, op.location)).results[0]
+    if len(operands) > 1 and splat_number(operands[1]) != 0:
+        return None
+    stored = storage_of(element)
+    integers = [emit(StorageCastOp, operands[0], to=stored)]
+    if isinstance(op, PadOp):
+        integers.append(emit.splat(zero_point_of(element), stored))
+    moved = emit.insert(type(op).inferred(integers, op.properties, op.location)).results[0]
+    return emit(StorageCastOp, moved, to=element)
+
+
+class QuantizeMoved(Pattern):
+    """A quantization of what codes of several scales are joined to, or of codes in a border, is one of each part."""
+
+    @rooted
+    def match_and_rewrite(self, op: QuantizeOp, rewriter: Rewriter, /) -> None:
+        mover = op.input.owner
+        if not isinstance(op.to, UniformQuantizedType) or not isinstance(mover, ConcatOp | PadOp):
+            return
+        if not op.input.has_one_use() or (isinstance(mover, PadOp) and not _has_known_border(mover)):
+            return
+        parts = mover.operands[: moved_operands(mover)]
+        if not any(isinstance(part.owner, DequantizeOp) for part in parts):
+            return
+        emit = rewriter.emit
+        codes = [emit(QuantizeOp, part, to=op.to) for part in mover.operands]
+        if isinstance(mover, PadOp):
+            stored = op.to.storage
+            codes = [emit(StorageCastOp, value, to=stored) for value in codes]
+        moved = emit.insert(type(mover).inferred(codes, mover.properties, mover.location)).results[0]
+        if element_of(moved) != op.to:
+            moved = emit(StorageCastOp, moved, to=op.to)
+        rewriter.replace(op, (), [moved])
+
+
+def _has_known_border(op: PadOp) -> bool:
+    return text(op.mode) == "constant" and op.value is not None

@@ -1,0 +1,155 @@
+"""What numbers are in terms of codes: codes with a scale, and sums of such."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.element_types import storage_of
+from glow_mlir.dialects.glow_high.data_movement import PadOp, ReshapeOp, TransposeOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, DivOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_math import NegOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
+from glow_mlir.dialects.quant import UniformQuantizedType, parameters_of, zero_point_of
+from glow_mlir.dialects.shapes import Shape, element_of, sizes_of
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.support.dataclass import dataclass
+
+MAX_TERMS = 8
+"""How many operators of a sum are looked at."""
+
+
+class Codes(NamedTuple):
+    """Codes that stand for numbers: `value`, less the zero point in its type, times `scale`, a number or a value."""
+
+    value: SSAValue
+    scale: float | SSAValue
+
+
+def codes_of(value: SSAValue, storage: Storage) -> Codes | None:
+    """The codes that a value of f32 is made of, where their zero point is in their type, or there is none."""
+    op = value.owner
+    if not isinstance(op, DequantizeOp) or element_of(op.result) != f32 or sizes_of(op.input) != sizes_of(op.result):
+        return None
+    if op.scale is None:
+        known = parameters_of(element_of(op.input))
+        assert known is not None
+        return Codes(op.input, known[0])
+    if op.zero_point is not None:
+        zero = storage.value_of(op.zero_point)
+        if zero is None or zero.any():
+            return None
+    return Codes(op.input, op.scale)
+
+
+def stored_integers(value: SSAValue, emit: Emitter) -> SSAValue:
+    """Codes as the integers that store them; integers as they are."""
+    element = element_of(value)
+    return value if storage_of(element) == element else emit(StorageCastOp, value, to=storage_of(element))
+
+
+def known_codes(codes: Codes, storage: Storage) -> np.ndarray | None:
+    """The numbers, of f32, that constant codes stand for; `None` where codes or scale are known at run time only."""
+    source = codes.value.owner.input if isinstance(codes.value.owner, StorageCastOp) else codes.value
+    integers, scale = storage.value_of(source), known_scale(codes.scale, storage)
+    if integers is None or scale is None:
+        return None
+    less = integers.astype(np.int64) - zero_point_of(element_of(codes.value))
+    return np.asarray(less.astype(np.float32) * scale)
+
+
+def known_scale(scale: float | SSAValue, storage: Storage) -> np.ndarray | None:
+    """A scale as an array of f32; `None` where it is known at run time only."""
+    return storage.value_of(scale) if isinstance(scale, SSAValue) else np.asarray(scale, np.float32)
+
+
+def product_of_scales(left: float | SSAValue, right: float | SSAValue, emit: Emitter) -> SSAValue:
+    """The product of two scales, of f32: a constant where both are known."""
+    first, second = known_scale(left, emit.storage), known_scale(right, emit.storage)
+    if first is not None and second is not None:
+        return emit.constant(np.asarray(first * second), "scale")
+    values = [scale if isinstance(scale, SSAValue) else emit.splat(scale, f32) for scale in (left, right)]
+    return emit(MulOp, *values)
+
+
+def reshaped_scale(scale: SSAValue, shape: Shape, emit: Emitter) -> SSAValue:
+    """A scale in another shape: a constant where it is known."""
+    known = emit.known(scale)
+    return emit(ReshapeOp, scale, shape=shape) if known is None else emit.constant(known.reshape(shape), "scale")
+
+
+def transposed_scale(scale: SSAValue, permutation: Shape, emit: Emitter) -> SSAValue:
+    """A scale with its axes in another order: a constant where it is known."""
+    known = emit.known(scale)
+    if known is None:
+        return emit(TransposeOp, scale, permutation=permutation)
+    return emit.constant(known.transpose(permutation), "scale")
+
+
+def with_zeros(value: SSAValue, pads: Sequence[int], emit: Emitter) -> SSAValue:
+    """A tensor within a border of zeros, or of the codes of 0; `pads` are those of `PadOp`."""
+    element = element_of(value)
+    if not isinstance(element, UniformQuantizedType):
+        return emit(PadOp, value, pads=pads)
+    stored = element.storage
+    integers, zero = emit(StorageCastOp, value, to=stored), emit.splat(zero_point_of(element), stored)
+    return emit(StorageCastOp, emit(PadOp, integers, zero, pads=pads), to=element)
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A sum of codes, less their zero points, each times a factor, and of a number; factors and numbers broadcast."""
+
+    terms: tuple[tuple[SSAValue, np.ndarray], ...]
+    offset: np.ndarray | None = None
+
+    def times(self, factor: np.ndarray) -> Combination:
+        """The sum times a factor."""
+        terms = tuple((value, np.asarray(scale * factor)) for value, scale in self.terms)
+        return Combination(terms, None if self.offset is None else np.asarray(self.offset * factor))
+
+    def over(self, divisor: float | np.ndarray) -> Combination:
+        """The sum divided by a number, or by numbers that broadcast."""
+        unit = np.asarray(divisor, np.float32)
+        terms = tuple((value, np.asarray(factor / unit)) for value, factor in self.terms)
+        return Combination(terms, None if self.offset is None else np.asarray(self.offset / unit))
+
+    def plus(self, other: Combination) -> Combination:
+        """The sum of two sums."""
+        offsets = [offset for offset in (self.offset, other.offset) if offset is not None]
+        return Combination((*self.terms, *other.terms), np.asarray(sum(offsets)) if offsets else None)
+
+
+def combination_of(value: SSAValue, storage: Storage, limit: int = MAX_TERMS) -> Combination | None:
+    """What a value of f32 is as a sum of codes and a constant; `None` where it is something else."""
+    known = storage.value_of(value)
+    if known is not None:
+        return Combination((), known) if known.dtype == np.float32 else None
+    codes = codes_of(value, storage)
+    if codes is not None:
+        scale, numbers = known_scale(codes.scale, storage), known_codes(codes, storage)
+        if numbers is not None:
+            return Combination((), numbers)
+        return None if scale is None else Combination(((codes.value, scale),))
+    op = value.owner
+    if not limit or not isinstance(op, AddOp | SubOp | MulOp | DivOp | NegOp):
+        return None
+    parts = [combination_of(operand, storage, limit // 2) for operand in op.operands]
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        return None
+    first, last = found[0], found[-1]
+    if isinstance(op, MulOp):
+        sum_, factor = (last, first) if last.terms else (first, last)
+        return None if factor.terms or factor.offset is None else sum_.times(factor.offset)
+    if isinstance(op, DivOp):
+        return None if last.terms or last.offset is None or not last.offset.all() else first.over(last.offset)
+    minus = np.asarray(-1, np.float32)
+    if isinstance(op, NegOp):
+        return first.times(minus)
+    return first.plus(last if isinstance(op, AddOp) else last.times(minus))

@@ -1,0 +1,1 @@
+"""Passes that assign targets and devices, and split a module between these."""

@@ -1,0 +1,1 @@
+"""Passes on graphs of operators (`glow_high`)."""

@@ -1,0 +1,228 @@
+"""`bin-trees`: decision trees with few leaves share their tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from glow_mlir.constants.index_ranges import failure_of
+from glow_mlir.dialects.element_types import numpy_dtype
+from glow_mlir.dialects.glow_high.trees import LINKS, BinnedTreeEnsembleOp, TreeEnsembleOp
+from glow_mlir.dialects.properties import integer, text
+from glow_mlir.dialects.shapes import element_of
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.support.dataclass import dataclass
+
+MAX_LEVELS = 8
+"""The deepest trees that become complete: code has a piece for each node of one."""
+
+MAX_GROWTH = 4
+"""Nodes of complete trees beside one of a tree as it is, beyond which to link them takes less."""
+
+MAX_NODES = 128
+"""Leaves of a tree beyond which what is known of its nodes for many rows fills the caches."""
+
+MAX_LEAVES = 1 << 21
+"""Leaves of all trees beyond which the trees as they are take less of the caches."""
+
+FEW = 8
+"""Nodes up to which a tree becomes complete whatever its form."""
+
+MAX_TESTS = 1 << 16
+"""Different tests that a ui16 tells apart."""
+
+
+class BinTrees(Pattern):
+    """Trees that have few leaves each, and few different tests."""
+
+    @rooted
+    def match_and_rewrite(self, op: TreeEnsembleOp, rewriter: Rewriter, /) -> None:
+        target = rewriter.function.target
+        if not target.vector_bits or failure_of(op):  # Without vectors, tests that a row does not meet cost time.
+            return
+        trees = _Trees.of(op, rewriter.emit)
+        form = None if trees is None else trees.complete() or trees.linked()
+        if trees is None or form is None:
+            return
+        tests = trees.tests(target.vector_width(element_of(op.input)))
+        targets = trees.targets_by_tree(form.leaves)
+        if len(tests.thresholds) <= MAX_TESTS and (trees.targets is None or targets is not None):
+            rewriter.replace(op, (), [_binned(op, rewriter.emit, trees, form, tests, targets)])
+
+
+@dataclass(frozen=True)
+class BinTreesPass(PatternPass):
+    """
+    Let nodes of decision trees with the same test share it, and trees have as many nodes and leaves each.
+
+    Then many rows find their leaves at once. Trees that have few levels become complete: a leaf that is not at the
+    bottom is a subtree whose leaves are alike. It does so for machines with vectors, where no tree has more than 128
+    leaves or 8 levels, and the leaves of each name one target, or all.
+    """
+
+    name = "bin-trees"
+
+    def walks(self) -> tuple[Walk, ...]:
+        return (Walk((BinTrees(),)),)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """
+    Trees with as many nodes and leaves each: `nodes` [R, I] and `leaves` [R, 2^B] are places in lists of the ensemble.
+
+    A node that stands for a leaf is −1. `links` are those of `binned_tree_ensemble`.
+    """
+
+    nodes: np.ndarray
+    leaves: np.ndarray
+    links: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """
+    Different tests, sorted: their thresholds, and ranges of those of one feature.
+
+    `places` has the test of each node.
+    """
+
+    ranges: np.ndarray
+    thresholds: np.ndarray
+    places: np.ndarray
+    relations: Sequence[int]
+    counts: Sequence[int]
+
+
+@dataclass(frozen=True)
+class _Trees:
+    """The constants of an ensemble."""
+
+    nodes: np.ndarray
+    sets: np.ndarray
+    roots: np.ndarray
+    weights: np.ndarray
+    targets: np.ndarray | None
+    dtype: np.dtype[np.floating]
+
+    @staticmethod
+    def of(op: TreeEnsembleOp, emit: Emitter) -> _Trees | None:
+        """Those of an operator; `None` where they are no constants."""
+        nodes, roots, weights = (emit.known(value) for value in (op.nodes, op.roots, op.weights))
+        sets = None if op.tests is None else emit.known(op.tests)
+        targets = None if op.targets is None else emit.known(op.targets)
+        if nodes is None or roots is None or weights is None or (op.tests is not None and sets is None):
+            return None
+        if op.targets is not None and targets is None:
+            return None
+        if sets is None:
+            sets = np.full(len(nodes), integer(op.test), np.uint8)
+        return _Trees(nodes, sets, roots, weights, targets, numpy_dtype(element_of(op.input)))
+
+    def complete(self) -> _Form | None:
+        """Complete trees, a leaf taking the place of both of its children; `None` where they are too large."""
+        levels = [self.roots[:, None]]
+        while len(levels) == 1 or np.any(levels[-1] >= 0):
+            places = levels[-1]
+            if len(levels) > MAX_LEVELS or 2 * places.size > MAX_LEAVES:
+                return None
+            links = self.nodes[np.maximum(places, 0), LINKS - 1 : 0 : -1]  # Where the test fails comes first.
+            levels.append(np.where(places[..., None] < 0, places[..., None], links).reshape(len(places), -1))
+        nodes = np.maximum(np.concatenate(levels[:-1], axis=1), -1)
+        if nodes.shape[1] > MAX_GROWTH * max(np.count_nonzero(nodes >= 0, axis=1).max(), FEW):
+            return None
+        return _Form(nodes, -1 - levels[-1], None)
+
+    def linked(self) -> _Form | None:
+        """Trees with links, each in a range of nodes; `None` where they are too large, or share a node."""
+        inner = np.flatnonzero(self.roots >= 0)
+        roots, count = self.roots[inner], len(self.nodes)
+        if not len(inner) or roots[0] or np.any(np.diff(roots) <= 0):
+            return None
+        sizes = np.diff(roots, append=count)
+        most, trees = int(sizes.max()), len(self.roots)
+        if most >= MAX_NODES or most * trees > MAX_GROWTH * max(count, FEW * trees):
+            return None
+        own = np.repeat(np.arange(len(roots)), sizes)  # The tree of each node, among those that are no leaf.
+        place = np.arange(count) - roots[own]
+        links = self.nodes[:, LINKS - 1 : 0 : -1]  # Where the test fails comes first.
+        moved, is_leaf = links - roots[own][:, None], links < 0
+        if np.any(~is_leaf & ((moved <= place[:, None]) | (moved >= sizes[own][:, None]))):
+            return None
+        # Leaves have numbers by the order of the nodes that lead to them.
+        number = np.cumsum(is_leaf.reshape(-1)).reshape(is_leaf.shape) - 1
+        number -= (number[roots, 0] + ~is_leaf[roots, 0])[own][:, None]
+        nodes, found = np.full((trees, most), -1), np.full((trees, most, 2), -1, np.int16)
+        nodes[inner[own], place] = np.arange(count)
+        found[inner[own], place] = np.where(is_leaf, -1 - number, moved)
+        leaves = np.zeros((trees, 1 << most.bit_length()), np.int64)
+        leaves[:, 0] = -1 - np.minimum(self.roots, -1)
+        leaves[np.broadcast_to(inner[own][:, None], links.shape)[is_leaf], number[is_leaf]] = -1 - links[is_leaf]
+        return _Form(nodes, leaves, found)
+
+    def tests(self, lanes: int) -> _Tests:
+        """The different tests of nodes; those of a feature that has not few fill vectors."""
+        features = self.nodes[:, 0].astype(np.int64)
+        thresholds = np.ascontiguousarray(self.nodes[:, LINKS:]).view(self.dtype)[:, 0]
+        order = np.lexsort([thresholds.view(np.int32 if thresholds.itemsize == 4 else np.int64), features, self.sets])
+        sets, features, thresholds = self.sets[order], features[order], thresholds[order]
+        is_new_range = _changes(sets, features)
+        is_new = is_new_range | _changes(thresholds.view(np.int32 if thresholds.itemsize == 4 else np.int64))
+        number = np.cumsum(is_new) - 1  # Of each node, without padding.
+        first = np.flatnonzero(is_new)
+        starts = np.flatnonzero(is_new_range[first])
+        counts = np.diff(starts, append=len(first))
+        padded = np.where(2 * counts >= lanes, -(-counts // lanes) * lanes, counts)
+        ends = np.cumsum(padded)
+        moved = np.repeat(ends - padded - starts, counts)
+        kept = np.repeat(thresholds[first][starts + counts - 1], padded)
+        kept[np.arange(len(first)) + moved] = thresholds[first]
+        places = np.empty(len(order), np.int64)
+        places[order] = (np.arange(len(first)) + moved)[number]
+        relations, ranges = np.unique(sets[first][starts], return_counts=True)
+        columns = features[first][starts]
+        return _Tests(
+            np.stack([columns, ends], axis=1).astype(np.int32), kept, places, relations.tolist(), ranges.tolist()
+        )
+
+    def targets_by_tree(self, leaves: np.ndarray) -> np.ndarray | None:
+        """The target that all leaves of a tree name, of each; `None` where they name several."""
+        if self.targets is None or self.targets.shape[1] > 1:
+            return None
+        named = self.targets[leaves, 0]
+        is_same = np.all(named == named[:, :1]) and np.all(named >= 0)
+        return np.ascontiguousarray(named[:, 0], np.int32) if is_same else None
+
+
+def _changes(*keys: np.ndarray) -> np.ndarray:
+    """Where one of several keys is not as before, and at the first place."""
+    found = np.zeros(len(keys[0]), bool)
+    found[:1] = True
+    for key in keys:
+        found[1:] |= key[1:] != key[:-1]
+    return found
+
+
+def _binned(
+    op: TreeEnsembleOp, emit: Emitter, trees: _Trees, form: _Form, tests: _Tests, targets: np.ndarray | None
+) -> SSAValue:
+    """The operator on binned trees; the test of what stands for a leaf is any."""
+    numbers = np.where(form.nodes < 0, 0, tests.places[np.maximum(form.nodes, 0)])
+    return emit(
+        BinnedTreeEnsembleOp,
+        op.input,
+        emit.constant(tests.ranges, "ranges"),
+        emit.constant(tests.thresholds, "thresholds"),
+        emit.constant(numbers.astype(np.uint16), "tests"),
+        None if form.links is None else emit.constant(form.links, "links"),
+        emit.constant(np.ascontiguousarray(trees.weights[form.leaves].transpose(0, 2, 1)), "leaves"),
+        None if targets is None else emit.constant(targets, "targets"),
+        relations=tests.relations,
+        counts=tests.counts,
+        size=integer(op.size),
+        aggregate=text(op.aggregate),
+    )

@@ -1,0 +1,101 @@
+"""`deduplicate`: give what is equal one form, so that common subexpressions show."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import Commutative
+
+from glow_mlir.constants.storage import Storage, scalar_attribute
+from glow_mlir.dialects.glow_high.elementwise import Elementwise
+from glow_mlir.dialects.glow_high.storage import ConstantOp, FuncOp, GetOp, SplatOp
+from glow_mlir.dialects.shapes import element_of, size_of
+from glow_mlir.ir.rewriting import erase_dead, high_functions, replace
+from glow_mlir.ir.traversal import operations
+from glow_mlir.support.dataclass import dataclass
+
+FIRST = (False, -1)
+"""The place of what a loop carries, in front of all that operators define."""
+
+MAX_COMPARED = 1 << 16
+"""Elements of a constant up to which it is searched for others than the first."""
+
+
+@dataclass(frozen=True)
+class DeduplicatePass(ModulePass):
+    """
+    Read equal constants under one name, uniform ones in elementwise operators as splats, and put the operands of
+    commutative operators into one order: constants last, others as they are defined (Glow's constant de-duplication,
+    and constants to the right-hand side of OptimizeArithmeticNodes). `cse` then finds what is computed twice.
+    """
+
+    name = "deduplicate"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        storage = Storage(op)
+        renamed = _equal_constants(storage)
+        for function in high_functions(op):
+            _read_once(function, renamed)
+            _splat_uniform(function, storage)
+            _order_operands(function, storage)
+            erase_dead(function)
+
+
+def _equal_constants(storage: Storage) -> dict[str, ConstantOp]:
+    """Name of a constant → the first one of its value and type."""
+    first: dict[object, ConstantOp] = {}
+    renamed: dict[str, ConstantOp] = {}
+    for name, op in storage.by_name.items():
+        if isinstance(op, ConstantOp):
+            renamed[name] = first.setdefault((op.weights or op.value, op.tensor_type), op)
+    return renamed
+
+
+def _read_once(function: FuncOp, renamed: dict[str, ConstantOp]) -> None:
+    """Let all reads of equal constants read the same one."""
+    for op in operations(function):
+        constant = renamed.get(op.storage_name) if isinstance(op, GetOp) else None
+        if constant is not None and isinstance(op, GetOp) and constant.sym_name.data != op.storage_name:
+            new = GetOp.of(constant, op.location)
+            Rewriter.insert_op(new, InsertPoint.before(op))
+            replace(op, [new.result])
+
+
+def _splat_uniform(function: FuncOp, storage: Storage) -> None:
+    """Let elementwise operators, which then load nothing, read splats instead of constants of equal elements."""
+    for op in operations(function):
+        small = isinstance(op, GetOp) and storage.is_constant(op.result) and 0 < size_of(op.result) <= MAX_COMPARED
+        array = storage.value_of(op.result) if isinstance(op, GetOp) and small else None
+        if array is None or not _is_uniform(array):
+            continue
+        assert isinstance(op, GetOp)
+        users = [use for use in op.result.uses if isinstance(use.operation, Elementwise)]
+        if not users:
+            continue
+        value = scalar_attribute(array.reshape(-1)[0], element_of(op.result))
+        splat = SplatOp.make(value=value, shape=array.shape, location=op.location)
+        Rewriter.insert_op(splat, InsertPoint.after(op))
+        for use in users:
+            use.operation.operands[use.index] = splat.result
+
+
+def _is_uniform(array: np.ndarray) -> bool:
+    """Whether all elements are one number, bit for bit: 0 and -0 differ, and NaN equals nothing."""
+    first = array.reshape(-1)[0]
+    return bool((array == first).all()) and array.tobytes() == first.tobytes() * array.size
+
+
+def _order_operands(function: FuncOp, storage: Storage) -> None:
+    """Sort the operands of commutative operators: by where they are defined, constants behind all others."""
+    places: dict[SSAValue, tuple[bool, int]] = {}
+    for place, op in enumerate(operations(function)):
+        for result in op.results:
+            places[result] = (storage.is_constant(result), place)
+        if op.has_trait(Commutative):
+            left, right = op.operands
+            if places.get(left, FIRST) > places.get(right, FIRST):
+                op.operands = [right, left]

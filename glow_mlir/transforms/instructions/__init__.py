@@ -1,0 +1,1 @@
+"""Passes that fuse, select and instrument instructions (`glow_low`)."""

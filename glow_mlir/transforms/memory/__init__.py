@@ -1,0 +1,1 @@
+"""Passes that order instructions, share buffers and plan memory."""

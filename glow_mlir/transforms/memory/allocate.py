@@ -1,0 +1,234 @@
+"""`allocate`: give every buffer its region and offset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, StringAttr, i64
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from glow_mlir.analysis.liveness import Life, Lifetime, binding_lifetimes, declaration_of, lifetimes, peak
+from glow_mlir.analysis.placement import Request, place
+from glow_mlir.backends.interface import get_backend
+from glow_mlir.constants.storage import Storage
+from glow_mlir.dialects.element_types import byte_width
+from glow_mlir.dialects.glow_high.storage import ConstantOp, PlaceholderOp
+from glow_mlir.dialects.glow_low.memory import ALIGNMENT, AllocOp, FuncOp, WeightOp, aligned_size, byte_size
+from glow_mlir.dialects.properties import whole_number
+from glow_mlir.dialects.shapes import largest_shape
+from glow_mlir.errors import OutOfMemoryError
+from glow_mlir.ir import statistics
+from glow_mlir.ir.entries import placeholders_of
+from glow_mlir.ir.locations import place_of, short_location_names
+from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.traversal import own_operations
+from glow_mlir.runtime.shared_constants import PAGE, is_shared
+from glow_mlir.support.dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class AllocatePass(ModulePass):
+    """
+    Place allocations in one activations region so that those that live at once do not overlap, constants one after the
+    other in the constants region, which functions share, and bind the rest by position (Glow's MemoryAllocator).
+
+    Several orders of placement are tried and improved, the smallest result is kept. All offsets are multiples of 64
+    bytes, or of more where the memory of the target asks for that, and those of constants that several executables may
+    share, multiples of a page. The function keeps the sizes
+    as `activations`, `activations_bound` (no arena can be smaller) and `constants`. With `exchanged`, inputs and
+    outputs have places among the activations too, in `binding_offsets`, as long as they are needed.
+
+    Raises `OutOfMemoryError` where these, and what the function is bound to, exceed the `ram_bytes` of its target, and
+    for a region that pointers of the target cannot span.
+    """
+
+    name = "allocate"
+
+    exchanged: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        alignments = map(alignment_of, low_functions(op))
+        storage, constants = Storage(op), Constants(max(alignments, default=ALIGNMENT))
+        placed = {
+            function: allocate_activations(function, exchanged_bytes(function) if self.exchanged else {})
+            for function in low_functions(op)
+        }
+        for function, lives in placed.items():
+            check_limit(function, lives)
+            allocate_storage(function, storage, constants)
+            check_span(function)
+
+
+def alignment_of(function: FuncOp) -> int:
+    """Of how many bytes the offsets in the regions of a function are multiples: as the memory of its target asks."""
+    if function.assigned is None:
+        return ALIGNMENT
+    target = function.target
+    return get_backend(target.backend).memory(target).alignment
+
+
+def exchanged_bytes(function: FuncOp) -> dict[int, int]:
+    """Position among the bindings → the bytes of the input or output that is there."""
+    return {
+        position: _bytes_of(op)
+        for position, op in enumerate(placeholders_of(function))
+        if op.role in {"input", "output"}
+    }
+
+
+def allocate_activations(function: FuncOp, exchanged: Mapping[int, int]) -> Sequence[Life]:
+    """
+    Set the offsets of the allocations of one function, and of those bindings, by their positions and sizes.
+
+    Returns the lives of all of them.
+    """
+    lives: list[Life] = [*lifetimes(function), *binding_lifetimes(function, exchanged)]
+    alignment = alignment_of(function)
+    offsets = place([Request(life.begin, life.end, aligned_size(life.size, alignment)) for life in lives])
+    places = [-1] * len(function.binding_names)
+    for life, offset in zip(lives, offsets, strict=True):
+        if isinstance(life, Lifetime):
+            life.allocation.offset = whole_number(offset)
+        else:
+            places[life.binding] = offset
+    if exchanged:
+        function.binding_offsets = DenseArrayBase.from_list(i64, places)
+    ends = (offset + aligned_size(life.size, alignment) for life, offset in zip(lives, offsets, strict=True))
+    size = max(ends, default=0)
+    function.activations = whole_number(size)
+    statistics.count("buffers placed", len(lives))
+    statistics.count("bytes of activations", size)
+    function.activations_bound = whole_number(peak(lives, alignment))
+    return lives
+
+
+def check_limit(function: FuncOp, lives: Sequence[Life]) -> None:
+    """Raise `OutOfMemoryError` where the activations of a function are larger than the limit of its target allows."""
+    assert function.activations is not None
+    size = function.activations.value.data
+    if function.assigned is not None and function.target.limits.ram_bytes and size > room_of(function):
+        raise _beyond_limit(function, lives, size)
+
+
+def bound_bytes(function: FuncOp) -> int:
+    """
+    The bytes of inputs, outputs and state that are there while a function runs: the state of all functions of its
+    module, which lives on between calls, and inputs and outputs of the one that has most, whose memory they share.
+    """
+    module = function.parent_op()
+    assert isinstance(module, ModuleOp)
+    state: dict[str, int] = {}
+    largest = 0
+    for other in low_functions(module):
+        if other.assigned != function.assigned:
+            continue
+        exchanged = 0
+        for op in placeholders_of(other):
+            size = aligned_size(_bytes_of(op), alignment_of(other))
+            if op.role in {"input", "output"}:
+                exchanged += 0 if other.binding_offsets is not None else size
+            else:
+                state[op.sym_name.data] = size
+        largest = max(largest, exchanged)
+    return largest + sum(state.values())
+
+
+def _bytes_of(op: PlaceholderOp) -> int:
+    """The bytes of an input, output or state, the most where symbols decide."""
+    return prod(largest_shape(op.tensor_type)) * byte_width(op.tensor_type.element_type)
+
+
+def room_of(function: FuncOp) -> int:
+    """The bytes that the limit of a function's target leaves to its activations."""
+    return max(0, function.target.limits.ram_bytes - bound_bytes(function))
+
+
+def check_span(function: FuncOp) -> None:
+    """Raise `OutOfMemoryError` where a region of a function has offsets that the target's pointers cannot have."""
+    if function.assigned is None:
+        return
+    bits = function.target.pointer_bits
+    assert function.activations is not None
+    assert function.constants is not None
+    sizes = {
+        "activations": function.activations.value.data,
+        "constants": function.constants.value.data,
+        "inputs, outputs and state": bound_bytes(function),
+    }
+    for region, size in sizes.items():
+        # A signed offset reaches half of the addresses.
+        if size >> (bits - 1):
+            values = [op.result for op in own_operations(function) if isinstance(op, (AllocOp, WeightOp))]
+            largest = max(values, key=byte_size).owner
+            raise OutOfMemoryError(
+                f"@{function.sym_name.data} has {size:,} bytes of {region}, more than pointers of {bits} bits span",
+                file=place_of(largest),
+                node=_short_name(function, largest),
+                hint="smaller inputs, or a target with pointers of 64 bits",
+            )
+
+
+def _short_name(function: FuncOp, op: Operation) -> str:
+    """The nodes of an operation of a function, by what tells them from the others there."""
+    return short_location_names((op, *own_operations(function))).get(op, "")
+
+
+def _beyond_limit(function: FuncOp, lives: Sequence[Life], size: int) -> OutOfMemoryError:
+    """The error for activations that the limit has no room for."""
+    bound, limit = bound_bytes(function), function.target.limits.ram_bytes
+    # Where most lives, the buffer that was declared last is that of the instruction.
+    largest = max(lives, key=lambda at: sum(life.size for life in lives if life.begin <= at.begin < life.end))
+    declared = declaration_of(largest, function)
+    needed = f"{size:,} bytes of activations beside {bound:,} of inputs, outputs and state"
+    hint = "what takes most is here: smaller inputs, codes of 8 bits, or fewer channels"
+    if bound >= limit:
+        hint = "smaller inputs and outputs, or of fewer bits"
+    return OutOfMemoryError(
+        f"@{function.sym_name.data} takes {needed}, {size + bound - limit:,} more than its limit of {limit:,}",
+        file=place_of(declared),
+        node=_short_name(function, declared),
+        hint=hint,
+    )
+
+
+@dataclass
+class Constants:
+    """The constants region, which the functions of a module share: each constant has one place."""
+
+    alignment: int = ALIGNMENT
+    places: dict[str, int] = field(default_factory=dict[str, int])
+    size: int = 0
+
+    def place(self, weight: WeightOp) -> int:
+        """The offset of a constant, given to it where it is first declared."""
+        if weight.storage_name not in self.places:
+            size = byte_size(weight.result)
+            if is_shared(size):
+                self.size = aligned_size(self.size, PAGE)
+            self.places[weight.storage_name] = self.size
+            self.size += aligned_size(size, self.alignment)
+        return self.places[weight.storage_name]
+
+
+_CONSTANTS, _BINDINGS = StringAttr("constants"), StringAttr("bindings")
+"""Regions of weights."""
+
+
+def allocate_storage(function: FuncOp, storage: Storage, constants: Constants) -> None:
+    """Set region and offset of the weights of one function."""
+    end = 0
+    bindings = {name: index for index, name in enumerate(function.binding_names)}
+    for op in own_operations(function):
+        if not isinstance(op, WeightOp):
+            continue
+        if isinstance(storage.by_name[op.storage_name], ConstantOp):
+            offset = constants.place(op)
+            op.region, op.offset = _CONSTANTS, whole_number(offset)
+            end = max(end, offset + aligned_size(byte_size(op.result), constants.alignment))
+        else:
+            op.region, op.offset = _BINDINGS, whole_number(bindings[op.storage_name])
+    function.constants = whole_number(end)

@@ -1,0 +1,127 @@
+"""`share-buffers`: let results take the buffers of operands that die."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
+
+from glow_mlir.analysis.accesses import Accesses, may_be_same_buffer
+from glow_mlir.analysis.regions import may_overlap, region_of, regions_overlap
+from glow_mlir.dialects.glow_low.base import Instruction
+from glow_mlir.dialects.glow_low.memory import AllocOp, Buffer, DeallocOp, ViewOp, byte_size, root_of
+from glow_mlir.dialects.shapes import has_static_shape
+from glow_mlir.ir import statistics
+from glow_mlir.ir.rewriting import low_functions
+from glow_mlir.ir.traversal import blocks, own_operations
+from glow_mlir.rewriting.buffers import erase_with_views, hoist_declaration, join_lives, view_of
+from glow_mlir.support.dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class ShareBuffersPass(ModulePass):
+    """
+    Where an instruction may work in place and reads an allocation for the last time, write its result there (Glow's
+    ShareBuffers, the paper's §3.3 on @inout).
+
+    Both allocations have the same size, so that never more bytes are live than before: two lives that met at the
+    instruction become one.
+    """
+
+    name = "share-buffers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in low_functions(op):
+            for block in blocks(function):
+                Sharing(block, Accesses.of(block)).run()
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """The work on one block."""
+
+    block: Block
+    accesses: Accesses
+
+    def run(self) -> None:
+        """Go through the instructions in order, so that a chain of them ends up in one buffer."""
+        for op in list(own_operations(self.block)):
+            if isinstance(op, Instruction) and not isinstance(op, DeallocOp):
+                for output, value in enumerate(op.operands):
+                    if self._begins_at(op, root_of(value)):
+                        self._share(op, output)
+
+    def _is_own(self, root: SSAValue) -> bool:
+        """Whether a buffer is an allocation of the block, and lives no longer than that."""
+        return isinstance(root.owner, AllocOp) and self.accesses.is_local(root)
+
+    def _begins_at(self, op: Instruction, root: SSAValue) -> bool:
+        """Whether `op` is the first to use an allocation."""
+        return self._is_own(root) and self.accesses.to(root)[0].op is op
+
+    def _ends_at(self, op: Instruction, root: SSAValue) -> bool:
+        """Whether `op` is the last to use an allocation."""
+        return self._is_own(root) and self.accesses.to(root)[-1].op is op
+
+    def _share(self, op: Instruction, output: int) -> None:
+        """Let an @out operand, whose allocation begins here, take the buffer of an operand that dies."""
+        begins = root_of(op.operands[output])
+        for input_, value in enumerate(op.operands):
+            dies = root_of(value)
+            fits = dies is not begins and self._ends_at(op, dies) and are_as_large(dies, begins)
+            if fits and can_take(op, output, input_) and _agree(op, (output, input_)):
+                self._merge(begins, dies)
+                return
+
+    def _merge(self, gone: SSAValue, root: SSAValue) -> None:
+        """Merge two allocations into one; the life of the first begins where that of the second ends."""
+        assert isinstance(gone.owner, AllocOp)
+        hoist_declaration(self.block, self.accesses, root, gone.owner)
+        for use in list(gone.uses):
+            if isinstance(use.operation, ViewOp):
+                use.operation.operands[use.index] = root
+        if any(not isinstance(use.operation, DeallocOp) for use in gone.uses):
+            whole = view_of(root, cast(Buffer, gone.type), gone)
+            if isinstance(whole.owner, ViewOp):
+                self.block.insert_op_before(whole.owner, gone.owner)
+            for use in list(gone.uses):
+                if not isinstance(use.operation, DeallocOp):
+                    use.operation.operands[use.index] = whole
+        self.accesses.move(gone, root)
+        join_lives(self.block, self.accesses, root, gone)
+        erase_with_views(gone)
+        statistics.count("buffers shared")
+
+
+def are_as_large(one: SSAValue, other: SSAValue) -> bool:
+    """Whether two allocations take as many bytes; where symbols decide, only those of one type do for all of them."""
+    if has_static_shape(one) and has_static_shape(other):
+        return byte_size(one) == byte_size(other)
+    return one.type == other.type
+
+
+def _agree(op: Instruction, chosen: tuple[int, int]) -> bool:
+    """Whether all other operands of two allocations, if these are one, are apart or may be the same."""
+    begins, dies = (root_of(op.operands[index]) for index in chosen)
+    roots = [root_of(value) for value in op.operands]
+    for pair in product(range(len(roots)), repeat=2):
+        one, other = pair
+        if pair == chosen or roots[one] is not begins or roots[other] is not dies:
+            continue
+        regions = [region_of(op.operands[index].type) for index in pair]
+        if regions_overlap(*regions) and not (regions[0] == regions[1] and may_be_same_buffer(op, one, other)):
+            return False
+    return True
+
+
+def can_take(op: Instruction, output: int, input_: int) -> bool:
+    """Whether an @out operand may take the buffer of an @in operand, whatever else the instruction uses."""
+    if not may_be_same_buffer(op, output, input_):
+        return False
+    shared = op.operands[input_]
+    others = [index for index in range(len(op.operands)) if index not in (output, input_)]
+    return all(may_be_same_buffer(op, output, index) for index in others if may_overlap(op.operands[index], shared))

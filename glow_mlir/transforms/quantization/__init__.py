@@ -1,0 +1,1 @@
+"""Passes that decide what is quantized, and compute on quantized values."""

@@ -1,0 +1,169 @@
+"""`fold-quantization`: operators between a dequantization and a quantization compute on codes."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType, Signedness, f32, i32
+from xdsl.ir import Attribute, SSAValue
+
+from glow_mlir.dialects.element_types import byte_width, storage_of
+from glow_mlir.dialects.glow_high.convolution import ConvOp
+from glow_mlir.dialects.glow_high.elementwise_binary import AddOp, MulOp, SubOp
+from glow_mlir.dialects.glow_high.elementwise_math import CastOp
+from glow_mlir.dialects.glow_high.linear import FullyConnectedOp, MatMulOp
+from glow_mlir.dialects.glow_high.quantization import DequantizeOp, StorageCastOp
+from glow_mlir.dialects.properties import flag
+from glow_mlir.dialects.quant import UniformQuantizedType, integer_bounds, zero_point_of
+from glow_mlir.dialects.shapes import Shape, element_of, shape_of, size_of, sizes_of
+from glow_mlir.dialects.sizes import largest
+from glow_mlir.dialects.windows import is_channels_last
+from glow_mlir.ir.emitter import Emitter
+from glow_mlir.ir.patterns import Pattern, PatternPass, Walk, rooted
+from glow_mlir.ir.rewriter import Rewriter
+from glow_mlir.rewriting.blockwise_products import GatherBlocks, MultiplyBlocks
+from glow_mlir.rewriting.lookup_tables import TabulateCodes
+from glow_mlir.rewriting.quantized_means import AverageCodes, MeanOfCodes, SumImages
+from glow_mlir.rewriting.quantized_movement import MoveCodes, QuantizeMoved
+from glow_mlir.rewriting.quantized_values import codes_of, known_codes, product_of_scales, reshaped_scale
+from glow_mlir.rewriting.rescaled_values import RescaleCodes, keeps_quantizations
+from glow_mlir.support.dataclass import dataclass
+
+Product = ConvOp | MatMulOp | FullyConnectedOp
+
+
+class MultiplyCodes(Pattern):
+    """A product of numbers that codes stand for is one of codes, in integers, and the bias is added to its number."""
+
+    @rooted
+    def match_and_rewrite(self, op: Product, rewriter: Rewriter, /) -> None:
+        left, right = (codes_of(value, rewriter.storage) for value in op.operands[:2])
+        if left is None or right is None or (isinstance(left.scale, SSAValue) and size_of(left.scale) > 1):
+            return
+        is_last = not isinstance(op, ConvOp) or is_channels_last(op.layout)
+        if not is_last or not _fits(op, left.value, right.value):
+            return
+        emit = rewriter.emit
+        scale = _channel_scale(op, right.scale, emit)
+        if scale is None:
+            return
+        if isinstance(op, ConvOp):
+            properties = {name: value for name, value in op.properties.items() if name != "operandSegmentSizes"}
+            sums = emit(ConvOp, left.value, right.value, **properties)
+        else:
+            flags = (
+                {}
+                if isinstance(op, FullyConnectedOp)
+                else {
+                    "transpose_left": flag(op.transpose_left),
+                    "transpose_right": flag(op.transpose_right),
+                }
+            )
+            sums = emit(MatMulOp, left.value, right.value, **flags)
+        number = emit(DequantizeOp, sums, product_of_scales(scale, left.scale, emit))
+        rewriter.replace(op, (), [number if op.bias is None else emit(AddOp, number, op.bias)])
+
+
+def _fits(op: Product, left: SSAValue, right: SSAValue) -> bool:
+    """Whether codes are as wide as each other, and their sums of products are within i32 whatever they are."""
+    kinds = element_of(left), element_of(right)
+    alike = byte_width(kinds[0]) == byte_width(kinds[1]) <= 2
+    return alike and _terms(op) * _largest(kinds[0]) * _largest(kinds[1]) < 1 << 31
+
+
+def _terms(op: Product) -> int:
+    """How many products a sum has, at most: how many sums there are may be known at run time only."""
+    if isinstance(op, ConvOp):
+        return math.prod(shape_of(op.filter)[1:])
+    is_turned = isinstance(op, MatMulOp) and flag(op.transpose_left)
+    return largest(sizes_of(op.operands[0])[-2 if is_turned else -1])
+
+
+def _largest(element: Attribute) -> int:
+    """The largest distance of a code of a type from its zero point."""
+    if isinstance(element, UniformQuantizedType):
+        zero = zero_point_of(element)
+        return max(element.most.data - zero, zero - element.least.data)
+    least, most = integer_bounds(cast("IntegerType[int, Signedness]", element))
+    return max(-least, most)
+
+
+class MultiplyElements(Pattern):
+    """
+    A product of two numbers that codes of 8 bits stand for is one of integers, but for the accuracy strict: it has one
+    rounding less.
+    """
+
+    @rooted
+    def match_and_rewrite(self, op: MulOp, rewriter: Rewriter, /) -> None:
+        if keeps_quantizations(rewriter.function):
+            return
+        left, right = (codes_of(value, rewriter.storage) for value in op.operands)
+        if left is None or right is None:
+            return
+        for codes in (left, right):
+            if byte_width(element_of(codes.value)) > 1 or known_codes(codes, rewriter.storage) is not None:
+                return
+        emit = rewriter.emit
+        product = emit(MulOp, _centred(left.value, emit), _centred(right.value, emit))
+        rewriter.replace(op, DequantizeOp.make(product, product_of_scales(left.scale, right.scale, emit)))
+
+
+def _centred(codes: SSAValue, emit: Emitter) -> SSAValue:
+    """Codes less their zero point, as i32."""
+    element, zero = element_of(codes), zero_point_of(element_of(codes))
+    integers = codes if storage_of(element) == element else emit(StorageCastOp, codes, to=storage_of(element))
+    wide = emit(CastOp, integers, to=i32)
+    return emit(SubOp, wide, emit.splat(zero, i32)) if zero else wide
+
+
+def _channel_scale(op: Product, scale: float | SSAValue, emit: Emitter) -> SSAValue | None:
+    """The scale of the right operand for each channel of the result, or for all; `None` where neither."""
+    if not isinstance(scale, SSAValue):
+        return emit.splat(scale, f32)
+    shape = shape_of(scale)
+    if math.prod(shape) == 1:
+        return reshaped_scale(scale, (), emit)
+    line = channel_line(op)
+    fits = (*[1] * (len(line) - len(shape)), *shape) == line
+    return reshaped_scale(scale, (math.prod(line),), emit) if fits else None
+
+
+def channel_line(op: Product) -> Shape:
+    """The shape of a scale for each channel of the result, beside the right operand."""
+    shape = shape_of(op.operands[1])
+    is_transposed = isinstance(op, MatMulOp) and flag(op.transpose_right)
+    axis = 0 if isinstance(op, ConvOp) else len(shape) - 2 if is_transposed else len(shape) - 1
+    return tuple(size if place == axis else 1 for place, size in enumerate(shape))
+
+
+@dataclass(frozen=True)
+class FoldQuantizationPass(PatternPass):
+    """
+    Let operators between a dequantization and a quantization compute on codes (paper §4.5): products and means in
+    integers, what moves elements as it is, sums and changes of scale at once, functions of one code from a table.
+
+    What is left between the two computes on numbers, in registers where it stacks. For the accuracy `strict`, codes
+    change no scale at once: each quantization of the model rounds what the model says.
+    """
+
+    name = "fold-quantization"
+    WALKS = (
+        Walk(
+            (
+                MoveCodes(),
+                MultiplyCodes(),
+                MultiplyElements(),
+                MultiplyBlocks(),
+                GatherBlocks(),
+                AverageCodes(),
+                MeanOfCodes(),
+                SumImages(),
+                QuantizeMoved(),
+                TabulateCodes(),
+                RescaleCodes(),
+            ),
+            recursive=True,
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Passes that check the promises of a stage."""

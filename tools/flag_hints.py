@@ -1,0 +1,35 @@
+"""Hints as users of tools spell them: `devices='cuda'`, a keyword of sessions, as `--devices cuda`."""
+
+from __future__ import annotations
+
+import re
+
+_KEYWORD = re.compile(
+    r"(?P<no>with )?(?<![\w.,'\"{(-])(?P<name>\w+)=(?P<value>'[^']*'|\"[^\"]*\"|\d[\d_]*|True|False)(?![\w.])"
+)
+_SIZES = re.compile(r"\bdimensions=\{(?P<sizes>[^{}]*)\}")
+_SIZE = re.compile(r"'(?P<name>[^']*)': (?P<size>\w+)")
+
+
+def with_flags(hint: str) -> str:
+    """A hint in which keywords of sessions that tools have a flag for are that flag; what else it says stays."""
+    if "=" not in hint:
+        return hint
+    from glow_mlir.api.session_keywords import KEYWORDS
+
+    def flag(found: re.Match[str]) -> str:
+        item = KEYWORDS.get(found["name"])
+        name = "" if item is None else item.option.flag.name if item.option.flag else item.option.within or ""
+        name = name.partition(" ")[0]
+        if not name.startswith("--"):
+            return found[0]
+        said, value = found["no"] or "", found["value"]
+        if value in ("True", "False"):
+            is_said = (value == "True") != name.startswith("--no-")
+            return f"{said}{name}" if is_said else f"without {name}" if said else f"no {name}"
+        return f"{said}{name} {value.strip(chr(39) + chr(34))}"
+
+    def bindings(found: re.Match[str]) -> str:
+        return " ".join(f"--bind {size['name']}={size['size']}" for size in _SIZE.finditer(found["sizes"]))
+
+    return _KEYWORD.sub(flag, _SIZES.sub(bindings, hint))
